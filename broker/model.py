@@ -1,0 +1,58 @@
+"""The few nouns every room shares."""
+
+import base64
+import binascii
+import os
+from typing import ClassVar, NamedTuple, Self
+
+
+class TopicPartition(NamedTuple):
+    """One partition of one topic; prints as Kafka prints it, `orders-3`."""
+
+    topic: str
+    partition: int
+
+    def __str__(self) -> str:
+        return f"{self.topic}-{self.partition}"
+
+
+class Uuid(bytes):
+    """Kafka's 16-byte id of a topic, a directory or a cluster; prints as Kafka's 22 base64 characters.
+
+    A `bytes` so that it is hashed and compared at C speed: fetch requests look topics up by it.
+    """
+
+    __slots__ = ()
+
+    ZERO: ClassVar["Uuid"]
+
+    @classmethod
+    def random(cls) -> Self:
+        """A new id; never one whose text starts with a dash, which shells take for a flag."""
+        while True:
+            raw = bytearray(os.urandom(16))
+            raw[6] = raw[6] & 0x0F | 0x40  # RFC 9562, version 4
+            raw[8] = raw[8] & 0x3F | 0x80
+            uuid = cls(raw)
+            if not str(uuid).startswith("-"):
+                return uuid
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """The id that prints as `text`; ValueError says what is wrong with it."""
+        try:
+            raw = base64.urlsafe_b64decode(text + "==")
+        except (binascii.Error, ValueError) as error:
+            raise ValueError(f"{text!r} is not a Kafka uuid: {error}") from error
+        if len(text) != 22 or len(raw) != 16:
+            raise ValueError(f"{text!r} is not a Kafka uuid: 22 base64url characters are wanted")
+        return cls(raw)
+
+    def __str__(self) -> str:
+        return base64.urlsafe_b64encode(self)[:22].decode("ascii")
+
+    def __repr__(self) -> str:
+        return f"Uuid({str(self)!r})"
+
+
+Uuid.ZERO = Uuid(16)

@@ -1,0 +1,1 @@
+"""② Bytes ↔ messages: no asyncio, no files. May use model and errors."""

@@ -1,0 +1,6 @@
+"""The command line for people who run Kafka: any Kafka, Apache's or ours.
+
+Uses the broker's codecs, log readers and network client, never its server side.
+"""
+
+__version__ = "0.1.0"
