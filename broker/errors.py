@@ -206,7 +206,7 @@ class ApiError(Exception):
 
 
 class CorruptRecord(ApiError):
-    """Bytes that cannot be a record batch; `message` names where, what was expected, what was found."""
+    """Bytes that cannot be a record batch; `message` names where, expected and found."""
 
     def __init__(self, message: str) -> None:
         super().__init__(ErrorCode.CORRUPT_MESSAGE, message)

@@ -17,7 +17,7 @@ class TopicPartition(NamedTuple):
 
 
 class Uuid(bytes):
-    """Kafka's 16-byte id of a topic, a directory or a cluster; prints as Kafka's 22 base64 characters.
+    """Kafka's 16-byte id of a topic or directory; prints as Kafka's 22 base64 characters.
 
     A `bytes` so that it is hashed and compared at C speed: fetch requests look topics up by it.
     """

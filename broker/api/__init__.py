@@ -1,1 +1,1 @@
-"""③ What the broker answers: one module per API, one row per API in table.py, dispatch.py in between."""
+"""③ What the broker answers: one module and one row of table.py per API; dispatch.py between."""

@@ -1,4 +1,4 @@
-"""① Sockets: the listener and its connections (inbound) and the client (outbound: other brokers, and kctl).
+"""① Sockets: listener and connections (inbound), client (outbound: other brokers, and kctl).
 
 May use protocol, metrics, model, errors, clock.
 """
