@@ -1,0 +1,367 @@
+"""A batch seen through its header: read, checked, walked and stamped without touching a record.
+
+The hot path of the broker lives on this module alone. Everything takes a bytes-like object
+(bytes, bytearray, memoryview, mmap) and a position in it, and copies nothing.
+"""
+
+import zlib
+from struct import Struct
+from typing import Final, NamedTuple, Self
+
+from crc32c import crc32c
+
+from broker.errors import CorruptRecord
+from broker.records.layout import (
+    ATTRIBUTES_POSITION,
+    CODEC_MASK,
+    CONTROL_MASK,
+    CRC_POSITION,
+    CURRENT_MAGIC,
+    DEFINED_ATTRIBUTES_MASK,
+    DELETE_HORIZON_MASK,
+    HEADER,
+    HEADER_SIZE,
+    HEADER_SIZE_UP_TO_MAGIC,
+    LOG_OVERHEAD,
+    MAGIC_POSITION,
+    MAX_INT32,
+    MAX_TIMESTAMP_POSITION,
+    MESSAGE_V0,
+    MESSAGE_V1,
+    MIN_BATCH_LENGTH,
+    MIN_MESSAGE_SIZE_V0,
+    MIN_SIZE_BY_MAGIC,
+    NO_PARTITION_LEADER_EPOCH,
+    NO_PRODUCER_EPOCH,
+    NO_PRODUCER_ID,
+    NO_SEQUENCE,
+    NO_TIMESTAMP,
+    PARTITION_LEADER_EPOCH_POSITION,
+    TIMESTAMP_TYPE_MASK,
+    TRANSACTIONAL_MASK,
+    BytesLike,
+    Codec,
+    TimestampType,
+)
+
+_INT64: Final = Struct(">q")
+_INT32: Final = Struct(">i")
+_UINT32: Final = Struct(">I")
+_INT16: Final = Struct(">h")
+
+_CODECS: Final = tuple(Codec)
+_UNKNOWN_COUNT: Final = -1
+
+
+class BatchHeader(NamedTuple):
+    """The fields of a batch's header, in the order of the bytes.
+
+    A message of format 0 or 1 is shown in the same shape: its offset is the *last* offset of what
+    it wraps, both timestamps are its own, and what the format lacks has Kafka's "none" value.
+    """
+
+    base_offset: int
+    batch_length: int
+    partition_leader_epoch: int
+    magic: int
+    crc: int
+    attributes: int
+    last_offset_delta: int
+    base_timestamp: int
+    max_timestamp: int
+    producer_id: int
+    producer_epoch: int
+    base_sequence: int
+    records_count: int
+
+    @property
+    def last_offset(self) -> int:
+        """The offset of the last record, also when compaction has removed that record."""
+        return self.base_offset + self.last_offset_delta
+
+    @property
+    def next_offset(self) -> int:
+        """The offset that the batch after this one begins at or above."""
+        return self.base_offset + self.last_offset_delta + 1
+
+    @property
+    def size_in_bytes(self) -> int:
+        """The whole batch, its offset and length fields included."""
+        return self.batch_length + LOG_OVERHEAD
+
+    @property
+    def codec(self) -> Codec:
+        """The codec the records are compressed with; CorruptRecord if there is no such codec."""
+        number = self.attributes & CODEC_MASK
+        if number >= len(_CODECS):
+            raise CorruptRecord(
+                f"batch at offset {self.base_offset}: expected a codec of 0 to 4, found {number}"
+            )
+        return _CODECS[number]
+
+    @property
+    def timestamp_type(self) -> TimestampType:
+        """Whether producers or the broker set the timestamps."""
+        if self.magic == 0:
+            return TimestampType.NO_TIMESTAMP_TYPE
+        if self.attributes & TIMESTAMP_TYPE_MASK:
+            return TimestampType.LOG_APPEND_TIME
+        return TimestampType.CREATE_TIME
+
+    @property
+    def is_transactional(self) -> bool:
+        """Whether the records (or the marker) belong to a transaction."""
+        return self.magic >= CURRENT_MAGIC and bool(self.attributes & TRANSACTIONAL_MASK)
+
+    @property
+    def is_control(self) -> bool:
+        """Whether the batch holds control records, which consumers never see."""
+        return self.magic >= CURRENT_MAGIC and bool(self.attributes & CONTROL_MASK)
+
+    @property
+    def delete_horizon_ms(self) -> int | None:
+        """When the cleaner may drop the tombstones and markers inside; None until that is set."""
+        if self.magic >= CURRENT_MAGIC and self.attributes & DELETE_HORIZON_MASK:
+            return self.base_timestamp
+        return None
+
+    @property
+    def has_producer_id(self) -> bool:
+        """Whether an idempotent or transactional producer wrote it."""
+        return self.producer_id > NO_PRODUCER_ID
+
+    @property
+    def last_sequence(self) -> int:
+        """The sequence of the last record; sequences start again at 0 after the largest int32."""
+        if self.base_sequence == NO_SEQUENCE:
+            return NO_SEQUENCE
+        return increment_sequence(self.base_sequence, self.last_offset_delta)
+
+
+def increment_sequence(sequence: int, increment: int) -> int:
+    """The sequence `increment` records later, around the end of int32 to 0."""
+    return (sequence + increment) & MAX_INT32
+
+
+def read_header(buffer: BytesLike, position: int = 0) -> BatchHeader:
+    """The header of the format 2 batch at `position`.
+
+    Only the header must be there. CorruptRecord if it is cut short, of another format, or its
+    length leaves no room for a header; nothing else is checked.
+    """
+    if len(buffer) - position < HEADER_SIZE:
+        raise CorruptRecord(
+            f"position {position}: expected {HEADER_SIZE} bytes of batch header, "
+            f"found {max(len(buffer) - position, 0)}"
+        )
+    header = BatchHeader._make(HEADER.unpack_from(buffer, position))
+    if header.magic != CURRENT_MAGIC:
+        raise CorruptRecord(f"position {position}: expected magic 2, found {header.magic}")
+    if header.batch_length < MIN_BATCH_LENGTH:
+        raise CorruptRecord(
+            f"position {position}: expected a batch length of at least {MIN_BATCH_LENGTH}, "
+            f"found {header.batch_length}"
+        )
+    return header
+
+
+def _read_legacy_header(buffer: BytesLike, position: int, magic: int) -> BatchHeader:
+    timestamp = NO_TIMESTAMP
+    if magic == 0:
+        offset, size, crc, _, attributes = MESSAGE_V0.unpack_from(buffer, position)
+    else:
+        offset, size, crc, _, attributes, timestamp = MESSAGE_V1.unpack_from(buffer, position)
+    return BatchHeader(
+        base_offset=offset,
+        batch_length=size,
+        partition_leader_epoch=NO_PARTITION_LEADER_EPOCH,
+        magic=magic,
+        crc=crc,
+        attributes=attributes,
+        last_offset_delta=0,
+        base_timestamp=timestamp,
+        max_timestamp=timestamp,
+        producer_id=NO_PRODUCER_ID,
+        producer_epoch=NO_PRODUCER_EPOCH,
+        base_sequence=NO_SEQUENCE,
+        records_count=_UNKNOWN_COUNT,
+    )
+
+
+class Batch:
+    """One whole batch of any format, where it lies in its buffer.
+
+    `header` is read once; `position` is that of the batch in the buffer it was found in.
+    Holds on to the buffer: a mapped file cannot be closed while a batch of it is kept.
+    """
+
+    __slots__ = ("_buffer", "header", "position")
+
+    def __init__(self, buffer: memoryview, position: int, header: BatchHeader) -> None:
+        self._buffer = buffer
+        self.position = position
+        self.header = header
+
+    @property
+    def view(self) -> memoryview:
+        """The bytes of the batch; writable where the buffer is."""
+        return self._buffer[self.position : self.end_position]
+
+    @property
+    def end_position(self) -> int:
+        """Where the next batch begins."""
+        return self.position + self.header.size_in_bytes
+
+    @property
+    def size_in_bytes(self) -> int:
+        """The whole batch, its offset and length fields included."""
+        return self.header.size_in_bytes
+
+    @property
+    def magic(self) -> int:
+        """The format: 0, 1 or 2."""
+        return self.header.magic
+
+    @property
+    def codec(self) -> Codec:
+        """The codec of the records; CorruptRecord if the header names none that exists."""
+        return self.header.codec
+
+    @property
+    def last_offset(self) -> int:
+        """The offset of the last record the batch was written with."""
+        return self.header.last_offset
+
+    @property
+    def next_offset(self) -> int:
+        """The offset that the batch after this one begins at or above."""
+        return self.header.next_offset
+
+    @property
+    def max_timestamp(self) -> int:
+        """The largest timestamp inside; -1 where the format has none."""
+        return self.header.max_timestamp
+
+    @property
+    def is_control(self) -> bool:
+        """Whether the batch holds control records, which consumers never see."""
+        return self.header.is_control
+
+    @property
+    def records_count(self) -> int | None:
+        """How many records are inside; None for a format that does not say."""
+        return None if self.magic < CURRENT_MAGIC else self.header.records_count
+
+    def computed_crc(self) -> int:
+        """The checksum the bytes really have, by the polynomial of their format."""
+        start = ATTRIBUTES_POSITION if self.magic >= CURRENT_MAGIC else MAGIC_POSITION
+        checked = self._buffer[self.position + start : self.end_position]
+        return crc32c(checked) if self.magic >= CURRENT_MAGIC else zlib.crc32(checked)
+
+    def is_crc_valid(self) -> bool:
+        """Whether the bytes are those that the checksum was taken of."""
+        return self.computed_crc() == self.header.crc
+
+
+def check_crc(batch: Batch) -> None:
+    """CorruptRecord, naming the two checksums, unless the bytes are those the crc was taken of."""
+    computed = batch.computed_crc()
+    if computed != batch.header.crc:
+        raise CorruptRecord(
+            f"batch at position {batch.position}, last offset {batch.last_offset}: "
+            f"expected crc {batch.header.crc}, found {computed}"
+        )
+
+
+class BatchIterator:
+    """The whole batches of a buffer, in order.
+
+    A batch that the end of the buffer cuts short ends the iteration quietly, as a fetch answer or
+    a torn log may end; `position` is then where it starts (the end of the last whole batch), and
+    `is_cut_short` tells. Bytes that no batch can start with raise CorruptRecord.
+    """
+
+    __slots__ = ("_buffer", "_end", "position")
+
+    def __init__(self, buffer: memoryview, position: int, end: int) -> None:
+        self._buffer = buffer
+        self._end = end
+        self.position = position
+
+    @property
+    def is_cut_short(self) -> bool:
+        """Whether bytes are left from `position` on; final once the iteration has ended."""
+        return self.position < self._end
+
+    def __iter__(self) -> Self:
+        return self
+
+    def __next__(self) -> Batch:
+        header = self._next_header()
+        if header is None:
+            raise StopIteration
+        batch = Batch(self._buffer, self.position, header)
+        self.position = batch.end_position
+        return batch
+
+    def _next_header(self) -> BatchHeader | None:
+        """The header of the batch at `position`, or None where the batch is not whole."""
+        buffer, position = self._buffer, self.position
+        remaining = self._end - position
+        if remaining < LOG_OVERHEAD:
+            return None
+        (size,) = _INT32.unpack_from(buffer, position + 8)
+        _check_size(position, size, MIN_MESSAGE_SIZE_V0)
+        if remaining < HEADER_SIZE_UP_TO_MAGIC:
+            return None
+        magic = buffer[position + MAGIC_POSITION]
+        if magic > CURRENT_MAGIC:
+            raise CorruptRecord(f"position {position}: expected magic 0, 1 or 2, found {magic}")
+        _check_size(position, size, MIN_SIZE_BY_MAGIC[magic])
+        if remaining < size + LOG_OVERHEAD:
+            return None
+        if magic == CURRENT_MAGIC:
+            return BatchHeader._make(HEADER.unpack_from(buffer, position))
+        return _read_legacy_header(buffer, position, magic)
+
+
+def _check_size(position: int, size: int, minimum: int) -> None:
+    if size < minimum:
+        raise CorruptRecord(
+            f"position {position}: expected a batch length of at least {minimum}, found {size}"
+        )
+
+
+def iterate_batches(buffer: BytesLike, position: int = 0, end: int | None = None) -> BatchIterator:
+    """The batches, of any format, from `position` up to `end` (the end of the buffer)."""
+    view = memoryview(buffer)
+    return BatchIterator(view, position, len(view) if end is None else end)
+
+
+def assign_offset_and_epoch(
+    buffer: bytearray | memoryview, position: int, base_offset: int, leader_epoch: int
+) -> None:
+    """Stamp the format 2 batch at `position` as the leader does; both lie outside the crc."""
+    _INT64.pack_into(buffer, position, base_offset)
+    _INT32.pack_into(buffer, position + PARTITION_LEADER_EPOCH_POSITION, leader_epoch)
+
+
+def set_max_timestamp(
+    buffer: bytearray | memoryview, position: int, timestamp_type: TimestampType, timestamp: int
+) -> None:
+    """Give the format 2 batch at `position` this timestamp type and max timestamp, and a new crc.
+
+    With LogAppendTime every record then reads as `timestamp`. A batch that has both already is
+    left as it is, so the crc over the whole batch is only paid for a change.
+    """
+    header = read_header(buffer, position)
+    if header.timestamp_type == timestamp_type and header.max_timestamp == timestamp:
+        return
+    attributes = header.attributes & (DEFINED_ATTRIBUTES_MASK & ~TIMESTAMP_TYPE_MASK)
+    if timestamp_type == TimestampType.LOG_APPEND_TIME:
+        attributes |= TIMESTAMP_TYPE_MASK
+    _INT16.pack_into(buffer, position + ATTRIBUTES_POSITION, attributes)
+    _INT64.pack_into(buffer, position + MAX_TIMESTAMP_POSITION, timestamp)
+    end = position + header.size_in_bytes
+    crc = crc32c(memoryview(buffer)[position + ATTRIBUTES_POSITION : end])
+    _UINT32.pack_into(buffer, position + CRC_POSITION, crc)
