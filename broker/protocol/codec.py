@@ -1,0 +1,101 @@
+"""Messages to bytes and back: `encode`, `decode`, and how both fail.
+
+The work is done by functions that `compiler` writes once per message and version. They are quick
+and say little when something is wrong; so a failure is looked at again, by the same function
+compiled with `traced=True`, which notes the field and the position before every step.
+"""
+
+import struct
+from functools import cache
+from typing import Any, TypeVar
+
+from broker.protocol.compiler import Trace
+from broker.protocol.decoding import compile_decoder
+from broker.protocol.encoding import compile_encoder
+from broker.protocol.errors import DecodeError, EncodeError
+from broker.protocol.primitives import Buffer, Part
+from broker.protocol.schema import Message
+
+MessageT = TypeVar("MessageT", bound=Message)
+
+
+_decoder = cache(compile_decoder)
+_encoder = cache(compile_encoder)
+
+# What compiled code raises on bytes or values that do not fit.
+_BAD_BYTES = (struct.error, IndexError, ValueError)
+_BAD_VALUE = (struct.error, TypeError, ValueError, AttributeError, OverflowError)
+
+
+def decode(cls: type[MessageT], buffer: Buffer, version: int) -> MessageT:
+    """The message in `buffer`; DecodeError when the bytes are not that message, or go on after it.
+
+    Records are views of `buffer`, which must live as long; all else is copied.
+    """
+    message, end = decode_from(cls, buffer, 0, version)
+    if end != len(buffer):
+        raise DecodeError(f"{cls.__name__} v{version}: ends at byte {end} of {len(buffer)}")
+    return message
+
+
+def decode_from(
+    cls: type[MessageT], buffer: Buffer, position: int, version: int
+) -> tuple[MessageT, int]:
+    """The message that starts at `position`, and where it ends."""
+    _check_version(cls, version, DecodeError)
+    try:
+        return _decoder(cls, version)(buffer, position)  # type: ignore[no-any-return]
+    except _BAD_BYTES as error:
+        raise _explain_decode(cls, buffer, position, version) from error
+
+
+def encode(message: Message, version: int) -> bytes:
+    """The bytes of `message`; EncodeError names the field that this version cannot carry."""
+    parts = encode_into(message, version, bytearray())
+    return b"".join(part if isinstance(part, Buffer) else part.read() for part in parts)
+
+
+def encode_into(message: Message, version: int, out: bytearray) -> list[Part]:
+    """Append `message` to `out` (a size and a header, usually); gives all parts, `out` first."""
+    cls = type(message)
+    _check_version(cls, version, EncodeError)
+    parts: list[Part] = []
+    try:
+        last = _encoder(cls, version)(message, out, parts)
+    except _BAD_VALUE as error:
+        raise _explain_encode(message, version) from error
+    if last:
+        parts.append(last)
+    return parts
+
+
+def _check_version(
+    cls: type[Message], version: int, error: type[DecodeError] | type[EncodeError]
+) -> None:
+    lowest, highest = cls.versions
+    if not lowest <= version <= highest:
+        raise error(f"{cls.__name__} has versions {lowest} to {highest}, not {version}")
+
+
+def _explain_decode(cls: type[Message], buffer: Buffer, position: int, version: int) -> DecodeError:
+    trace = Trace()
+    reason: Any = None
+    try:
+        compile_decoder(cls, version, traced=True)(buffer, position, trace)
+    except (struct.error, IndexError):
+        reason = f"the bytes end here, at {len(buffer)}"
+    except ValueError as error:
+        reason = error
+    return DecodeError(
+        f"{cls.__name__} v{version}: {trace.field} at byte {trace.position}: {reason}"
+    )
+
+
+def _explain_encode(message: Message, version: int) -> EncodeError:
+    trace = Trace()
+    reason: Any = None
+    try:
+        compile_encoder(type(message), version, traced=True)(message, bytearray(), [], trace)
+    except _BAD_VALUE as error:
+        reason = error
+    return EncodeError(f"{type(message).__name__} v{version}: {trace.field}: {reason}")

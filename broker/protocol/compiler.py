@@ -1,0 +1,114 @@
+"""How the codecs are written: a function of Python source per message, version and direction.
+
+Strategy. What costs time in Python is calls, small objects and attribute look-ups, so a whole
+message becomes one flat function: nested structs and arrays are nested loops in it, and fields of
+fixed size that stand next to each other, together with the length that follows them, are read or
+written by one `struct` call (a *run*). A flexible length is a varint, but nearly always one byte:
+the run reads that byte and the rare longer one is read again by `read_uvarint`.
+
+    o1.error_code, o1.partition_index, o1.leader_id, n = s7(b, p); p += 11
+
+Names in the compiled code: b buffer, p position, e end, m memoryview, oD the struct at depth D,
+lD the list being filled, n a length, q the end of a field, tD kD zD count, number and end of tagged
+fields, out the bytes written so far, parts finished parts.
+
+`decoding` and `encoding` do the writing. Lengths are checked against the bytes that are left
+before anything is allocated for them.
+"""
+
+import struct
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, Final
+
+from broker.protocol.primitives import read_uvarint, uvarint
+from broker.protocol.schema import Field, Message, StructMeta
+
+LETTERS: Final = {
+    "bool": "?",
+    "int8": "b",
+    "int16": "h",
+    "uint16": "H",
+    "int32": "i",
+    "uint32": "I",
+    "int64": "q",
+    "float64": "d",
+}
+"""Types of fixed size that struct reads as they are."""
+
+
+class Trace:
+    """Where traced code is: the field it is at, and that field's first byte."""
+
+    def __init__(self) -> None:
+        self.field = "message"
+        self.position = 0
+
+
+class Source:
+    """Lines of a function being written, and the constants it uses."""
+
+    def __init__(self, cls: type[Message], version: int, traced: bool) -> None:
+        self.version = version
+        self.flexible = version >= cls.flexible
+        self.traced = traced
+        self.scope: dict[str, Any] = {"uv": read_uvarint, "uvb": uvarint}
+        self._names: dict[tuple[str, Any], str] = {}
+        self._lines: list[str] = []
+        self._depth = 0
+
+    def line(self, text: str) -> None:
+        """Add a line at the present depth."""
+        self._lines.append(" " * self._depth + text)
+
+    @contextmanager
+    def block(self, head: str) -> Iterator[None]:
+        """Lines added inside stand below `head`."""
+        self.line(head)
+        self._depth += 1
+        yield
+        self._depth -= 1
+
+    def constant(self, prefix: str, key: Any, value: Any) -> str:
+        """A name for `value` in the function's globals; one per key."""
+        if (prefix, key) not in self._names:
+            name = f"{prefix}{len(self._names)}"
+            self._names[prefix, key] = name
+            self.scope[name] = value
+        return self._names[prefix, key]
+
+    def is_flexible(self, field: Field) -> bool:
+        """Whether the field's length is a varint here."""
+        return self.flexible and field.flexible
+
+    def finish(self, name: str) -> Callable[..., Any]:
+        """Compile the lines; gives the function called `name`."""
+        # The text is made of our own field names and numbers, of nothing that came over the wire.
+        exec("\n".join(self._lines), self.scope)  # noqa: S102
+        compiled: Callable[..., Any] = self.scope[name]
+        return compiled
+
+
+def carried(cls: StructMeta, version: int) -> tuple[list[Field], list[Field]]:
+    """The fields that this version carries: those in place, and the tagged ones in tag order."""
+    fields = [field for field in cls.fields if field.in_version(version)]
+    tagged = [field for field in fields if field.tag is not None]
+    return [f for f in fields if f.tag is None], sorted(tagged, key=lambda f: f.tag or 0)
+
+
+def least_size(cls: StructMeta, version: int, flexible: bool) -> int:
+    """The fewest bytes an encoded struct takes; at least 1, so that a count is always bounded."""
+    size = 1 if flexible else 0
+    for field in carried(cls, version)[0]:
+        compact = flexible and field.flexible
+        if field.is_array or field.type in ("bytes", "records"):
+            size += 1 if compact else 4
+        elif field.type == "string":
+            size += 1 if compact else 2
+        elif field.type == "uuid":
+            size += 16
+        elif isinstance(field.type, str):
+            size += struct.calcsize(">" + LETTERS[field.type])
+        else:
+            size += 1 if field.nullable_in(version) else least_size(field.type, version, flexible)
+    return max(size, 1)

@@ -1,0 +1,187 @@
+"""Writes the functions that encode: see `compiler` for the strategy and the names."""
+
+import struct
+from collections.abc import Callable
+from typing import Any, Final
+
+from broker.protocol.compiler import LETTERS, Source, carried
+from broker.protocol.primitives import array_packers, uvarint
+from broker.protocol.schema import Field, Message, StructMeta
+
+_SMALL_RECORDS: Final = 2048
+"""Records below this are copied into the message: one more part costs more than the copy."""
+
+
+def compile_encoder(cls: type[Message], version: int, traced: bool = False) -> Callable[..., Any]:
+    """A function `(message, out, parts) -> the last part`; traced, it takes a Trace as well."""
+    return _Encoder(Source(cls, version, traced)).compile(cls)
+
+
+class _Encoder:
+    """Writes an encoding function."""
+
+    def __init__(self, source: Source) -> None:
+        self.s = source
+        self._run: list[tuple[str, str]] = []  # (expression, struct letter)
+
+    def compile(self, cls: StructMeta) -> Callable[..., Any]:
+        s = self.s
+        s.scope |= {"section": _tagged_section, "can_copy": (bytes, bytearray, memoryview)}
+        with s.block(f"def encode(o0, out, parts{', trace' if s.traced else ''}):"):
+            self._struct(cls, 0, "")
+            self._flush()
+            s.line("return out")
+        return s.finish("encode")
+
+    def _struct(self, cls: StructMeta, depth: int, path: str) -> None:
+        in_place, tagged = carried(cls, self.s.version)
+        for field in cls.fields:
+            if not (field.in_version(self.s.version) or field.ignorable):
+                self._refuse_unless_default(field, f"o{depth}.{field.name}", path)
+        for field in in_place:
+            self._trace(path + field.name)
+            self._value(field, f"o{depth}.{field.name}", depth, f"{path}{field.name}.")
+        if self.s.flexible:
+            self._tagged(tagged, depth, path)
+
+    def _refuse_unless_default(self, field: Field, value: str, path: str) -> None:
+        self._trace(path + field.name)
+        text = f"version {self.s.version} does not carry it"
+        self.s.line(f"if {self._differs(field, value)}: raise ValueError({text!r})")
+
+    def _differs(self, field: Field, value: str) -> str:
+        """An expression: `value` is not the field's default."""
+        default = field.default_value()
+        if default is None:
+            return f"{value} is not None"
+        if default in ([], 0, "", b"", False):
+            return value
+        name = self.s.constant("d", id(field), default)
+        return f"{value} is not {name} and {value} != {name}"
+
+    def _trace(self, path: str) -> None:
+        if self.s.traced:
+            self._flush()
+            self.s.line(f"trace.field = {path!r}")
+
+    def _flush(self) -> None:
+        if self._run:
+            self.s.line(f"out += {self._pack(self._run)}")
+            self._run.clear()
+
+    def _pack(self, run: list[tuple[str, str]]) -> str:
+        compiled = struct.Struct(">" + "".join(letter for _, letter in run))
+        name = self.s.constant("s", compiled.format, compiled.pack)
+        return f"{name}({', '.join(expression for expression, letter in run if letter != 'x')})"
+
+    def _length(self, field: Field, letter: str) -> None:
+        """Write n, the length (None: null) that ends the run."""
+        s = self.s
+        if s.is_flexible(field):
+            run = self._run
+            s.line("n += 1")
+            s.line(f"if n < 128: out += {self._pack([*run, ('n', 'B')])}")
+            with s.block("else:"):
+                if run:
+                    s.line(f"out += {self._pack(run)}")
+                s.line("out += uvb(n)")
+            run.clear()
+        else:
+            self._run.append(("n", letter))
+            self._flush()
+
+    def _value(self, field: Field, value: str, depth: int, path: str) -> None:
+        if field.is_array:
+            self._array(field, value, depth, path)
+        elif isinstance(field.type, StructMeta):
+            self._nested(field, field.type, value, depth, path)
+        elif field.type == "uuid":
+            self._run.append((value, "16s"))
+        elif field.type in LETTERS:
+            self._run.append((value, LETTERS[field.type]))
+        else:
+            self._sized(field, value)
+
+    def _sized(self, field: Field, value: str) -> None:
+        """A string, bytes or records: the length, then the bytes."""
+        s = self.s
+        as_bytes = f"{value}.encode()" if field.type == "string" else value
+        if field.nullable_in(s.version):
+            s.line(f"v = {value}")
+            s.line("if v is None: n = -1; v = b''")
+            s.line(f"else: {'v = v.encode(); ' if field.type == 'string' else ''}n = len(v)")
+        else:
+            s.line(f"v = {as_bytes}; n = len(v)")
+        self._length(field, "h" if field.type == "string" else "i")
+        if field.type != "records":
+            s.line("out += v")
+            return
+        s.line(f"if len(v) < {_SMALL_RECORDS} and isinstance(v, can_copy): out += v")
+        s.line("else: parts.append(out); parts.append(v); out = bytearray()")
+
+    def _nested(
+        self, field: Field, struct_type: StructMeta, value: str, depth: int, path: str
+    ) -> None:
+        s, inner = self.s, depth + 1
+        self._flush()  # what waits in the run may speak of another struct at the same depth
+        s.line(f"o{inner} = {value}")
+        if not field.nullable_in(s.version):
+            self._struct(struct_type, inner, path)
+            return
+        s.line(f"if o{inner} is None: out += b'\\xff'")
+        with s.block("else:"):
+            s.line("out += b'\\x01'")
+            self._struct(struct_type, inner, path)
+            self._flush()
+
+    def _array(self, field: Field, value: str, depth: int, path: str) -> None:
+        s, inner = self.s, depth + 1
+        s.line(f"l{inner} = {value}")
+        if field.nullable_in(s.version):
+            s.line(f"if l{inner} is None: n = -1; l{inner} = ()")
+            s.line(f"else: n = len(l{inner})")
+        else:
+            s.line(f"n = len(l{inner})")
+        self._length(field, "i")
+        if (letter := LETTERS.get(str(field.type))) is not None:
+            packers = s.constant("k", letter, array_packers("", letter))
+            s.line(f"if l{inner}: out += {packers}[len(l{inner})](*l{inner})")
+            return
+        with s.block(f"for o{inner} in l{inner}:"):
+            if isinstance(field.type, StructMeta):
+                self._struct(field.type, inner, path)
+            else:
+                self._value(field._replace(is_array=False), f"o{inner}", inner, path)
+            self._flush()
+            s.line("pass")
+
+    def _tagged(self, tagged: list[Field], depth: int, path: str) -> None:
+        """End the run with an empty section; replace that if there is something to put in."""
+        s, found = self.s, f"g{depth}"
+        self._trace(path + "tagged fields")
+        self._run.append(("", "x"))
+        self._flush()
+        if not tagged:
+            with s.block(f"if o{depth}.unknown_tags:"):
+                s.line(f"out[-1:] = section((), o{depth}.unknown_tags)")
+            return
+        s.line(f"{found} = []")
+        for field in tagged:
+            value = f"o{depth}.{field.name}"
+            with s.block(f"if {self._differs(field, value)}:"):
+                self._trace(path + field.name)
+                s.line(f"h{depth} = out; out = bytearray()")
+                self._value(field, value, depth, f"{path}{field.name}.")
+                self._flush()
+                s.line(f"{found}.append(({field.tag}, out)); out = h{depth}")
+        with s.block(f"if {found} or o{depth}.unknown_tags:"):
+            s.line(f"out[-1:] = section({found}, o{depth}.unknown_tags)")
+
+
+def _tagged_section(known: list[tuple[int, bytes]], unknown: dict[int, bytes] | None) -> bytes:
+    """A tagged section: how many, then each with its tag and size, in the order of the tags."""
+    fields = sorted([*known, *(unknown or {}).items()])
+    pieces = [uvarint(len(fields))]
+    for tag, data in fields:
+        pieces += uvarint(tag), uvarint(len(data)), data
+    return b"".join(pieces)

@@ -1,0 +1,11 @@
+"""A principal, as an Envelope carries it."""
+
+from broker.protocol.schema import Message, wire
+
+
+class DefaultPrincipalData(Message, versions=(0, 0), flexible=0):
+    """Who sent a forwarded request."""
+
+    type: str = wire("string")
+    name: str = wire("string")
+    token_authenticated: bool = wire("bool")

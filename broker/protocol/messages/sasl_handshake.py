@@ -1,0 +1,20 @@
+"""Agree on a SASL mechanism.
+
+Versions:
+    v1 the tokens travel in SaslAuthenticate (KIP-152), not bare
+"""
+
+from broker.protocol.schema import Request, Response, wire
+
+
+class SaslHandshakeRequest(Request["SaslHandshakeResponse"], api_key=17, versions=(0, 1)):
+    """The mechanism the client wants."""
+
+    mechanism: str = wire("string")
+
+
+class SaslHandshakeResponse(Response, versions=(0, 1)):
+    """The mechanisms the broker has."""
+
+    error_code: int = wire("int16")
+    mechanisms: list[str] = wire("[]string")
