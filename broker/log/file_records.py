@@ -1,0 +1,200 @@
+"""A segment's `.log` file: batches appended at its end, found again by walking their headers.
+
+The size kept in memory is what counts: bytes beyond it (a preallocated tail, or what a failed
+write left behind) are not part of the log.
+"""
+
+import contextlib
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from broker.errors import CorruptRecord
+from broker.log.files import Buffer, FileSlice, FileSystem, OpenFile
+from broker.records.batch import Batch, BatchHeader, iterate_batches
+from broker.records.layout import (
+    CURRENT_MAGIC,
+    HEADER,
+    HEADER_SIZE,
+    HEADER_SIZE_UP_TO_MAGIC,
+    LOG_OVERHEAD,
+    MAGIC_POSITION,
+    MIN_BATCH_LENGTH,
+    MIN_MESSAGE_SIZE_V0,
+)
+
+# One read of a header walk: a little more than the usual distance of two index entries, so that a
+# lookup among small batches takes one read.
+WALK_BYTES = 4096 + 512
+SCAN_BYTES = 1024 * 1024
+
+
+class BatchPosition(NamedTuple):
+    """Where a batch lies in the file, and the last offset it holds."""
+
+    position: int
+    size: int
+    last_offset: int
+
+
+class FileRecords:
+    """The batches of one segment. Invariant: `size` ends a whole batch while nothing is failing."""
+
+    __slots__ = ("_file", "_fs", "_size", "path")
+
+    def __init__(self, path: Path, fs: FileSystem) -> None:
+        self.path = path
+        self._fs = fs
+        self._file: OpenFile | None = None
+        self._size = -1  # -1: not looked at yet
+
+    def create(self, preallocate_bytes: int) -> None:
+        """Make the file; with `preallocate_bytes` its blocks are asked for at once."""
+        self._file = self._fs.open_file(self.path, create=True)
+        if preallocate_bytes:
+            self._fs.truncate(self._file, preallocate_bytes)
+        self._size = 0
+
+    def _opened(self) -> OpenFile:
+        if self._file is None:
+            self._file = self._fs.open_file(self.path)
+            if self._size < 0:
+                self._size = self._file.size()
+        return self._file
+
+    @property
+    def size(self) -> int:
+        """Bytes of the log in this file."""
+        if self._size < 0:
+            self._size = self.path.stat().st_size
+        return self._size
+
+    # --- writing -----------------------------------------------------------------------------
+
+    def append(self, buffers: Sequence[Buffer], length: int) -> None:
+        """Write `length` bytes at the end; after an error the file ends where it ended before."""
+        file = self._file or self._opened()
+        try:
+            self._fs.write(file, buffers, self._size)
+        except OSError:
+            # If even that fails, the next start finds the torn batch and cuts it.
+            with contextlib.suppress(OSError):
+                self._fs.truncate(file, self._size)
+            raise
+        self._size += length
+
+    def truncate_to(self, size: int) -> None:
+        """Cut the file (and any preallocated tail) to `size`."""
+        self._fs.truncate(self._opened(), size)
+        self._size = size
+
+    def trim(self) -> None:
+        """Cut what lies beyond the log's end."""
+        if self._opened().size() != self.size:
+            self.truncate_to(self.size)
+
+    def flush(self) -> None:
+        """Bring the bytes to the medium."""
+        self._fs.sync(self._opened())
+
+    def release(self) -> None:
+        """Give the descriptor back; the next use opens the file again."""
+        self._file = None
+
+    # --- reading -----------------------------------------------------------------------------
+
+    def slice(self, position: int, length: int) -> FileSlice:
+        """Bytes for an answer, not read yet; never beyond the log's end."""
+        return FileSlice(self._opened(), position, min(length, self.size - position))
+
+    def read(self, position: int, length: int) -> bytes:
+        """Up to `length` bytes of the log from `position`."""
+        return self._opened().read(position, min(length, self.size - position))
+
+    def batches(self, position: int = 0) -> Iterator[tuple[int, Batch]]:
+        """Every whole batch from `position`, with its position in the file.
+
+        Ends where a batch is cut short; CorruptRecord where bytes cannot begin a batch.
+        """
+        want = SCAN_BYTES
+        while data := self.read(position, want):
+            walk = iterate_batches(data)
+            for batch in walk:
+                yield position + batch.position, batch
+            if walk.position:
+                position += walk.position
+                want = SCAN_BYTES
+            elif len(data) < want or (want := self._batch_size(data)) <= len(data):
+                return
+
+    @staticmethod
+    def _batch_size(data: bytes) -> int:
+        return int.from_bytes(data[8:LOG_OVERHEAD], "big", signed=True) + LOG_OVERHEAD
+
+    def headers(self, position: int = 0) -> Iterator[tuple[int, BatchHeader]]:
+        """As `batches`, but without reading the records: large batches are jumped over."""
+        data, start = b"", position
+        while self.size - position >= HEADER_SIZE_UP_TO_MAGIC:
+            at = position - start
+            if len(data) - at < HEADER_SIZE:
+                data, start, at = self.read(position, WALK_BYTES), position, 0
+            header = self._header(data, at, position)
+            if header is None or position + header.size_in_bytes > self.size:
+                return
+            yield position, header
+            position += header.size_in_bytes
+
+    def _header(self, data: bytes, at: int, position: int) -> BatchHeader | None:
+        """The header at `at` of `data`; None where the file ends inside it."""
+        if data[at + MAGIC_POSITION] != CURRENT_MAGIC:
+            return next((batch.header for _, batch in self.batches(position)), None)
+        if len(data) - at < HEADER_SIZE:
+            return None
+        header = BatchHeader._make(HEADER.unpack_from(data, at))
+        if header.batch_length < MIN_BATCH_LENGTH:
+            raise CorruptRecord(
+                f"{self.path} position {position}: expected a batch length of at least "
+                f"{MIN_BATCH_LENGTH}, found {header.batch_length}"
+            )
+        return header
+
+    def search_for_offset(
+        self, offset: int, position: int, expected: int | None = None
+    ) -> BatchPosition | None:
+        """The first batch from `position` that ends with `offset` or later; None if there is none.
+
+        `expected` is the last offset that an index promises for the batch at `position`;
+        CorruptRecord if that batch ends with another. On the way of every fetch, so it reads three
+        fields of each header and no more.
+        """
+        data, start, end = b"", position, self.size
+        while end - position >= HEADER_SIZE_UP_TO_MAGIC:
+            at = position - start
+            if len(data) - at < HEADER_SIZE:
+                data, start, at = self.read(position, WALK_BYTES), position, 0
+            last_offset = int.from_bytes(data[at : at + 8], "big", signed=True)
+            length = int.from_bytes(data[at + 8 : at + LOG_OVERHEAD], "big", signed=True)
+            if length < MIN_MESSAGE_SIZE_V0:
+                raise CorruptRecord(
+                    f"{self.path} position {position}: expected a batch length of at least "
+                    f"{MIN_MESSAGE_SIZE_V0}, found {length}"
+                )
+            if data[at + MAGIC_POSITION] == CURRENT_MAGIC:
+                last_offset += int.from_bytes(data[at + 23 : at + 27], "big", signed=True)
+            if expected is not None:
+                self._check_expected(position, last_offset, expected)
+                expected = None
+            size = length + LOG_OVERHEAD
+            if position + size > end:
+                return None
+            if last_offset >= offset:
+                return BatchPosition(position, size, last_offset)
+            position += size
+        return None
+
+    def _check_expected(self, position: int, last_offset: int, expected: int) -> None:
+        if last_offset != expected:
+            raise CorruptRecord(
+                f"{self.path} position {position}: expected a batch that ends with offset "
+                f"{expected}, found {last_offset}"
+            )

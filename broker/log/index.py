@@ -1,0 +1,178 @@
+"""What the offset index and the time index share: a sorted array of fixed-size entries in a file.
+
+The file of an active segment is as long as the index may grow (`segment.index.bytes`, a hole in the
+file) and is cut to its entries when the segment rolls or closes, as Kafka does; so the length of a
+closed index is the number of its entries, and an index that was not closed cannot be trusted.
+
+Lookups bisect a read-only map of the file. Entries are written with `pwrite` and not through the
+map: on a full disk a write into a hole of a mapped file kills the process (SIGBUS), a `pwrite`
+raises. Linux shows both the same pages.
+
+Nothing is opened before the first use: thousands of idle partitions cost no descriptors.
+"""
+
+import mmap
+from pathlib import Path
+from struct import Struct
+from typing import ClassVar
+
+from broker.log.files import FileSystem, OpenFile
+from broker.log.layout import MAX_RELATIVE_OFFSET
+
+
+class Index:
+    """Base of both indexes: opening, growing, cutting and bisecting.
+
+    Field `path`: where the file is, or would be.
+    Field `base_offset`: that of the segment. Invariant: entries hold offsets relative to it.
+    """
+
+    ENTRY: ClassVar[Struct]
+    OFFSET_AT: ClassVar[int]  # where in an entry its relative offset lies
+
+    __slots__ = ("_entries", "_file", "_fs", "_length", "_map", "_max_bytes", "base_offset", "path")
+
+    def __init__(self, path: Path, base_offset: int, max_bytes: int, fs: FileSystem) -> None:
+        self.path = path
+        self.base_offset = base_offset
+        self._max_bytes = max_bytes
+        self._fs = fs
+        self._file: OpenFile | None = None
+        self._map: mmap.mmap | None = None
+        self._entries = -1  # -1: not looked at yet
+        self._length = 0
+
+    # --- opening and closing ---------------------------------------------------------------
+
+    def _opened(self) -> OpenFile:
+        """The file, created at its full length if it is missing."""
+        if self._file is not None:
+            return self._file
+        is_new = not self.path.exists()
+        self._file = self._fs.open_file(self.path, create=True)
+        if is_new:
+            self._resize(self._full_length)
+            self._entries = 0
+        else:
+            self._length = self._file.size()
+            if self._entries < 0:
+                self._entries = self._length // self.ENTRY.size
+        return self._file
+
+    @property
+    def _full_length(self) -> int:
+        return self._max_bytes // self.ENTRY.size * self.ENTRY.size
+
+    def _resize(self, length: int) -> None:
+        file = self._opened()
+        self._map = None  # a map beyond the end of its file must never be read
+        self._fs.truncate(file, length)
+        self._length = length
+
+    def _mapped(self) -> mmap.mmap:
+        """A map of all entries; there is at least one."""
+        if self._map is None:
+            fd = self._opened().fd
+            self._map = mmap.mmap(fd, self._length, mmap.MAP_SHARED, mmap.PROT_READ)
+        return self._map
+
+    @property
+    def entries(self) -> int:
+        """How many entries there are."""
+        if self._entries < 0:
+            self._opened()
+        return self._entries
+
+    @property
+    def size_in_bytes(self) -> int:
+        """Bytes that the entries take; the file may be longer while the segment is active."""
+        return self.entries * self.ENTRY.size
+
+    @property
+    def has_odd_length(self) -> bool:
+        """Whether the file is cut inside an entry, which no closed index is."""
+        self._opened()
+        return self._length % self.ENTRY.size != 0
+
+    @property
+    def is_full(self) -> bool:
+        """Whether the segment must roll because no entry fits any more."""
+        return self.entries >= self._max_bytes // self.ENTRY.size
+
+    def trim(self) -> None:
+        """Cut the file to its entries."""
+        size = self.size_in_bytes
+        if self._length != size:
+            self._resize(size)
+
+    def reset(self) -> None:
+        """Drop all entries and begin again; the file has its full length."""
+        self._opened()
+        self._entries = 0
+        self._resize(self._full_length)
+
+    def flush(self) -> None:
+        """Bring the entries to the medium."""
+        if self._file is not None:
+            self._fs.sync(self._file)
+
+    def release(self) -> None:
+        """Give the descriptors back; the next use opens the file again.
+
+        The number of entries is kept, because the length of an active file does not tell it.
+        """
+        self._map = None
+        self._file = None
+
+    def close(self) -> None:
+        """Trim and give the descriptors back; does not touch a file that nobody opened."""
+        if self._file is not None:
+            self.trim()
+        self.release()
+
+    # --- entries -----------------------------------------------------------------------------
+
+    def relative(self, offset: int) -> int:
+        """The offset as an entry holds it; ValueError if the segment cannot hold it."""
+        relative = offset - self.base_offset
+        if not 0 <= relative <= MAX_RELATIVE_OFFSET:
+            raise ValueError(f"{self.path}: offset {offset} does not fit base {self.base_offset}")
+        return relative
+
+    def _append_entry(self, *values: int) -> None:
+        file = self._opened()
+        end = self.size_in_bytes + self.ENTRY.size
+        if end > self._length:  # closed cleanly and trimmed, now growing again
+            self._resize(max(self._full_length, end))
+        self._fs.write(file, [self.ENTRY.pack(*values)], end - self.ENTRY.size)
+        self._entries += 1
+
+    def _entry(self, slot: int) -> tuple[int, int]:
+        values: tuple[int, int] = self.ENTRY.unpack_from(self._mapped(), slot * self.ENTRY.size)
+        return values
+
+    def _last_slot_at_most(self, target: int, at: int, width: int) -> int:
+        """The last entry whose field at byte `at` is not above `target`; -1 if there is none."""
+        low, high = 0, self.entries
+        if not high:
+            return -1
+        entries, step = self._mapped(), self.ENTRY.size
+        while low < high:
+            middle = (low + high) // 2
+            start = middle * step + at
+            if int.from_bytes(entries[start : start + width], "big", signed=True) <= target:
+                low = middle + 1
+            else:
+                high = middle
+        return low - 1
+
+    def _last_slot_up_to_offset(self, offset: int) -> int:
+        return self._last_slot_at_most(offset - self.base_offset, self.OFFSET_AT, 4)
+
+    def truncate_to(self, offset: int) -> None:
+        """Drop the entries of `offset` and above."""
+        slot = self._last_slot_up_to_offset(offset - 1)
+        self._keep(slot + 1)
+
+    def _keep(self, entries: int) -> None:
+        self._entries = entries

@@ -1,0 +1,451 @@
+"""One segment: a `.log` file with its offset, time and transaction index.
+
+Index rules (Kafka's, to the byte): before an append, if more than `index.interval.bytes` were
+appended since the last entry, the offset index gets (last offset of this append, its position) and
+the time index (largest timestamp so far, last offset of the batch that has it). Rolling and closing
+write one last time entry and cut the indexes to their entries.
+
+An index is a shortcut that can always be made again. Indexes of a segment loaded from disk are
+looked at when first used; where one does not agree with the log, both are rebuilt.
+"""
+
+import logging
+import random
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from broker.clock import Clock
+from broker.errors import CorruptRecord
+from broker.log.config import LogConfig
+from broker.log.file_records import BatchPosition, FileRecords
+from broker.log.files import Buffer, FileSlice, FileSystem
+from broker.log.layout import (
+    LOG,
+    MAX_RELATIVE_OFFSET,
+    OFFSET_INDEX,
+    SEGMENT_FILES,
+    TIME_INDEX,
+    TXN_INDEX,
+    offset_file,
+)
+from broker.log.offset_index import OffsetIndex
+from broker.log.time_index import TimeIndex, TimestampOffset
+from broker.log.transaction_index import TransactionIndex
+from broker.records.batch import BatchHeader
+from broker.records.layout import NO_TIMESTAMP
+
+logger = logging.getLogger(__name__)
+
+# The most that one append can be (a follower's fetch answer): index entries may lie so far apart.
+MAX_APPEND_BYTES = 10 * 1024 * 1024
+
+
+class SegmentRead(NamedTuple):
+    """What a read found: the bytes, where they begin, and whether the first batch is cut."""
+
+    records: FileSlice
+    position: int
+    first_entry_incomplete: bool
+
+
+class LogSegment:
+    """A stretch of the log, from `base_offset` to that of the next segment.
+
+    Field `_max_timestamp`: largest timestamp so far and its batch; None until asked for.
+    Field `_rolling_timestamp`: that of the first batch, which time-based rolling counts from;
+      None until asked for.
+    Field `_bytes_since_last_index_entry`: Invariant: at most `index_interval_bytes` and one append.
+    """
+
+    __slots__ = (
+        "_bytes_since_last_index_entry",
+        "_config",
+        "_created_ms",
+        "_fs",
+        "_is_checked",
+        "_max_timestamp",
+        "_offset_index",
+        "_roll_jitter_ms",
+        "_rolling_timestamp",
+        "_time_index",
+        "_txn_index",
+        "base_offset",
+        "directory",
+        "log",
+        "suffix",
+        "was_used",
+    )
+
+    def __init__(
+        self,
+        directory: Path,
+        base_offset: int,
+        config: LogConfig,
+        fs: FileSystem,
+        clock: Clock,
+        suffix: str = "",
+    ) -> None:
+        self.directory = directory
+        self.base_offset = base_offset
+        self.suffix = suffix
+        self._config = config
+        self._fs = fs
+        self._created_ms = clock.now_ms()
+        jitter_ms = min(config.segment_jitter_ms, config.segment_ms)
+        self._roll_jitter_ms = random.randrange(jitter_ms) if jitter_ms else 0  # noqa: S311
+        self.log = FileRecords(self.path(LOG), fs)
+        self._offset_index: OffsetIndex | None = None
+        self._time_index: TimeIndex | None = None
+        self._txn_index: TransactionIndex | None = None
+        self._is_checked = False
+        self._max_timestamp: TimestampOffset | None = None
+        self._rolling_timestamp: int | None = None
+        self._bytes_since_last_index_entry = 0
+        self.was_used = False
+
+    def create(self) -> None:
+        """Make the files of a new, empty segment, over whatever had their names."""
+        for kind in SEGMENT_FILES:
+            self._fs.remove(self.path(kind))
+        self.log.create(self._config.segment_bytes if self._config.preallocate else 0)
+        self._is_checked = True
+        self.offset_index.reset()
+        self.time_index.reset()
+
+    def path(self, kind: str) -> Path:
+        """Where the file of that kind is, or would be."""
+        return offset_file(self.directory, self.base_offset, kind, self.suffix)
+
+    def __repr__(self) -> str:
+        return f"LogSegment(base_offset={self.base_offset}, size={self.size})"
+
+    # --- parts -------------------------------------------------------------------------------
+
+    @property
+    def size(self) -> int:
+        """Bytes of batches."""
+        return self.log.size
+
+    @property
+    def offset_index(self) -> OffsetIndex:
+        """The offset index; it agrees with the log."""
+        if self._offset_index is None:
+            max_bytes = self._config.segment_index_bytes
+            path = self.path(OFFSET_INDEX)
+            self._offset_index = OffsetIndex(path, self.base_offset, max_bytes, self._fs)
+        if not self._is_checked:
+            self._check_indexes()
+        return self._offset_index
+
+    @property
+    def time_index(self) -> TimeIndex:
+        """The time index; it agrees with the log."""
+        if self._time_index is None:
+            max_bytes = self._config.segment_index_bytes
+            path = self.path(TIME_INDEX)
+            self._time_index = TimeIndex(path, self.base_offset, max_bytes, self._fs)
+        if not self._is_checked:
+            self._check_indexes()
+        return self._time_index
+
+    @property
+    def txn_index(self) -> TransactionIndex:
+        """The aborted transactions whose marker is in this segment."""
+        if self._txn_index is None:
+            self._txn_index = TransactionIndex(self.path(TXN_INDEX), self._fs)
+        return self._txn_index
+
+    def _check_indexes(self) -> None:
+        """Look once at the ends of both indexes, and rebuild them if they are not this log's."""
+        self._is_checked = True
+        try:
+            problem = self._index_problem()
+        except (CorruptRecord, ValueError) as error:
+            problem = str(error)
+        if problem:
+            logger.warning("rebuilding indexes segment=%s: %s", self.log.path, problem)
+            self.rebuild_indexes()
+
+    def _index_problem(self) -> str:
+        """What shows that an index is not of this log, or nothing; costs a few header reads."""
+        if self.offset_index.has_odd_length or self.time_index.has_odd_length:
+            return "an index is cut inside an entry"
+        last = self.offset_index.last_entry
+        if self.offset_index.entries:
+            if not 0 < last.position < self.size:
+                return f"the offset index ends with {last} in a log of {self.size} bytes"
+            self.log.search_for_offset(last.offset, last.position, last.offset)
+        return self._time_index_problem()
+
+    def _time_index_problem(self) -> str:
+        last = self.time_index.last_entry
+        if self.time_index.entries:
+            start = self.offset_index.lookup(last.offset).position
+            found = self.log.search_for_offset(last.offset, start)
+            if found is None or self._timestamp_at(found.position) != last.timestamp:
+                return f"the time index ends with {last}, which no batch has"
+        start = self.offset_index.last_entry.position
+        for position, header in self.log.headers(start):
+            if header.max_timestamp > last.timestamp:
+                return f"the time index ends with {last}, older than the end of the log"
+            if position - start > self._config.index_interval_bytes + MAX_APPEND_BYTES:
+                return f"the offset index ends at position {start}, far from the end of the log"
+        return ""
+
+    def _timestamp_at(self, position: int) -> int:
+        for _, header in self.log.headers(position):
+            return header.max_timestamp
+        return NO_TIMESTAMP
+
+    # --- appending ---------------------------------------------------------------------------
+
+    def can_hold(self, offset: int) -> bool:
+        """Whether an index entry of this segment can express the offset."""
+        return 0 <= offset - self.base_offset <= MAX_RELATIVE_OFFSET
+
+    def should_roll(self, size: int, max_timestamp: int, last_offset: int, now_ms: int) -> bool:
+        """Whether an append of `size` bytes must go to a new segment: full, old, or unindexable."""
+        config, used = self._config, self.log.size
+        return (
+            used > config.segment_bytes - size
+            or (used > 0 and self._is_roll_due(now_ms, max_timestamp))
+            or self.offset_index.is_full
+            or self.time_index.is_full
+            or not self.can_hold(last_offset)
+        )
+
+    def _is_roll_due(self, now_ms: int, max_timestamp: int) -> bool:
+        first = self._first_timestamp()
+        waited_ms = max_timestamp - first if first >= 0 else now_ms - self._created_ms
+        return waited_ms > self._config.max_segment_ms - self._roll_jitter_ms
+
+    def _first_timestamp(self) -> int:
+        if self._rolling_timestamp is None:
+            first = next(self.log.headers(), None)
+            if first is None:
+                return NO_TIMESTAMP
+            self._rolling_timestamp = first[1].max_timestamp
+        return self._rolling_timestamp
+
+    @property
+    def first_batch_timestamp(self) -> int | None:
+        """The timestamp of the first batch; None where there is none."""
+        timestamp = self._first_timestamp()
+        return timestamp if timestamp >= 0 else None
+
+    def append(
+        self,
+        buffers: Sequence[Buffer],
+        size: int,
+        last_offset: int,
+        max_timestamp: TimestampOffset,
+    ) -> None:
+        """Write one append of one or more batches, `size` bytes in all, and index it.
+
+        After an OSError the segment is as it was: no byte, no entry, no timestamp of it remains.
+        """
+        position = self.log.size
+        if not position:
+            self._rolling_timestamp = max_timestamp.timestamp
+        largest = self.max_timestamp
+        if max_timestamp.timestamp > largest.timestamp:
+            largest = max_timestamp
+        self.log.append(buffers, size)
+        if self._bytes_since_last_index_entry > self._config.index_interval_bytes:
+            try:
+                self._append_entries(last_offset, position, largest)
+            except OSError:
+                self.log.truncate_to(position)
+                raise
+            self._bytes_since_last_index_entry = 0
+        self._max_timestamp = largest
+        self._bytes_since_last_index_entry += size
+
+    def _append_entries(self, offset: int, position: int, largest: TimestampOffset) -> None:
+        self.offset_index.append(offset, position)
+        try:
+            self.time_index.maybe_append(*largest)
+        except OSError:
+            self.offset_index.truncate_to(offset)
+            raise
+
+    @property
+    def max_timestamp(self) -> TimestampOffset:
+        """The largest timestamp of the segment, the last offset of its batch; (-1, …) if none."""
+        if self._max_timestamp is None:
+            self._max_timestamp = self.time_index.last_entry
+        return self._max_timestamp
+
+    @property
+    def largest_timestamp(self) -> int:
+        """What retention by time goes by: the largest timestamp, or else when the file changed."""
+        timestamp = self.max_timestamp.timestamp
+        return timestamp if timestamp >= 0 else self.last_modified_ms
+
+    @property
+    def last_modified_ms(self) -> int:
+        """When the file was last written to."""
+        return self.log.path.stat().st_mtime_ns // 1_000_000
+
+    # --- reading -----------------------------------------------------------------------------
+
+    def find_batch(self, offset: int) -> BatchPosition | None:
+        """The first batch that ends with `offset` or later; None beyond the end.
+
+        A wrong index entry in the middle, which the look at first use cannot see, shows here: the
+        batch at its position ends with another offset.
+        """
+        self.was_used = True
+        entry = self.offset_index.lookup(offset)
+        if not entry.position:
+            return self.log.search_for_offset(offset, 0)
+        try:
+            return self.log.search_for_offset(offset, entry.position, entry.offset)
+        except CorruptRecord as error:
+            logger.warning("rebuilding indexes segment=%s: %s", self.log.path, error)
+        self.rebuild_indexes()
+        return self.log.search_for_offset(offset, self.offset_index.lookup(offset).position)
+
+    def read(
+        self, offset: int, max_bytes: int, max_position: int, *, min_one_message: bool
+    ) -> SegmentRead | None:
+        """At most `max_bytes` from the batch that holds `offset`, up to `max_position`.
+
+        With `min_one_message` the first batch comes whole, however large. None beyond the end.
+        """
+        found = self.find_batch(offset)
+        if found is None:
+            return None
+        limit = max(max_bytes, found.size) if min_one_message else max_bytes
+        length = max(min(max_position - found.position, limit), 0)
+        return SegmentRead(
+            self.log.slice(found.position, length), found.position, limit < found.size
+        )
+
+    def read_next_offset(self) -> int:
+        """The offset after the last batch; the base offset of an empty segment."""
+        next_offset = self.base_offset
+        for _, header in self.log.headers(self.offset_index.last_entry.position):
+            next_offset = header.next_offset
+        return next_offset
+
+    # --- changing ----------------------------------------------------------------------------
+
+    def rebuild_indexes(self) -> None:
+        """Make both indexes again from the headers of the log; the log is trusted."""
+        self.index_again(self.log.headers())
+
+    def index_again(self, headers: Iterable[tuple[int, BatchHeader]]) -> None:
+        """Reset both indexes and write the entries that `headers` deserve, each as one append.
+
+        The time index ends with the largest timestamp and both are trimmed, as after a roll.
+        """
+        self._is_checked = True
+        self.offset_index.reset()
+        self.time_index.reset()
+        largest = TimestampOffset(NO_TIMESTAMP, self.base_offset)
+        indexed_position = 0
+        for position, header in headers:
+            if header.max_timestamp > largest.timestamp:
+                largest = TimestampOffset(header.max_timestamp, header.last_offset)
+            if position - indexed_position > self._config.index_interval_bytes:
+                self.offset_index.append(header.last_offset, position)
+                self.time_index.maybe_append(*largest)
+                indexed_position = position
+        self._max_timestamp = largest
+        self._bytes_since_last_index_entry = 0
+        self._trim_indexes()
+
+    def _trim_indexes(self) -> None:
+        self.time_index.maybe_append(*self.max_timestamp)
+        self.offset_index.trim()
+        self.time_index.trim()
+
+    def truncate_to(self, offset: int) -> int:
+        """Drop the batch that holds `offset` and all after it; how many bytes that were."""
+        found = self.find_batch(offset)
+        self.offset_index.truncate_to(offset)
+        self.time_index.truncate_to(offset)
+        self.txn_index.truncate_to(offset)
+        dropped = 0
+        if found is not None:
+            dropped = self.size - found.position
+            self.log.truncate_to(found.position)
+        if not self.size:
+            self._rolling_timestamp = None
+        self._bytes_since_last_index_entry = 0
+        self._max_timestamp = self._read_largest_timestamp()
+        return dropped
+
+    def _read_largest_timestamp(self) -> TimestampOffset:
+        """The last time entry, or something larger in the batches that follow it."""
+        largest = self.time_index.last_entry
+        start = self.offset_index.lookup(largest.offset).position
+        for _, header in self.log.headers(start):
+            if header.max_timestamp > largest.timestamp:
+                largest = TimestampOffset(header.max_timestamp, header.last_offset)
+        return largest
+
+    def on_become_inactive(self) -> None:
+        """Another segment takes the appends: write the last time entry, cut indexes and file.
+
+        Descriptors of the indexes are given back; the next lookup opens them again.
+        """
+        self._trim_indexes()
+        self.log.trim()
+        self.offset_index.release()
+        self.time_index.release()
+
+    def flush(self) -> None:
+        """Bring log and indexes to the medium."""
+        self.log.flush()
+        for index in (self._offset_index, self._time_index, self._txn_index):
+            if index is not None:
+                index.flush()
+
+    def close(self) -> None:
+        """Leave the files as a clean stop leaves them; files that nobody used stay untouched."""
+        if self._time_index is not None and self._max_timestamp is not None:
+            self._time_index.maybe_append(*self._max_timestamp)
+        if self._offset_index is not None:
+            self._offset_index.close()
+        if self._time_index is not None:
+            self._time_index.close()
+        self.release()
+
+    def release(self) -> None:
+        """Give all descriptors back; the next use opens the files again."""
+        for part in (self.log, self._offset_index, self._time_index, self._txn_index):
+            if part is not None:
+                part.release()
+        self.was_used = False
+
+    def change_suffix(self, suffix: str) -> None:
+        """Rename all files: `.cleaned` to `.swap` to none, or to `.deleted`.
+
+        The log comes first: where a crash leaves an index without its log, loading drops it.
+        """
+        old_paths = [self.path(kind) for kind in SEGMENT_FILES]
+        self.suffix = suffix
+        for kind, old_path in zip(SEGMENT_FILES, old_paths, strict=True):
+            if old_path.exists():
+                self._fs.rename(old_path, self.path(kind))
+        self._update_paths()
+
+    def change_directory(self, directory: Path) -> None:
+        """The directory was renamed: know the files under their new path."""
+        self.directory = directory
+        self._update_paths()
+
+    def _update_paths(self) -> None:
+        parts = (self.log, self._offset_index, self._time_index, self._txn_index)
+        for kind, part in zip(SEGMENT_FILES, parts, strict=True):
+            if part is not None:
+                part.path = self.path(kind)
+
+    def delete(self) -> None:
+        """Remove the files; readers that hold a slice can finish."""
+        self.release()
+        for kind in SEGMENT_FILES:
+            self._fs.remove(self.path(kind))

@@ -1,0 +1,106 @@
+"""The aborted transactions of a segment: what a read_committed fetch must tell its consumer.
+
+The file exists only where a transaction was aborted. Transactions stand in the order in which they
+ended, in the segment that holds their abort marker.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from broker.errors import CorruptRecord
+from broker.log.files import FileSystem, OpenFile
+from broker.log.layout import ABORTED_TXN, ABORTED_TXN_VERSION
+
+
+class AbortedTxn(NamedTuple):
+    """An aborted transaction: its producer, its offsets, marker included, and what was stable then.
+
+    `last_stable_offset` is that of the moment the marker was written; it bounds the search.
+    """
+
+    producer_id: int
+    first_offset: int
+    last_offset: int
+    last_stable_offset: int
+
+
+class TransactionIndex:
+    """The file of one segment. Invariant: last offsets rise from entry to entry."""
+
+    __slots__ = ("_file", "_fs", "path")
+
+    def __init__(self, path: Path, fs: FileSystem) -> None:
+        self.path = path
+        self._fs = fs
+        self._file: OpenFile | None = None
+
+    def _opened(self, *, create: bool = False) -> OpenFile | None:
+        if self._file is None and (create or self.path.exists()):
+            self._file = self._fs.open_file(self.path, create=create)
+        return self._file
+
+    def __iter__(self) -> Iterator[AbortedTxn]:
+        """Every transaction; CorruptRecord names the file if its bytes are none."""
+        file = self._opened()
+        data = b"" if file is None else file.read(0, file.size())
+        if len(data) % ABORTED_TXN.size:
+            raise CorruptRecord(
+                f"{self.path}: expected entries of {ABORTED_TXN.size} bytes, found {len(data)}"
+            )
+        for version, *fields in ABORTED_TXN.iter_unpack(data):
+            if version != ABORTED_TXN_VERSION:
+                raise CorruptRecord(
+                    f"{self.path}: expected version {ABORTED_TXN_VERSION}, found {version}"
+                )
+            yield AbortedTxn(*fields)
+
+    def check(self, base_offset: int) -> None:
+        """CorruptRecord unless every entry could belong to a segment from `base_offset` on."""
+        for txn in self:
+            if txn.last_offset < base_offset:
+                raise CorruptRecord(
+                    f"{self.path}: expected offsets from {base_offset}, found {txn.last_offset}"
+                )
+
+    def append(self, txn: AbortedTxn) -> None:
+        """Add a transaction that has just been aborted."""
+        file = self._opened(create=True)
+        if file is not None:
+            self._fs.write(file, [ABORTED_TXN.pack(ABORTED_TXN_VERSION, *txn)], file.size())
+
+    def collect(self, fetch_offset: int, upper_bound: int) -> tuple[list[AbortedTxn], bool]:
+        """Those that touch [fetch_offset, upper_bound), and whether later segments need no look.
+
+        A transaction in a later segment can still have begun below `upper_bound`, unless one here
+        ended when everything below was stable.
+        """
+        found = []
+        for txn in self:
+            if txn.last_offset >= fetch_offset and txn.first_offset < upper_bound:
+                found.append(txn)
+            if txn.last_stable_offset >= upper_bound:
+                return found, True
+        return found, False
+
+    def truncate_to(self, offset: int) -> None:
+        """Drop the transactions whose marker is at `offset` or above."""
+        file = self._opened()
+        if file is not None:
+            kept = sum(txn.last_offset < offset for txn in self)
+            self._fs.truncate(file, kept * ABORTED_TXN.size)
+
+    def reset(self) -> None:
+        """Drop everything; a file that is there stays, empty."""
+        file = self._opened()
+        if file is not None:
+            self._fs.truncate(file, 0)
+
+    def flush(self) -> None:
+        """Bring the entries to the medium."""
+        if self._file is not None:
+            self._fs.sync(self._file)
+
+    def release(self) -> None:
+        """Give the descriptor back; the next use opens the file again."""
+        self._file = None
