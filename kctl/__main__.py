@@ -1,0 +1,5 @@
+"""`python -m kctl` is `kctl`."""
+
+from kctl.app import main
+
+main()

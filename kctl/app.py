@@ -1,0 +1,110 @@
+"""kctl's front door: the table of commands, and the fence that every failure ends at.
+
+A command costs what it uses: its module, and with it the codecs or Spark, is imported when the
+command is called, so `kctl --help` and completion stay quick however much kctl learns.
+"""
+
+import os
+import sys
+from typing import Annotated, Any
+
+import typer
+
+from kctl import __version__
+from kctl.errors import CliError, ExitStatus
+from kctl.groups import LazyCommand, LazyGroup
+from kctl.options import Session
+
+COMMANDS = {
+    "api-versions": LazyCommand(
+        "kctl.commands.api_versions", "Show which requests each broker understands."
+    ),
+    "brokers": LazyCommand("kctl.commands.brokers", "The brokers of the cluster."),
+    "cluster": LazyCommand("kctl.commands.cluster", "The cluster as a whole."),
+    "demo": LazyCommand("kctl.commands.demo", "Tour kctl on a broker of its own.", hidden=True),
+}
+
+# Every usage error derives from the base of Typer's public BadParameter; the base itself is in
+# Typer's private copy of Click.
+UsageError: Any = typer.BadParameter.__base__
+
+
+class RootGroup(LazyGroup):
+    """`kctl` itself."""
+
+    lazy_commands = COMMANDS
+
+    def main(self, args: Any = None, *_args: Any, **_extra: Any) -> Any:
+        """Run one command line and end the process with its status."""
+        session = Session()
+        try:
+            result = super().main(args, "kctl", standalone_mode=False, obj=session)
+            sys.stdout.flush()  # here, where a closed pipe is still ours to handle
+            status = ExitStatus(result or 0)
+        except BrokenPipeError:
+            # The reader (head, less) has seen enough. Python would complain when it flushes
+            # stdout at exit, so what is left goes nowhere.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            status = ExitStatus.FAILED
+        except Exception as error:  # noqa: BLE001 - the outermost fence
+            status = report(error, session)
+        sys.exit(status)
+
+
+def report(error: Exception, session: Session) -> ExitStatus:
+    """Print a failure once, and say which status it is."""
+    understood = explain(error)
+    session.out.error(understood)
+    if session.verbose:
+        session.out.details(error)
+    return understood.status
+
+
+def explain(error: Exception) -> CliError:
+    """What went wrong in words for the user, whoever raised it."""
+    if isinstance(error, CliError):
+        return error
+    if isinstance(error, UsageError):
+        path = error.ctx.command_path if error.ctx else "kctl"
+        return CliError(_one_line(error.format_message()), f"see {path} --help", ExitStatus.USAGE)
+    if isinstance(error, typer.Abort):
+        return CliError("given up: nothing was changed")
+    return CliError(
+        f"kctl made a mistake: {type(error).__name__}: {error}",
+        "please report it, with what `-v` adds to this message",
+    )
+
+
+def _one_line(message: str) -> str:
+    return " ".join(message.split())
+
+
+app = typer.Typer(
+    cls=RootGroup,
+    add_completion=False,
+    help="Work with a Kafka cluster: any Kafka, Apache's or ours.",
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        Session().out.lines([f"kctl {__version__}"])
+        raise typer.Exit
+
+
+@app.callback()
+def kctl(
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", help="Print kctl's version.", callback=_print_version, is_eager=True
+        ),
+    ] = False,
+) -> None:
+    """Hold the options of kctl itself."""
+
+
+def main() -> None:
+    """The `kctl` command."""
+    app(prog_name="kctl")

@@ -1,0 +1,60 @@
+"""`python -m kctl.docs` writes man/ and completions/; `--check` only says if they are old."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from kctl.docs.completion import completion_scripts
+from kctl.docs.man import man_page, page_name
+from kctl.docs.tree import walk_commands
+from kctl.errors import ExitStatus
+from kctl.output import Output
+
+
+def wanted_files() -> dict[Path, str]:
+    """Every generated file, by its path below the project's root."""
+    commands = list(walk_commands())
+    pages = {Path("man") / page_name(command): man_page(command) for command in commands}
+    scripts = completion_scripts(commands)
+    return pages | {Path("completions") / name: text for name, text in scripts.items()}
+
+
+def stale_files(root: Path, wanted: dict[Path, str]) -> list[Path]:
+    """Files below `root` that are missing, differ, or belong to a command that is gone."""
+    present = {
+        path.relative_to(root)
+        for folder in ("man", "completions")
+        for path in (root / folder).glob("*")
+    }
+    behind = {path for path in present & wanted.keys() if (root / path).read_text() != wanted[path]}
+    return sorted(behind | (present ^ wanted.keys()))
+
+
+def write_files(root: Path, wanted: dict[Path, str]) -> None:
+    """Bring the files below `root` up to date, removing those of commands that are gone."""
+    for path in stale_files(root, wanted):
+        if path in wanted:
+            (root / path).parent.mkdir(exist_ok=True)
+            (root / path).write_text(wanted[path])
+        else:
+            (root / path).unlink()
+
+
+def main(
+    check: Annotated[bool, typer.Option("--check", help="Write nothing; fail if behind.")] = False,
+    root: Annotated[Path, typer.Option(help="The project's root.")] = Path(),
+) -> None:
+    """Write man/ and completions/ from the command tree."""
+    wanted = wanted_files()
+    stale = stale_files(root, wanted)
+    if not check:
+        write_files(root, wanted)
+    elif stale:
+        names = ", ".join(map(str, stale))
+        Output().note(f"behind the commands: {names}; run `make docs` and commit the result")
+        raise typer.Exit(ExitStatus.FAILED)
+
+
+if __name__ == "__main__":
+    typer.run(main)

@@ -1,0 +1,84 @@
+"""One manual page per command, in roff.
+
+Only the plain man macros are used (.TH .SH .TP .PP .EX), which groff and mandoc both know.
+"""
+
+from collections.abc import Iterator
+
+from kctl.errors import ExitStatus
+from kctl.help import CommandHelp, ParameterHelp
+
+ENVIRONMENT = {
+    "KCTL_BOOTSTRAP_SERVERS": "The cluster to talk to when -b is not given.",
+    "KCTL_OUTPUT": "The output format when -o is not given.",
+    "KCTL_TIMEOUT": "The time limit in seconds when --timeout is not given.",
+    "NO_COLOR": "If set to anything, nothing is coloured.",
+}
+
+
+def page_name(command: CommandHelp) -> str:
+    """The file's name, as `man` looks it up: `kctl-brokers-list.1`."""
+    return "-".join(command.path) + ".1"
+
+
+def man_page(command: CommandHelp) -> str:
+    """The page's text."""
+    return "\n".join(_page(command)) + "\n"
+
+
+def _page(command: CommandHelp) -> Iterator[str]:
+    title = "-".join(command.path)
+    yield f'.TH {escape(title.upper())} 1 "" kctl "kctl manual"'
+    yield from (".SH NAME", f"{escape(title)} \\- {escape(command.summary.rstrip('.'))}")
+    yield from (".SH SYNOPSIS", f".B {escape(command.name)}")
+    yield escape(command.usage.removeprefix(command.name).strip())
+    yield from (".SH DESCRIPTION", escape(command.summary))
+    for paragraph in filter(None, command.description.split("\n\n")):
+        yield from (".PP", escape(paragraph))
+    if command.subcommands:
+        yield ".SH COMMANDS"
+        for name, summary in command.subcommands:
+            yield from (".TP", f".B {escape(name)}", escape(summary))
+    yield from _parameters(command)
+    yield from _examples(command)
+    yield from _common_ending(command)
+
+
+def _parameters(command: CommandHelp) -> Iterator[str]:
+    if arguments := command.arguments():
+        yield ".SH ARGUMENTS"
+        for argument in arguments:
+            yield from _parameter(argument)
+    for title, options in command.panels().items():
+        yield f".SH {escape(title.upper() or 'OPTIONS')}"
+        for option in options:
+            yield from _parameter(option)
+
+
+def _parameter(parameter: ParameterHelp) -> Iterator[str]:
+    names = ", ".join(f"\\fB{escape(name)}\\fR" for name in parameter.names)
+    value = f" \\fI{escape(parameter.value)}\\fR" if parameter.value else ""
+    yield from (".TP", names + value, escape(parameter.text))
+
+
+def _examples(command: CommandHelp) -> Iterator[str]:
+    if command.examples:
+        yield from (".SH EXAMPLES", ".EX", *map(escape, command.examples), ".EE")
+
+
+def _common_ending(command: CommandHelp) -> Iterator[str]:
+    yield ".SH EXIT STATUS"
+    for status in ExitStatus:
+        yield from (".TP", f".B {int(status)}", escape(status.meaning))
+    yield ".SH ENVIRONMENT"
+    for name, text in ENVIRONMENT.items():
+        yield from (".TP", f".B {escape(name)}", escape(text))
+    if len(command.path) > 1:
+        parent = "-".join(command.path[:-1])
+        yield from (".SH SEE ALSO", f".BR {escape(parent)} (1)")
+
+
+def escape(text: str) -> str:
+    """Text that roff prints as it is: dashes stay dashes, and a dot may begin a line."""
+    safe = text.replace("\\", "\\e").replace("-", "\\-")
+    return "\n".join(f"\\&{line}" if line[:1] in (".", "'") else line for line in safe.split("\n"))

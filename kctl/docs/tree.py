@@ -1,0 +1,34 @@
+"""The whole command tree as help records, every lazy command loaded."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import typer
+from typer.core import TyperGroup
+from typer.main import get_command
+
+from kctl.app import app
+from kctl.groups import LazyGroup
+from kctl.help import CommandHelp, read_help
+from kctl.options import Session
+
+
+def walk_commands() -> Iterator[CommandHelp]:
+    """`kctl`, then every command and group below it, parents before children."""
+    root = get_command(app)
+    return _walk(root, _context(root, "kctl", None))
+
+
+def _walk(command: Any, ctx: typer.Context) -> Iterator[CommandHelp]:
+    yield read_help(command, ctx)
+    if not isinstance(command, TyperGroup):
+        return
+    for name in command.list_commands(ctx):
+        child = command.load(name) if isinstance(command, LazyGroup) else command.commands[name]
+        if not child.hidden:
+            yield from _walk(child, _context(child, name, ctx))
+
+
+def _context(command: Any, name: str, parent: typer.Context | None) -> typer.Context:
+    settings = {} if parent else command.context_settings
+    return typer.Context(command, info_name=name, parent=parent, obj=Session(), **settings)

@@ -1,0 +1,146 @@
+"""The options every command shares, wherever on the command line they stand.
+
+`kctl -b h:9092 topics list` and `kctl topics list -b h:9092` are the same. For that every group
+and every command accepts the shared options, and what was given is gathered in one `Session`.
+The nearest to the command wins; the command line wins over the environment; the environment over
+what a context says.
+"""
+
+import logging
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cache
+from typing import Annotated, Any
+
+import typer
+from typer.main import get_command
+
+from kctl.errors import CliError, ExitStatus
+from kctl.output import NoteHandler, Output, OutputFormat
+
+SHARED_PANEL = "Shared options"
+DEFAULT_TIMEOUT_S = 30.0
+
+
+@dataclass
+class Session:
+    """What one run of kctl was told: which cluster, how to print, how long to wait."""
+
+    bootstrap_server: str | None = None
+    output: OutputFormat = OutputFormat.TABLE
+    timeout: float = DEFAULT_TIMEOUT_S
+    verbose: int = 0
+
+    @property
+    def out(self) -> Output:
+        """Where results and messages go."""
+        return Output(self.output)
+
+    def bootstrap_servers(self) -> str:
+        """The `host:port` list of the cluster to talk to; CliError if none was named."""
+        if not self.bootstrap_server:
+            raise CliError(
+                "no cluster named",
+                "give -b HOST:PORT, or set KCTL_BOOTSTRAP_SERVERS",
+                ExitStatus.USAGE,
+            )
+        return self.bootstrap_server
+
+
+class TextFormat(StrEnum):
+    """What `--format` takes, on commands that have a counterpart among Kafka's tools."""
+
+    KAFKA = "kafka"
+
+
+KafkaText = Annotated[
+    TextFormat | None,
+    typer.Option("--format", metavar="kafka", help="Print what Kafka's own tool prints."),
+]
+
+
+def session_of(ctx: typer.Context) -> Session:
+    """The session of the run that `ctx` belongs to."""
+    session = ctx.find_object(Session)
+    assert session is not None, "the root group starts every run with a Session"  # noqa: S101
+    return session
+
+
+def _declare(
+    bootstrap_server: Annotated[
+        str | None,
+        typer.Option(
+            "-b",
+            "--bootstrap-server",
+            metavar="HOST:PORT,…",
+            envvar="KCTL_BOOTSTRAP_SERVERS",
+            help="Brokers to ask first; one is enough. [KCTL_BOOTSTRAP_SERVERS]",
+            show_envvar=False,
+            rich_help_panel=SHARED_PANEL,
+        ),
+    ] = None,
+    output: Annotated[
+        OutputFormat | None,
+        typer.Option(
+            "-o",
+            "--output",
+            metavar="FORMAT",
+            envvar="KCTL_OUTPUT",
+            help="Print results as table, wide, json, jsonl, yaml, csv or name. [KCTL_OUTPUT]",
+            show_envvar=False,
+            rich_help_panel=SHARED_PANEL,
+        ),
+    ] = None,
+    timeout: Annotated[
+        float | None,
+        typer.Option(
+            "--timeout",
+            metavar="SECONDS",
+            envvar="KCTL_TIMEOUT",
+            help=f"How long the cluster may take ({DEFAULT_TIMEOUT_S:g}). [KCTL_TIMEOUT]",
+            show_envvar=False,
+            rich_help_panel=SHARED_PANEL,
+        ),
+    ] = None,
+    verbose: Annotated[
+        int,
+        typer.Option(
+            "-v",
+            "--verbose",
+            count=True,
+            show_default=False,
+            help="Say more, also about errors.",
+            rich_help_panel=SHARED_PANEL,
+        ),
+    ] = 0,
+) -> None:
+    """The declarations alone; Typer makes parameters of them for `shared_parameters`."""
+
+
+@cache
+def shared_parameters() -> tuple[Any, ...]:
+    """The shared options as Typer parameters, to be added to any group or command."""
+    probe = typer.Typer(add_completion=False)
+    probe.command()(_declare)
+    return tuple(get_command(probe).params)
+
+
+def gather(ctx: Any) -> None:
+    """Move the shared options out of `ctx.params` into the run's session.
+
+    A value from the environment shows up at every level, so it counts only while nothing else
+    has been said: otherwise it would win over `-b` given before the command's name.
+    """
+    session = session_of(ctx)
+    for parameter in shared_parameters():
+        value = ctx.params.pop(parameter.name, None)
+        given = ctx.get_parameter_source(parameter.name).name == "COMMANDLINE"
+        unsaid = getattr(session, parameter.name) == getattr(_UNSAID, parameter.name)
+        if value is not None and (given or unsaid):
+            setattr(session, parameter.name, value)
+    if session.verbose:
+        level = logging.DEBUG if session.verbose > 1 else logging.INFO
+        logging.basicConfig(level=level, handlers=[NoteHandler()])
+
+
+_UNSAID = Session()

@@ -1,0 +1,1 @@
+"""What tests lean on: real servers in their own processes, and kctl with its output caught."""

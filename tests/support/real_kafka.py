@@ -1,0 +1,132 @@
+"""A real Apache Kafka 3.9.1 (ZooKeeper mode) and its tools: the oracle of the `kafka` tests.
+
+The jars come from Maven the first time, which takes a few minutes, and stay in the user's cache.
+Ports are free ones, data lives where the caller says, and every process is ended by its id.
+"""
+
+import shutil
+import subprocess
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from kctl.java import find_java
+from tests.support.processes import ServerProcess, free_port
+
+VERSION = "3.9.1"
+CACHE = Path.home() / ".cache" / "real-kafka" / VERSION
+POM = Path(__file__).with_name("pom.xml")
+LOG4J = """\
+log4j.rootLogger=WARN, err
+log4j.appender.err=org.apache.log4j.ConsoleAppender
+log4j.appender.err.target=System.err
+log4j.appender.err.layout=org.apache.log4j.PatternLayout
+log4j.appender.err.layout.ConversionPattern=[%d] %p %m (%c)%n
+"""
+ZOO_CFG = """\
+tickTime=2000
+dataDir={directory}/zookeeper
+clientPort={port}
+clientPortAddress=127.0.0.1
+maxClientCnxns=0
+admin.enableServer=false
+"""
+
+
+@dataclass(frozen=True)
+class RealKafka:
+    """A running cluster."""
+
+    directory: Path
+    zookeeper: str
+    brokers: tuple[str, ...]
+
+    @property
+    def bootstrap_servers(self) -> str:
+        """All brokers, as clients take them."""
+        return ",".join(self.brokers)
+
+    def log_dir(self, broker_id: int) -> Path:
+        """Where a broker (from 1) keeps its data."""
+        return self.directory / f"data-{broker_id}"
+
+    def tool(self, main_class: str, *args: str) -> subprocess.CompletedProcess[str]:
+        """Run one of Kafka's own tools, e.g. `org.apache.kafka.tools.TopicCommand`."""
+        return subprocess.run(
+            java_command(main_class, *args), capture_output=True, text=True, timeout=120
+        )
+
+
+@contextmanager
+def running_kafka(
+    directory: Path, brokers: int = 1, settings: Mapping[str, object] | None = None
+) -> Iterator[RealKafka]:
+    """Start ZooKeeper and `brokers` brokers with their data under `directory`."""
+    with ExitStack() as servers:
+        zookeeper = f"127.0.0.1:{_start_zookeeper(servers, directory)}"
+        ids = range(1, brokers + 1)
+        base = _settings(zookeeper, min(3, brokers)) | dict(settings or {})
+        ports = [_start_broker(servers, directory, broker_id, base) for broker_id in ids]
+        yield RealKafka(directory, zookeeper, tuple(f"127.0.0.1:{port}" for port in ports))
+
+
+def java_command(main_class: str, *args: str, heap: str = "512m") -> list[str]:
+    """The command line that runs a class of Kafka's jars."""
+    return [
+        str(find_java().executable),
+        f"-Xmx{heap}",
+        f"-Dlog4j.configuration=file:{CACHE}/log4j.properties",
+        "-cp",
+        f"{_jars()}/*",
+        main_class,
+        *args,
+    ]
+
+
+def _jars() -> Path:
+    if not (CACHE / "complete").exists():
+        CACHE.mkdir(parents=True, exist_ok=True)
+        shutil.copy(POM, CACHE / "pom.xml")
+        copy = ["mvn", "-q", "dependency:copy-dependencies", "-DoutputDirectory=libs"]
+        subprocess.run(copy, cwd=CACHE, check=True)
+        (CACHE / "log4j.properties").write_text(LOG4J)
+        (CACHE / "complete").touch()
+    return CACHE / "libs"
+
+
+def _start_zookeeper(servers: ExitStack, directory: Path) -> int:
+    port = free_port()
+    config = directory / "zoo.cfg"
+    config.write_text(ZOO_CFG.format(directory=directory, port=port))
+    main_class = "org.apache.zookeeper.server.quorum.QuorumPeerMain"
+    command = java_command(main_class, str(config), heap="256m")
+    servers.enter_context(ServerProcess(command, directory / "zookeeper.log")).wait_for_port(port)
+    return port
+
+
+def _start_broker(
+    servers: ExitStack, directory: Path, broker_id: int, settings: dict[str, object]
+) -> int:
+    port = free_port()
+    own = {
+        "broker.id": broker_id,
+        "listeners": f"PLAINTEXT://127.0.0.1:{port}",
+        "log.dirs": directory / f"data-{broker_id}",
+    }
+    config = directory / f"server-{broker_id}.properties"
+    config.write_text("".join(f"{key}={value}\n" for key, value in (settings | own).items()))
+    command = java_command("kafka.Kafka", str(config), heap="1g")
+    log_file = directory / f"broker-{broker_id}.log"
+    servers.enter_context(ServerProcess(command, log_file)).wait_for_port(port)
+    return port
+
+
+def _settings(zookeeper: str, replicas: int) -> dict[str, object]:
+    return {
+        "zookeeper.connect": zookeeper,
+        "offsets.topic.replication.factor": replicas,
+        "transaction.state.log.replication.factor": replicas,
+        "transaction.state.log.min.isr": max(1, replicas - 1),
+        "group.initial.rebalance.delay.ms": 0,
+    }

@@ -1,0 +1,53 @@
+"""A real ZooKeeper for tests: the one inside PySpark's jars, on whatever Java kctl finds."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from kazoo.client import KazooClient
+
+from kctl.java import find_java, pyspark_jars
+from tests.support.processes import ServerProcess, free_port
+
+# A short tick lets sessions expire within a second or two; nothing here has to survive a crash.
+ZOO_CFG = """\
+tickTime=500
+dataDir={directory}/data
+clientPort={port}
+clientPortAddress=127.0.0.1
+maxClientCnxns=0
+admin.enableServer=false
+"""
+QUICK_START = ["-Xmx256m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"]
+MAIN_CLASS = "org.apache.zookeeper.server.quorum.QuorumPeerMain"
+
+
+class ZooKeeper:
+    """A running ZooKeeper."""
+
+    def __init__(self, address: str) -> None:
+        self.address = address
+
+    def fresh_chroot(self) -> str:
+        """A connect string with an empty tree of its own, as `zookeeper.connect` takes it."""
+        client = KazooClient(self.address)
+        client.start(timeout=20)
+        try:
+            path = client.create("/test-", sequence=True)
+        finally:
+            client.stop()
+            client.close()
+        return f"{self.address}{path}"
+
+
+@contextmanager
+def running_zookeeper(directory: Path) -> Iterator[ZooKeeper]:
+    """Start a ZooKeeper that keeps its data in `directory`; ended with the block."""
+    port = free_port()
+    config = directory / "zoo.cfg"
+    config.write_text(ZOO_CFG.format(directory=directory, port=port))
+    command = [str(find_java().executable), *QUICK_START]
+    command += ["-Dzookeeper.forceSync=no", "-cp", f"{pyspark_jars()}/*", MAIN_CLASS, str(config)]
+    with ServerProcess(command, directory / "zookeeper.log") as server:
+        server.wait_for_port(port)
+        yield ZooKeeper(f"127.0.0.1:{port}")
