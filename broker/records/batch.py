@@ -1,7 +1,8 @@
 """A batch seen through its header: read, checked, walked and stamped without touching a record.
 
 The hot path of the broker lives on this module alone. Everything takes a bytes-like object
-(bytes, bytearray, memoryview, mmap) and a position in it, and copies nothing.
+(bytes, bytearray, memoryview, mmap) and a position in it, and copies nothing; only the methods of
+`Batch` that give records look further.
 """
 
 import zlib
@@ -11,6 +12,8 @@ from typing import Final, NamedTuple, Self
 from crc32c import crc32c
 
 from broker.errors import CorruptRecord
+from broker.records.compression import DEFAULT_MAX_DECOMPRESSED_BYTES, decompress
+from broker.records.decoder import decode_columns, decode_records
 from broker.records.layout import (
     ATTRIBUTES_POSITION,
     CODEC_MASK,
@@ -43,6 +46,8 @@ from broker.records.layout import (
     Codec,
     TimestampType,
 )
+from broker.records.legacy import read_columns
+from broker.records.record import Record, RecordColumns, RecordTuple
 
 _INT64: Final = Struct(">q")
 _INT32: Final = Struct(">i")
@@ -228,6 +233,13 @@ class Batch:
         return self.header.codec
 
     @property
+    def base_offset(self) -> int:
+        """The first offset; for a compressed message of format 0 or 1 it costs decompression."""
+        if self.magic < CURRENT_MAGIC and self.header.attributes & CODEC_MASK:
+            return self.columns().offsets[0]
+        return self.header.base_offset
+
+    @property
     def last_offset(self) -> int:
         """The offset of the last record the batch was written with."""
         return self.header.last_offset
@@ -251,6 +263,49 @@ class Batch:
     def records_count(self) -> int | None:
         """How many records are inside; None for a format that does not say."""
         return None if self.magic < CURRENT_MAGIC else self.header.records_count
+
+    def columns(self, max_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES) -> RecordColumns:
+        """The records as columns: the cheapest form, see `RecordColumns`.
+
+        CorruptRecord, naming the batch, if they cannot be read or inflate beyond `max_bytes`.
+        """
+        try:
+            if self.magic < CURRENT_MAGIC:
+                return read_columns(self.view, max_bytes)
+            return decode_columns(self.records_data(max_bytes), *self._decoding())
+        except CorruptRecord as error:
+            raise self._corrupt(error) from None
+
+    def record_tuples(self, max_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES) -> list[RecordTuple]:
+        """The records as plain tuples in the order of `Record`'s fields; fails as `columns`."""
+        if self.magic < CURRENT_MAGIC:
+            columns = self.columns(max_bytes)
+            keys, values = columns.keys(), columns.values()
+            rows = zip(columns.offsets, columns.timestamps, keys, values, strict=True)
+            return [(*row, ()) for row in rows]  # these formats have no headers
+        try:
+            return decode_records(self.records_data(max_bytes), *self._decoding())
+        except CorruptRecord as error:
+            raise self._corrupt(error) from None
+
+    def records(self, max_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES) -> list[Record]:
+        """The records with names; fails as `columns`."""
+        return [Record(*fields) for fields in self.record_tuples(max_bytes)]
+
+    def records_data(self, max_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES) -> bytes:
+        """The records section of a format 2 batch, decompressed."""
+        compressed = self._buffer[self.position + HEADER_SIZE : self.end_position]
+        return decompress(self.codec, compressed, max_bytes)
+
+    def _decoding(self) -> tuple[int, int, int, int | None]:
+        header = self.header
+        append_time = header.max_timestamp if header.attributes & TIMESTAMP_TYPE_MASK else None
+        return header.records_count, header.base_offset, header.base_timestamp, append_time
+
+    def _corrupt(self, error: CorruptRecord) -> CorruptRecord:
+        return CorruptRecord(
+            f"batch at position {self.position}, last offset {self.last_offset}: {error}"
+        )
 
     def computed_crc(self) -> int:
         """The checksum the bytes really have, by the polynomial of their format."""

@@ -1,0 +1,99 @@
+"""Between the formats: down for clients that fetch as of old, up for those that produce so.
+
+Down (`down_convert`, a Fetch of version 0 or 1 gets format 0, of 2 or 3 format 1): batch by batch;
+control batches, headers and everything about producers and transactions is dropped; offsets stay;
+a compressed batch becomes one wrapper of the same codec. zstd cannot be put into the old formats.
+
+Up (`up_convert`): all that an old client produced to one partition becomes one batch.
+"""
+
+from collections.abc import Iterable, Iterator
+
+from broker.errors import ApiError, ErrorCode
+from broker.records.batch import Batch, check_crc
+from broker.records.builder import BatchSettings, build_batch
+from broker.records.compression import DEFAULT_MAX_DECOMPRESSED_BYTES
+from broker.records.layout import CURRENT_MAGIC, NO_TIMESTAMP, Codec
+from broker.records.legacy import build_messages, read_columns
+from broker.records.record import RecordTuple
+
+
+def needs_down_conversion(batches: Iterable[Batch], magic: int) -> bool:
+    """Whether a fetcher that knows formats up to `magic` cannot take the batches as they are."""
+    return any(batch.magic > magic for batch in batches)
+
+
+def down_convert(batches: Iterable[Batch], magic: int, first_offset: int) -> Iterator[bytes]:
+    """Each batch in format `magic` (0 or 1); one with nothing for old clients in it is left out.
+
+    Records below `first_offset`, the offset that was fetched, are left out where they are not
+    compressed together: some versions of librdkafka rely on it. ApiError
+    UNSUPPORTED_COMPRESSION_TYPE for zstd.
+    """
+    for batch in batches:
+        if batch.is_control:
+            continue
+        if batch.codec == Codec.ZSTD:
+            raise ApiError(
+                ErrorCode.UNSUPPORTED_COMPRESSION_TYPE,
+                f"the zstd batch at offset {batch.header.base_offset} cannot be down-converted",
+            )
+        converted = bytes(batch.view) if batch.magic <= magic else _down(batch, magic, first_offset)
+        if converted:
+            yield converted
+
+
+def _down(batch: Batch, magic: int, first_offset: int) -> bytes:
+    records = batch.record_tuples()
+    if batch.codec == Codec.NONE:
+        records = [record for record in records if record[0] >= first_offset]
+    return build_messages(
+        records, magic, batch.codec, batch.header.timestamp_type, batch.max_timestamp
+    )
+
+
+def up_convert(
+    batches: Iterable[Batch],
+    base_offset: int,
+    settings: BatchSettings,
+    max_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES,
+) -> bytes:
+    """One format 2 batch of the records that old clients sent, numbered from `base_offset`.
+
+    `settings` is what the topic asks for: codec, timestamp type and append time, leader epoch.
+    Every crc, the inner ones too, is checked first. ApiError INVALID_RECORD where Kafka rejects:
+    no message at all, several formats, or more than one message where one is compressed; and
+    INVALID_TIMESTAMP for a time before 1970.
+    """
+    messages = list(batches)
+    _check_set(messages)
+    records: list[RecordTuple] = []
+    for batch in messages:
+        check_crc(batch)
+        records += _renumbered(batch, base_offset + len(records), max_bytes)
+    return build_batch(records, settings)
+
+
+def _check_set(messages: list[Batch]) -> None:
+    if not messages:
+        raise ApiError(ErrorCode.INVALID_RECORD, "there is no message to convert")
+    formats = sorted({batch.magic for batch in messages})
+    if len(formats) > 1:
+        raise ApiError(ErrorCode.INVALID_RECORD, f"messages of the formats {formats} are mixed")
+    if formats[0] >= CURRENT_MAGIC:
+        raise ValueError("format 2 needs no conversion")
+    if len(messages) > 1 and any(batch.codec != Codec.NONE for batch in messages):
+        raise ApiError(
+            ErrorCode.INVALID_RECORD, "a compressed message must be the only one of its partition"
+        )
+
+
+def _renumbered(batch: Batch, base_offset: int, max_bytes: int) -> list[RecordTuple]:
+    columns = read_columns(batch.view, max_bytes, check_inner_crcs=True)
+    if min(columns.timestamps) < NO_TIMESTAMP:
+        raise ApiError(ErrorCode.INVALID_TIMESTAMP, f"negative timestamp {min(columns.timestamps)}")
+    rows = zip(columns.timestamps, columns.keys(), columns.values(), strict=True)
+    return [
+        (base_offset + index, timestamp, key, value, ())
+        for index, (timestamp, key, value) in enumerate(rows)
+    ]
