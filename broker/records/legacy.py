@@ -42,6 +42,7 @@ _NULL_LENGTH: Final = _LENGTH.pack(-1)
 class _Message(NamedTuple):
     """One message where it lies in its buffer; a length of -1 is null."""
 
+    start: int
     offset: int
     magic: int
     attributes: int
@@ -73,6 +74,19 @@ def read_columns(
     return _fill(inner_data, _with_wrapper(outer, messages))
 
 
+def read_crcs(
+    message: BytesLike, max_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES
+) -> list[tuple[int, int]]:
+    """The crc that each record of one whole message carries, beside the one its bytes have."""
+    data = bytes(message)
+    outer = _read_message(data, 0)
+    codec = outer.attributes & CODEC_MASK
+    if codec == Codec.NONE:
+        return [_crcs(data, outer)]
+    inner_data = _unwrap(data, outer, codec, max_bytes)
+    return [_crcs(inner_data, inner) for inner in _read_message_set(inner_data, False)]
+
+
 def _unwrap(data: bytes, outer: _Message, codec: int, max_bytes: int) -> bytes:
     if codec >= Codec.ZSTD:
         raise CorruptRecord(f"format {outer.magic}: expected a codec of 0 to 3, found {codec}")
@@ -98,8 +112,11 @@ def _read_message_set(data: bytes, check_crcs: bool) -> list[_Message]:
         message = _read_message(data, position)
         if message.attributes & CODEC_MASK:
             raise CorruptRecord(f"inner message at {position} is itself compressed")
-        if check_crcs:
-            _check_crc(data, position, message.end)
+        stored, computed = _crcs(data, message) if check_crcs else (0, 0)
+        if stored != computed:
+            raise CorruptRecord(
+                f"inner message at {position}: expected crc {stored}, found {computed}"
+            )
         messages.append(message)
         position = message.end
     if not messages:
@@ -124,7 +141,16 @@ def _read_message(data: bytes, position: int) -> _Message:
     value_start, value_length = _read_span(data, key_start + max(key_length, 0), end)
     attributes = data[position + LEGACY_ATTRIBUTES_POSITION]
     return _Message(
-        offset, magic, attributes, timestamp, key_start, key_length, value_start, value_length, end
+        start=position,
+        offset=offset,
+        magic=magic,
+        attributes=attributes,
+        timestamp=timestamp,
+        key_start=key_start,
+        key_length=key_length,
+        value_start=value_start,
+        value_length=value_length,
+        end=end,
     )
 
 
@@ -140,12 +166,10 @@ def _read_span(data: bytes, position: int, end: int) -> tuple[int, int]:
     return position + _LENGTH.size, length
 
 
-def _check_crc(data: bytes, position: int, end: int) -> None:
-    (expected,) = _CRC.unpack_from(data, position + LEGACY_CRC_POSITION)
+def _crcs(data: bytes, message: _Message) -> tuple[int, int]:
+    (stored,) = _CRC.unpack_from(data, message.start + LEGACY_CRC_POSITION)
     with memoryview(data) as view:
-        found = zlib.crc32(view[position + MAGIC_POSITION : end])
-    if found != expected:
-        raise CorruptRecord(f"inner message at {position}: expected crc {expected}, found {found}")
+        return stored, zlib.crc32(view[message.start + MAGIC_POSITION : message.end])
 
 
 def _with_wrapper(outer: _Message, messages: list[_Message]) -> list[_Message]:
