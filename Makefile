@@ -56,5 +56,6 @@ $(INSTALLED): pyproject.toml setup.py
 		"(Debian, Ubuntu: apt install python3-venv), or say: make PYTHON=/path/to/python" >&2; exit 1; }
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@echo "Installing kctl and its tools into $(VENV): about a minute the first time (Spark, Java)…"
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[spark,dev]'
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --use-pep517 \
+		--editable '.[spark,dev]'
 	@touch $@

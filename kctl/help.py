@@ -113,8 +113,7 @@ def help_lines(command: CommandHelp) -> Iterator[str]:
     """The text of `--help`."""
     yield from textwrap.wrap(f"Usage: {command.usage}", WIDTH, subsequent_indent=" " * 7)
     yield from ("", *textwrap.wrap(command.summary, WIDTH))
-    if command.description:
-        yield from ("", command.description)
+    yield from _prose(command.description)
     sections = {"Commands": list(command.subcommands)}
     sections["Arguments"] = [(a.usage, a.text) for a in command.arguments()]
     for title, options in command.panels().items():
@@ -124,6 +123,14 @@ def help_lines(command: CommandHelp) -> Iterator[str]:
             yield from ("", f"{title}:", *_definitions(entries))
     if command.examples:
         yield from ("", EXAMPLES_TITLE, *(f"  {example}" for example in command.examples))
+
+
+def _prose(text: str) -> Iterator[str]:
+    """Paragraphs wrapped to fit; one with indented lines stays as it was written."""
+    for paragraph in filter(None, text.split("\n\n")):
+        as_written = any(line.startswith(" ") for line in paragraph.splitlines())
+        yield ""
+        yield from paragraph.splitlines() if as_written else textwrap.wrap(paragraph, WIDTH)
 
 
 def _definitions(entries: Sequence[tuple[str, str]]) -> Iterator[str]:

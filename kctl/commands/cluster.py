@@ -9,7 +9,7 @@ from kctl.kafka_text.cluster import cluster_id_line
 from kctl.options import KafkaText, session_of
 from kctl.tables import Column
 
-app = noun("The cluster as a whole.")
+app = noun("The cluster as a whole.\n\nWithout a verb: describe it.")
 
 COLUMNS = [
     Column("cluster_id", "Cluster id"),
@@ -20,10 +20,8 @@ COLUMNS = [
 
 @app.callback(invoke_without_command=True)
 def cluster(ctx: typer.Context) -> None:
-    """The cluster as a whole.
+    """Describe the cluster when no verb is given."""
 
-    Without a verb: describe it.
-    """
     if ctx.invoked_subcommand is None:
         describe(ctx)
 

@@ -23,10 +23,10 @@ def _walk(command: Any, ctx: typer.Context) -> Iterator[CommandHelp]:
     yield read_help(command, ctx)
     if not isinstance(command, TyperGroup):
         return
-    for name in command.list_commands(ctx):
-        child = command.load(name) if isinstance(command, LazyGroup) else command.commands[name]
+    for name, child in command.commands.items():
         if not child.hidden:
-            yield from _walk(child, _context(child, name, ctx))
+            real = command.load(name) if isinstance(command, LazyGroup) else child
+            yield from _walk(real, _context(real, name, ctx))
 
 
 def _context(command: Any, name: str, parent: typer.Context | None) -> typer.Context:

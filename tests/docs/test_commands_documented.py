@@ -1,0 +1,134 @@
+"""Every command has help with examples, a man page and completions, all of them current."""
+
+import shlex
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from kctl.app import COMMANDS
+from kctl.docs.__main__ import stale_files, wanted_files, write_files
+from kctl.docs.man import escape, page_name
+from kctl.docs.tree import walk_commands
+from kctl.help import CommandHelp, help_lines
+from tests.support.kctl import Kctl
+
+ROOT = Path(__file__).parents[2]
+TREE = list(walk_commands())
+LEAVES = [command for command in TREE if not command.subcommands]
+
+
+def name_of(command: CommandHelp) -> str:
+    return command.name
+
+
+def test_committed_man_pages_and_completions_are_current() -> None:
+    assert stale_files(ROOT, wanted_files()) == [], "run `make docs` and commit the result"
+
+
+def test_stale_files_are_those_missing_changed_or_left_over(tmp_path: Path) -> None:
+    wanted = {Path("man/a.1"): "a", Path("man/b.1"): "b", Path("completions/c"): "c"}
+    write_files(tmp_path, wanted)
+    assert stale_files(tmp_path, wanted) == []
+    (tmp_path / "man/a.1").unlink()
+    (tmp_path / "man/b.1").write_text("old")
+    (tmp_path / "man/gone.1").touch()
+    assert stale_files(tmp_path, wanted) == [Path("man/a.1"), Path("man/b.1"), Path("man/gone.1")]
+    write_files(tmp_path, wanted)
+    assert stale_files(tmp_path, wanted) == []
+
+
+@pytest.mark.parametrize("name", [name for name in COMMANDS if not COMMANDS[name].hidden])
+def test_summary_in_the_command_table_is_that_of_the_command(name: str) -> None:
+    (command,) = [command for command in TREE if command.path == ("kctl", name)]
+    assert command.summary == COMMANDS[name].summary
+
+
+@pytest.mark.parametrize("command", LEAVES, ids=name_of)
+def test_every_command_has_examples_of_itself(command: CommandHelp) -> None:
+    assert command.examples
+    for example in command.examples:
+        assert shlex.split(example)[0] == "kctl"
+    assert command.examples[0].startswith(command.name)
+
+
+@pytest.mark.parametrize("command", TREE, ids=name_of)
+def test_every_command_and_every_option_says_what_it_is_for(command: CommandHelp) -> None:
+    assert command.summary.endswith(".")
+    for parameter in command.parameters:
+        assert parameter.text, f"{command.name}: {parameter.usage} has no help"
+
+
+@pytest.mark.parametrize("command", TREE, ids=name_of)
+def test_help_is_what_the_tree_says_and_fits_eighty_columns(
+    kctl: Kctl, command: CommandHelp
+) -> None:
+    shown = kctl(*command.path[1:], "--help").output
+    assert shown.splitlines() == "\n".join(help_lines(command)).splitlines()
+    assert max(map(len, shown.splitlines())) <= 80
+
+
+@pytest.mark.parametrize("command", TREE, ids=name_of)
+def test_man_page_names_every_option_and_example(command: CommandHelp) -> None:
+    page = (ROOT / "man" / page_name(command)).read_text()
+    for parameter in command.parameters:
+        for name in parameter.names:
+            assert escape(name) in page
+    for example in command.examples:
+        assert escape(example) in page
+
+
+@pytest.mark.skipif(not shutil.which("groff"), reason="groff is not installed")
+@pytest.mark.parametrize("command", TREE, ids=name_of)
+def test_groff_formats_the_man_page_without_complaint(command: CommandHelp) -> None:
+    page = ROOT / "man" / page_name(command)
+    answer = subprocess.run(
+        ["groff", "-man", "-Tutf8", "-ww", "-K", "utf8", str(page)], capture_output=True, text=True
+    )
+    assert (answer.returncode, answer.stderr) == (0, "")
+    assert "interrupted from the keyboard" in answer.stdout
+
+
+@pytest.mark.parametrize(
+    ("line", "offered"),
+    [
+        ("kctl ", {"brokers", "cluster", "--output"}),
+        ("kctl bro", {"brokers"}),
+        ("kctl brokers ", {"list", "--bootstrap-server"}),
+        ("kctl -b brokers:9092 brokers l", {"list"}),
+        ("kctl brokers list -o ", {"json", "table"}),
+        ("kctl -o js", {"json", "jsonl"}),
+        ("kctl cluster id --for", {"--format"}),
+    ],
+)
+def test_bash_completes(line: str, offered: set[str]) -> None:
+    completed = bash_completions(line)
+    assert offered <= completed
+    last = line.rsplit(" ", 1)[-1]
+    assert all(word.startswith(last) for word in completed)
+
+
+def test_bash_offers_no_commands_where_a_value_belongs() -> None:
+    assert bash_completions("kctl brokers list -b ") == set()
+
+
+def bash_completions(line: str) -> set[str]:
+    """What bash offers when Tab is pressed at the end of `line`."""
+    words = line.split(" ")
+    script = f"""
+        source {ROOT}/completions/kctl.bash
+        COMP_WORDS=({" ".join(map(shlex.quote, words))})
+        COMP_CWORD={len(words) - 1}
+        _kctl
+        printf '%s\\n' "${{COMPREPLY[@]}}"
+    """
+    answer = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=True)
+    assert answer.stderr == ""
+    return set(answer.stdout.split())
+
+
+def test_hidden_commands_stay_out_of_sight(kctl: Kctl) -> None:
+    hidden = [name for name, command in COMMANDS.items() if command.hidden]
+    assert hidden
+    assert not [name for name in hidden if name in kctl("--help").output]
