@@ -90,44 +90,6 @@ def test_groff_formats_the_man_page_without_complaint(command: CommandHelp) -> N
     assert "interrupted from the keyboard" in answer.stdout
 
 
-@pytest.mark.parametrize(
-    ("line", "offered"),
-    [
-        ("kctl ", {"brokers", "cluster", "--output"}),
-        ("kctl bro", {"brokers"}),
-        ("kctl brokers ", {"list", "--bootstrap-server"}),
-        ("kctl -b brokers:9092 brokers l", {"list"}),
-        ("kctl brokers list -o ", {"json", "table"}),
-        ("kctl -o js", {"json", "jsonl"}),
-        ("kctl cluster id --for", {"--format"}),
-    ],
-)
-def test_bash_completes(line: str, offered: set[str]) -> None:
-    completed = bash_completions(line)
-    assert offered <= completed
-    last = line.rsplit(" ", 1)[-1]
-    assert all(word.startswith(last) for word in completed)
-
-
-def test_bash_offers_no_commands_where_a_value_belongs() -> None:
-    assert bash_completions("kctl brokers list -b ") == set()
-
-
-def bash_completions(line: str) -> set[str]:
-    """What bash offers when Tab is pressed at the end of `line`."""
-    words = line.split(" ")
-    script = f"""
-        source {ROOT}/completions/kctl.bash
-        COMP_WORDS=({" ".join(map(shlex.quote, words))})
-        COMP_CWORD={len(words) - 1}
-        _kctl
-        printf '%s\\n' "${{COMPREPLY[@]}}"
-    """
-    answer = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=True)
-    assert answer.stderr == ""
-    return set(answer.stdout.split())
-
-
 def test_hidden_commands_stay_out_of_sight(kctl: Kctl) -> None:
     hidden = [name for name, command in COMMANDS.items() if command.hidden]
     assert hidden
