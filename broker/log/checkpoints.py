@@ -2,7 +2,7 @@
 
 All but the clean-shutdown marker are exchanged at once (temporary file, fsync, rename, fsync of the
 directory), so a crash leaves the old content or the new. A malformed file raises CorruptCheckpoint
-that names the file, the line and what was expected; the callers decide what a lost checkpoint costs.
+that names file, line and what was expected; the callers decide what a lost checkpoint costs.
 """
 
 import json
@@ -135,11 +135,8 @@ def read_meta_properties(directory: Path) -> MetaProperties | None:
         lines = path.read_text(encoding="utf-8").splitlines()
     except FileNotFoundError:
         return None
-    pairs = dict(
-        (part.strip() for part in line.split("=", 1))
-        for line in lines
-        if "=" in line and not line.startswith("#")
-    )
+    split = (line.partition("=") for line in lines if not line.startswith("#"))
+    pairs = {key.strip(): value.strip() for key, equals, value in split if equals}
     try:
         version, broker_id = int(pairs.pop("version", "")), pairs.pop("broker.id", None)
         owner = None if broker_id is None else int(broker_id)

@@ -111,7 +111,7 @@ class LeaderEpochs:
     def truncate_from_start(self, start_offset: int) -> None:
         """Forget the epochs that end before `start_offset`; the one it falls into begins there."""
         passed = bisect_right(self._entries, start_offset, key=lambda entry: entry.start_offset)
-        if passed and self._entries[passed - 1].start_offset != start_offset or passed > 1:
+        if passed and self._entries[:passed] != [(self._entries[passed - 1].epoch, start_offset)]:
             current = EpochEntry(self._entries[passed - 1].epoch, start_offset)
             self._entries[:passed] = [current]
             self._is_dirty = True

@@ -1,0 +1,345 @@
+"""From the bytes of a produce request (or a leader's answer) to what is written, without copying.
+
+Header-deep on the hot path: size, magic, crc of the whole batch, counts, sequences, timestamps.
+Records are decoded only where Kafka must too: a compacted topic wants keys, a limit on old
+timestamps concerns every record, another codec or an old format means a new batch.
+
+A leader's stamp (base offset, leader epoch) lies in the first 16 bytes, outside of the crc: they
+are written from a small buffer of their own, the rest from where the request was received.
+LogAppendTime changes the header under the crc, so all 61 bytes of it are new, the crc too.
+"""
+
+from enum import Enum
+from struct import Struct
+from typing import Final, NamedTuple
+
+from crc32c import crc32c
+
+from broker.errors import ApiError, ErrorCode
+from broker.log.config import LOG_APPEND_TIME, MAX_LONG, PRODUCER, LogConfig
+from broker.log.files import Buffer
+from broker.log.time_index import TimestampOffset
+from broker.records.batch import Batch, BatchHeader, check_crc, iterate_batches
+from broker.records.builder import BatchSettings, build_batch
+from broker.records.convert import up_convert
+from broker.records.layout import (
+    ATTRIBUTES_POSITION,
+    CURRENT_MAGIC,
+    DEFINED_ATTRIBUTES_MASK,
+    HEADER,
+    HEADER_SIZE,
+    LOG_OVERHEAD,
+    NO_TIMESTAMP,
+    TIMESTAMP_TYPE_MASK,
+    BytesLike,
+    Codec,
+    TimestampType,
+)
+
+_STAMP: Final = Struct(">qii")
+_STAMP_SIZE: Final = 16
+_SHOWN_ERRORS: Final = 3
+
+
+class AppendOrigin(Enum):
+    """Who appends, which decides what is checked."""
+
+    CLIENT = "client"
+    COORDINATOR = "coordinator"  # the broker's own group and transaction coordinators
+    REPLICATION = "replication"  # a follower copying its leader
+
+
+class LogAppendInfo(NamedTuple):
+    """What became of an append; for a duplicate, of the batch it repeats.
+
+    `log_append_time` is -1 unless the topic's timestamps are those of appending.
+    """
+
+    first_offset: int
+    last_offset: int
+    max_timestamp: int
+    log_append_time: int
+    log_start_offset: int
+    size_in_bytes: int
+
+
+class RecordError(NamedTuple):
+    """What is wrong with one record of a batch, counted from 0."""
+
+    batch_index: int
+    message: str
+
+
+class InvalidRecords(ApiError):
+    """Single records were refused; `record_errors` says which (produce version 8 tells clients)."""
+
+    def __init__(self, code: ErrorCode, record_errors: list[RecordError]) -> None:
+        shown = "; ".join(
+            f"record {index}: {message}" for index, message in record_errors[:_SHOWN_ERRORS]
+        )
+        super().__init__(code, f"{len(record_errors)} records were refused: {shown}")
+        self.record_errors = record_errors
+
+
+class UnexpectedAppendOffset(ApiError):
+    """A leader's batch begins below the follower's log end offset."""
+
+    def __init__(self, first_offset: int, last_offset: int, log_end_offset: int) -> None:
+        super().__init__(
+            ErrorCode.UNKNOWN_SERVER_ERROR,
+            f"expected offsets from {log_end_offset}, found {first_offset} to {last_offset}",
+        )
+        self.first_offset = first_offset
+        self.last_offset = last_offset
+
+
+class LeaderStamp(NamedTuple):
+    """What a leader adds to a batch."""
+
+    offset: int
+    leader_epoch: int
+    now_ms: int
+
+
+class Prepared(NamedTuple):
+    """An append that passed its checks: the bytes to write, and the headers as they will read."""
+
+    buffers: list[Buffer]
+    size: int
+    batches: list[tuple[Batch, BatchHeader]]
+    first_offset: int
+    last_offset: int
+    max_timestamp: TimestampOffset
+    log_append_time: int
+
+
+def analyze(records: BytesLike, max_batch_bytes: int, origin: AppendOrigin) -> list[Batch]:
+    """The whole batches of `records`, each checked for size and crc; a cut tail is left out."""
+    batches = []
+    for batch in iterate_batches(records):
+        if origin is AppendOrigin.CLIENT and batch.magic == CURRENT_MAGIC:
+            _check(not batch.header.base_offset, f"base offset {batch.header.base_offset}, not 0")
+        if batch.size_in_bytes > max_batch_bytes:
+            raise ApiError(
+                ErrorCode.MESSAGE_TOO_LARGE,
+                f"a batch of {batch.size_in_bytes} bytes is larger than {max_batch_bytes}",
+            )
+        check_crc(batch)
+        batches.append(batch)
+    return batches
+
+
+def _check(is_valid: bool, problem: str) -> None:
+    if not is_valid:
+        raise ApiError(ErrorCode.INVALID_RECORD, f"invalid record batch: {problem}")
+
+
+# --- as a follower ------------------------------------------------------------------------------
+
+
+def prepare_as_follower(batches: list[Batch], records: BytesLike, log_end_offset: int) -> Prepared:
+    """Take the leader's batches as they are; UnexpectedAppendOffset if they begin too low."""
+    first, last = batches[0], batches[-1]
+    if first.header.base_offset < log_end_offset:
+        raise UnexpectedAppendOffset(first.header.base_offset, last.last_offset, log_end_offset)
+    largest = TimestampOffset(NO_TIMESTAMP, -1)
+    last_offset = -1
+    for batch in batches:
+        if batch.last_offset <= last_offset:
+            raise ApiError(
+                ErrorCode.UNKNOWN_SERVER_ERROR,
+                f"offsets out of order: {batch.last_offset} after {last_offset}",
+            )
+        last_offset = batch.last_offset
+        if batch.max_timestamp > largest.timestamp:
+            largest = TimestampOffset(batch.max_timestamp, last_offset)
+    size = last.end_position - first.position
+    return Prepared(
+        [memoryview(records)[:size]],
+        size,
+        [(batch, batch.header) for batch in batches],
+        first.header.base_offset,
+        last_offset,
+        largest,
+        NO_TIMESTAMP,
+    )
+
+
+# --- as the leader ------------------------------------------------------------------------------
+
+
+def prepare_as_leader(
+    batches: list[Batch], stamp: LeaderStamp, config: LogConfig, origin: AppendOrigin
+) -> Prepared:
+    """Check the batches and stamp them; ApiError if a client may not write them.
+
+    Format 2 and compressed sets are one batch per append, as every client sends them.
+    """
+    first = batches[0]
+    _check(
+        len(batches) == 1 or (first.magic < CURRENT_MAGIC and first.codec == Codec.NONE),
+        f"{len(batches)} batches where one is expected",
+    )
+    for batch in batches:
+        _check(batch.magic == first.magic, f"magic {batch.magic} after magic {first.magic}")
+        if origin is AppendOrigin.CLIENT:
+            _check_client_batch(batch.header)
+    codec = _target_codec(first, config)
+    if first.magic != CURRENT_MAGIC or codec != first.codec:
+        return _prepare_rewritten(batches, stamp, config, codec)
+    _check_timestamp_type(first.header, config)
+    if (
+        config.is_compacted
+        or config.message_timestamp_before_max_ms < MAX_LONG
+        or _is_too_far_ahead(first.header.max_timestamp, stamp.now_ms, config)
+    ):
+        _check_records([first], stamp.now_ms, config)
+    return _prepare_stamped(first, stamp, config)
+
+
+def _check_client_batch(header: BatchHeader) -> None:
+    """What a client of format 2 must not send."""
+    if header.magic != CURRENT_MAGIC:
+        return
+    count = header.last_offset_delta + 1
+    _check(count > 0, f"last offset delta {header.last_offset_delta}")
+    _check(header.records_count == count, f"{header.records_count} records for {count} offsets")
+    _check(not header.is_control, "clients may not write control records")
+    if header.has_producer_id:
+        _check(header.base_sequence >= 0, f"sequence {header.base_sequence} with a producer id")
+
+
+def _target_codec(batch: Batch, config: LogConfig) -> Codec:
+    if config.compression_type == PRODUCER or batch.is_control:
+        return batch.codec
+    name = config.compression_type
+    return Codec.NONE if name == "uncompressed" else Codec[name.upper()]
+
+
+def _check_timestamp_type(header: BatchHeader, config: LogConfig) -> None:
+    is_broker_time = config.message_timestamp_type == LOG_APPEND_TIME
+    if is_broker_time and header.attributes & TIMESTAMP_TYPE_MASK:
+        message = "a producer may not set the timestamp type LogAppendTime"
+        raise InvalidRecords(ErrorCode.INVALID_TIMESTAMP, [RecordError(0, message)])
+
+
+def _is_too_far_ahead(timestamp: int, now_ms: int, config: LogConfig) -> bool:
+    return (
+        timestamp - now_ms > config.message_timestamp_after_max_ms
+        and config.message_timestamp_type != LOG_APPEND_TIME
+    )
+
+
+def _check_records(batches: list[Batch], now_ms: int, config: LogConfig) -> None:
+    """InvalidRecords names the records without key or with a timestamp out of bounds."""
+    no_key, bad_time = [], []
+    before, after = config.message_timestamp_before_max_ms, config.message_timestamp_after_max_ms
+    if config.message_timestamp_type == LOG_APPEND_TIME:
+        before = after = MAX_LONG  # the producer's times are overwritten
+    records = (record for batch in batches for record in batch.record_tuples())
+    for index, (_, timestamp, key, _, _) in enumerate(records):
+        if config.is_compacted and key is None:
+            no_key.append(RecordError(index, "a compacted topic accepts no record without key"))
+        elif timestamp != NO_TIMESTAMP and not -after <= now_ms - timestamp <= before:
+            message = f"timestamp {timestamp} is not in [{now_ms - before}, {now_ms + after}]"
+            bad_time.append(RecordError(index, message))
+    if bad_time:
+        raise InvalidRecords(ErrorCode.INVALID_TIMESTAMP, sorted(no_key + bad_time))
+    if no_key:
+        raise InvalidRecords(ErrorCode.INVALID_RECORD, no_key)
+
+
+def _prepare_stamped(batch: Batch, stamp: LeaderStamp, config: LogConfig) -> Prepared:
+    """The batch as it came, behind a new stamp."""
+    header, view = batch.header, batch.view
+    attributes, max_timestamp, append_time = header.attributes, header.max_timestamp, NO_TIMESTAMP
+    if config.message_timestamp_type == LOG_APPEND_TIME:
+        attributes |= TIMESTAMP_TYPE_MASK
+        max_timestamp = append_time = stamp.now_ms
+    elif attributes & TIMESTAMP_TYPE_MASK:
+        attributes &= ~TIMESTAMP_TYPE_MASK
+    if attributes == header.attributes:
+        head = _STAMP.pack(stamp.offset, header.batch_length, stamp.leader_epoch)
+        buffers: list[Buffer] = [head, view[_STAMP_SIZE:]]
+        final = BatchHeader._make((stamp.offset, header[1], stamp.leader_epoch, *header[3:]))
+    else:
+        final = header._replace(
+            base_offset=stamp.offset,
+            partition_leader_epoch=stamp.leader_epoch,
+            attributes=attributes & DEFINED_ATTRIBUTES_MASK,
+            max_timestamp=max_timestamp,
+        )
+        final, head = _with_crc(final, view)
+        buffers = [head, view[HEADER_SIZE:]]
+    last_offset = stamp.offset + header.last_offset_delta
+    largest = TimestampOffset(max_timestamp, last_offset)
+    size = header.batch_length + LOG_OVERHEAD
+    return Prepared(
+        buffers, size, [(batch, final)], stamp.offset, last_offset, largest, append_time
+    )
+
+
+def _with_crc(header: BatchHeader, view: memoryview) -> tuple[BatchHeader, bytes]:
+    """The header with the crc of its fields and of the records in `view`, and its bytes."""
+    packed = HEADER.pack(*header)
+    crc = crc32c(view[HEADER_SIZE:], crc32c(packed[ATTRIBUTES_POSITION:]))
+    header = header._replace(crc=crc)
+    return header, HEADER.pack(*header)
+
+
+def _prepare_rewritten(
+    batches: list[Batch], stamp: LeaderStamp, config: LogConfig, codec: Codec
+) -> Prepared:
+    """A new batch of format 2 with the records of `batches`, compressed as the topic wants it."""
+    _check_timestamp_type(batches[0].header, config)
+    _check_records(batches, stamp.now_ms, config)
+    header = batches[0].header
+    is_broker_time = config.message_timestamp_type == LOG_APPEND_TIME
+    append_time = stamp.now_ms if is_broker_time else NO_TIMESTAMP
+    settings = BatchSettings(
+        codec=codec,
+        compression_level=_level(codec, config),
+        timestamp_type=(
+            TimestampType.LOG_APPEND_TIME if is_broker_time else TimestampType.CREATE_TIME
+        ),
+        append_time=append_time,
+        partition_leader_epoch=stamp.leader_epoch,
+        producer_id=header.producer_id,
+        producer_epoch=header.producer_epoch,
+        base_sequence=header.base_sequence,
+        is_transactional=header.is_transactional,
+    )
+    data = _rebuild(batches, stamp.offset, settings)
+    batch = next(iterate_batches(data))
+    if batch.size_in_bytes > config.max_message_bytes:
+        raise ApiError(
+            ErrorCode.MESSAGE_TOO_LARGE,
+            f"the rewritten batch of {batch.size_in_bytes} bytes is larger than "
+            f"{config.max_message_bytes}",
+        )
+    largest = TimestampOffset(batch.max_timestamp, batch.last_offset)
+    return Prepared(
+        [data],
+        len(data),
+        [(batch, batch.header)],
+        stamp.offset,
+        batch.last_offset,
+        largest,
+        append_time,
+    )
+
+
+def _rebuild(batches: list[Batch], offset: int, settings: BatchSettings) -> bytes:
+    if batches[0].magic < CURRENT_MAGIC:
+        return up_convert(batches, offset, settings)
+    rows = enumerate(batches[0].record_tuples(), start=offset)
+    return build_batch([(number, *row[1:]) for number, row in rows], settings)
+
+
+def _level(codec: Codec, config: LogConfig) -> int | None:
+    levels = {
+        Codec.GZIP: config.compression_gzip_level,
+        Codec.LZ4: config.compression_lz4_level,
+        Codec.ZSTD: config.compression_zstd_level,
+    }
+    return levels.get(codec)

@@ -1,0 +1,332 @@
+"""All producers of one log, its open transactions, and the snapshots that save replaying the log.
+
+Two maps of transactions, by first offset: `_ongoing` have no marker yet; `_unreplicated` have one,
+but above the high watermark. The first offset of either is the first unstable offset: a
+read_committed fetch does not go beyond it.
+
+Snapshots are taken when a segment rolls and when the log closes; each is named by the offset up to
+which (exclusively) it counts. There is at most one per segment, and one more for the log's end.
+
+Checks come before the write and change nothing (`check`); what was written is then noted
+(`append`). A batch that could not be written therefore leaves no trace here.
+"""
+
+import contextlib
+import logging
+from collections.abc import Collection, Iterable
+from pathlib import Path
+from typing import NamedTuple
+
+from broker.errors import ApiError, CorruptRecord, ErrorCode
+from broker.log.config import ProducerStateConfig
+from broker.log.files import FileSystem
+from broker.log.layout import DELETED, SNAPSHOT, offset_file, parse_offset_file
+from broker.log.markers import read_end_txn_marker
+from broker.log.producer_entry import BatchMetadata, ProducerEntry
+from broker.log.producer_snapshot import read_snapshot, write_snapshot
+from broker.log.transaction_index import AbortedTxn
+from broker.records.batch import Batch, BatchHeader
+
+logger = logging.getLogger(__name__)
+
+LATE_TRANSACTION_BUFFER_MS = 5 * 60 * 1000
+
+
+class CompletedTxn(NamedTuple):
+    """A transaction whose marker, at `last_offset`, has been written."""
+
+    producer_id: int
+    first_offset: int
+    last_offset: int
+    is_aborted: bool
+
+
+class Verification:
+    """Leave to start a transaction here, asked of the coordinator (KIP-890).
+
+    The object itself is the guard: the append must bring the one that is on record.
+    """
+
+    __slots__ = ("lowest_sequence", "producer_epoch", "started_ms")
+
+    def __init__(self, started_ms: int, lowest_sequence: int, producer_epoch: int) -> None:
+        self.started_ms = started_ms
+        self.lowest_sequence = lowest_sequence
+        self.producer_epoch = producer_epoch
+
+
+class ProducerState:
+    """The producer state of one log.
+
+    Field `map_end_offset`: Invariant: every batch below it has been noted.
+    Field `_last_snapshot_offset`: a snapshot at or below it would tell nothing new.
+    """
+
+    __slots__ = (
+        "_config",
+        "_fs",
+        "_last_snapshot_offset",
+        "_ongoing",
+        "_snapshots",
+        "_unreplicated",
+        "_verifications",
+        "directory",
+        "map_end_offset",
+        "producers",
+    )
+
+    def __init__(self, directory: Path, config: ProducerStateConfig, fs: FileSystem) -> None:
+        self.directory = directory
+        self._config = config
+        self._fs = fs
+        self.producers: dict[int, ProducerEntry] = {}
+        self._ongoing: dict[int, int] = {}  # first offset → producer id, in the order of offsets
+        self._unreplicated: dict[int, int] = {}  # first offset → offset of the marker
+        self._verifications: dict[int, Verification] = {}
+        self._snapshots: set[int] = set()
+        self._last_snapshot_offset = 0
+        self.map_end_offset = 0
+
+    # --- checking and noting batches -----------------------------------------------------------
+
+    def find_duplicate(self, header: BatchHeader) -> BatchMetadata | None:
+        """The batch that a producer is sending again; None for a new one."""
+        entry = self.producers.get(header.producer_id)
+        return entry.find_duplicate(header) if entry else None
+
+    def check(self, batch: Batch, verification: Verification | None, *, is_client: bool) -> None:
+        """Raise the ApiError that a batch with a producer id deserves, before it is written."""
+        header = batch.header
+        entry = self.producers.get(header.producer_id) or ProducerEntry(header.producer_id)
+        entry.check_epoch(header.producer_epoch)
+        if header.is_control:
+            marker = read_end_txn_marker(batch)
+            if marker is not None:
+                entry.check_coordinator(marker.coordinator_epoch)
+            return
+        if header.is_transactional and entry.current_txn_first_offset is None:
+            self._check_verified(header, verification)
+        if is_client:
+            entry.check_sequence(header)
+        entry.check_transaction(header)
+
+    def _check_verified(self, header: BatchHeader, verification: Verification | None) -> None:
+        if not self._config.verify_transactions:
+            return
+        expected = self._verifications.get(header.producer_id)
+        if expected is None or expected is not verification:
+            raise ApiError(
+                ErrorCode.INVALID_TXN_STATE,
+                f"producer {header.producer_id}: the transaction was not verified",
+            )
+        if header.base_sequence > expected.lowest_sequence:
+            raise ApiError(
+                ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
+                f"producer {header.producer_id}: sequence {header.base_sequence} came before "
+                f"{expected.lowest_sequence}, which is being verified",
+            )
+
+    def append(self, batch: Batch, header: BatchHeader) -> CompletedTxn | None:
+        """Note a written batch; the transaction it ends, if it is a marker that ends one.
+
+        `header` is the batch's as it stands in the log, with its offset.
+        """
+        if not header.has_producer_id:
+            return None
+        entry = self.producers.get(header.producer_id)
+        if entry is None:
+            entry = self.producers[header.producer_id] = ProducerEntry(header.producer_id)
+        if header.is_control:
+            return self._append_marker(batch, header, entry)
+        entry.add_batch(header)
+        if header.is_transactional:
+            self._verifications.pop(header.producer_id, None)
+            if entry.current_txn_first_offset is None:
+                entry.current_txn_first_offset = header.base_offset
+                self._ongoing[header.base_offset] = header.producer_id
+        return None
+
+    def _append_marker(
+        self, batch: Batch, header: BatchHeader, entry: ProducerEntry
+    ) -> CompletedTxn | None:
+        marker = read_end_txn_marker(batch)
+        if marker is None:  # the cleaner emptied the batch, the transaction is long over
+            return None
+        first_offset = entry.current_txn_first_offset
+        entry.end_transaction(header.producer_epoch, marker.coordinator_epoch, marker.timestamp)
+        self._verifications.pop(header.producer_id, None)
+        if first_offset is None:
+            return None
+        return CompletedTxn(
+            header.producer_id, first_offset, header.base_offset, not marker.is_commit
+        )
+
+    def complete(self, txn: CompletedTxn) -> AbortedTxn | None:
+        """Take an ended transaction off the open ones; what the index must hold if it was aborted.
+
+        Until the high watermark passes the marker it still counts as unstable.
+        """
+        del self._ongoing[txn.first_offset]
+        self._unreplicated[txn.first_offset] = txn.last_offset
+        if not txn.is_aborted:
+            return None
+        stable = next(iter(self._ongoing), txn.last_offset + 1)
+        return AbortedTxn(txn.producer_id, txn.first_offset, txn.last_offset, stable)
+
+    def replay(self, batches: Iterable[tuple[int, Batch]]) -> None:
+        """Note batches of a log that is being loaded; no index is written."""
+        for _, batch in batches:
+            txn = self.append(batch, batch.header)
+            if txn is not None:
+                self.complete(txn)
+
+    # --- transactions --------------------------------------------------------------------------
+
+    def first_unstable_offset(self) -> int | None:
+        """The first offset of a transaction open or not replicated; None if all is stable."""
+        if self._unreplicated:
+            return min(min(self._unreplicated), next(iter(self._ongoing), 2**63))
+        return next(iter(self._ongoing), None)
+
+    def on_high_watermark_updated(self, high_watermark: int) -> None:
+        """Transactions whose marker lies below are stable."""
+        if self._unreplicated:
+            self._unreplicated = {
+                first: last for first, last in self._unreplicated.items() if last >= high_watermark
+            }
+
+    def has_late_transaction(self, now_ms: int) -> bool:
+        """Whether the oldest open transaction is older than any coordinator lets one be."""
+        producer_id = next(iter(self._ongoing.values()), None)
+        entry = None if producer_id is None else self.producers.get(producer_id)
+        limit_ms = self._config.max_transaction_timeout_ms + LATE_TRANSACTION_BUFFER_MS
+        return entry is not None and 0 < entry.last_timestamp < now_ms - limit_ms
+
+    def start_verification(
+        self, producer_id: int, sequence: int, producer_epoch: int, now_ms: int
+    ) -> Verification:
+        """The guard that the first append of a transaction must bring, made on the first call."""
+        found = self._verifications.get(producer_id)
+        if found is None or found.producer_epoch < producer_epoch:
+            found = Verification(now_ms, sequence, producer_epoch)
+            self._verifications[producer_id] = found
+        found.lowest_sequence = min(found.lowest_sequence, sequence)
+        return found
+
+    def remove_expired(self, now_ms: int) -> None:
+        """Forget producers that wrote nothing for long; never one inside of a transaction."""
+        limit_ms = now_ms - self._config.producer_id_expiration_ms
+        for entry in list(self.producers.values()):
+            if entry.current_txn_first_offset is None and entry.last_timestamp <= limit_ms:
+                del self.producers[entry.producer_id]
+        for producer_id, verification in list(self._verifications.items()):
+            if verification.started_ms <= limit_ms:
+                del self._verifications[producer_id]
+
+    # --- snapshots -----------------------------------------------------------------------------
+
+    @property
+    def latest_snapshot_offset(self) -> int | None:
+        """The offset of the newest snapshot; None where there is none."""
+        return max(self._snapshots, default=None)
+
+    def _path(self, offset: int) -> Path:
+        return offset_file(self.directory, offset, SNAPSHOT)
+
+    def load_snapshot_names(self, names: Iterable[str]) -> None:
+        """Know the snapshots among the files of the directory."""
+        parsed = map(parse_offset_file, names)
+        self._snapshots = {file[0] for file in parsed if file and file[1:] == (SNAPSHOT, "")}
+
+    def take_snapshot(self, *, sync: bool = True) -> Path | None:
+        """Write a snapshot at `map_end_offset`, unless there was nothing since the last one."""
+        if self.map_end_offset <= self._last_snapshot_offset:
+            return None
+        path = self._path(self.map_end_offset)
+        entries = [entry.to_snapshot() for _, entry in sorted(self.producers.items())]
+        write_snapshot(path, entries, self._fs, sync=sync)
+        self._snapshots.add(self.map_end_offset)
+        self._last_snapshot_offset = self.map_end_offset
+        return path
+
+    def remove_stray_snapshots(self, base_offsets: Collection[int]) -> None:
+        """Delete those that belong to no segment, except the newest if it is beyond the last one.
+
+        That one is the snapshot of a clean stop: it saves replaying the active segment.
+        """
+        stray = sorted(self._snapshots.difference(base_offsets))
+        if stray and base_offsets and stray[-1] > max(base_offsets):
+            stray.pop()
+        for offset in stray:
+            self._delete_snapshot(offset)
+
+    def _delete_snapshot(self, offset: int) -> None:
+        self._snapshots.discard(offset)
+        self._fs.remove(self._path(offset))
+
+    def mark_snapshots_deleted(self, offsets: Iterable[int]) -> list[Path]:
+        """Rename the snapshots of deleted segments; their new paths, to be removed later."""
+        marked = []
+        for offset in self._snapshots.intersection(offsets):
+            self._snapshots.discard(offset)
+            path = offset_file(self.directory, offset, SNAPSHOT, DELETED)
+            with contextlib.suppress(FileNotFoundError):  # somebody tidied up by hand
+                self._fs.rename(self._path(offset), path)
+                marked.append(path)
+        return marked
+
+    # --- loading and truncating ----------------------------------------------------------------
+
+    def _clear(self) -> None:
+        self.producers.clear()
+        self._ongoing.clear()
+        self._unreplicated.clear()
+
+    def truncate_and_reload(self, log_start_offset: int, log_end_offset: int, now_ms: int) -> None:
+        """Go back to the newest snapshot not beyond `log_end_offset`; the rest must be replayed."""
+        for offset in sorted(self._snapshots):
+            if not log_start_offset < offset <= log_end_offset:
+                self._delete_snapshot(offset)
+        if log_end_offset == self.map_end_offset:
+            self.on_log_start_offset_incremented(log_start_offset)
+            return
+        self._clear()
+        self._load_latest_snapshot(log_start_offset, now_ms)
+
+    def _load_latest_snapshot(self, log_start_offset: int, now_ms: int) -> None:
+        """Load the newest readable snapshot; damaged ones are deleted, the log has it all."""
+        while (offset := self.latest_snapshot_offset) is not None:
+            try:
+                saved = read_snapshot(self._path(offset))
+            except CorruptRecord as error:
+                logger.warning("dropping producer snapshot: %s", error)
+                self._delete_snapshot(offset)
+                continue
+            entries = [ProducerEntry.from_snapshot(entry) for entry in saved]
+            self.producers = {entry.producer_id: entry for entry in entries}
+            self.remove_expired(now_ms)
+            self._ongoing = dict(
+                sorted(
+                    (entry.current_txn_first_offset, entry.producer_id)
+                    for entry in self.producers.values()
+                    if entry.current_txn_first_offset is not None
+                )
+            )
+            self._last_snapshot_offset = self.map_end_offset = offset
+            return
+        self._last_snapshot_offset = self.map_end_offset = log_start_offset
+
+    def on_log_start_offset_incremented(self, log_start_offset: int) -> None:
+        """Records were deleted from the start; what ended before is over."""
+        self.on_high_watermark_updated(log_start_offset)
+        self.map_end_offset = max(self.map_end_offset, log_start_offset)
+        latest = self.latest_snapshot_offset
+        self._last_snapshot_offset = log_start_offset if latest is None else latest
+
+    def truncate_fully_and_start_at(self, offset: int) -> None:
+        """Forget everything, snapshots too."""
+        self._clear()
+        for snapshot in sorted(self._snapshots):
+            self._delete_snapshot(snapshot)
+        self._last_snapshot_offset = 0
+        self.map_end_offset = offset

@@ -1,0 +1,320 @@
+"""Load a partition's directory: finish what a crash interrupted, trust what was closed cleanly.
+
+ 1. Files of unfinished work: `.deleted` are removed; `.cleaned` are removed, and with them the
+    `.swap` files at or above their offset (the exchange had not begun); the other `.swap` files
+    have everything in them, so the segments they replace are removed and they take their place.
+ 2. Segments: an index without a log is removed; a log without its indexes, or with a damaged
+    transaction index, is recovered.
+ 3. After an unclean stop every segment from the recovery point on is recovered: each batch is read,
+    its crc, size and offset checked, indexes and producer state are built anew. At the first batch
+    that is damaged the segment is cut, and the segments after it are deleted.
+ 4. Epochs and producers beyond the new end, or before the start, are forgotten.
+
+After a clean stop no segment is read: the active one's end is found through its index.
+"""
+
+import logging
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from broker.errors import CorruptRecord
+from broker.log.checkpoints import CorruptCheckpoint, read_partition_metadata
+from broker.log.config import LogConfig
+from broker.log.environment import LogEnvironment
+from broker.log.layout import (
+    CLEANED,
+    DELETED,
+    LOG,
+    OFFSET_INDEX,
+    SEGMENT_FILES,
+    SNAPSHOT,
+    SWAP,
+    TIME_INDEX,
+    TXN_INDEX,
+    offset_file,
+    parse_offset_file,
+)
+from broker.log.leader_epochs import LeaderEpochs
+from broker.log.partition_log import LoadedLog, PartitionLog
+from broker.log.producer_replay import rebuild_producer_state, snapshot_empty_state
+from broker.log.producer_state import ProducerState
+from broker.log.segment import LogSegment
+from broker.log.segments import LogSegments
+from broker.model import TopicPartition
+from broker.records.batch import Batch, BatchHeader, check_crc
+from broker.records.layout import CURRENT_MAGIC
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class LoadFrom:
+    """What the checkpoints of the log directory say about a partition."""
+
+    is_clean: bool = True
+    log_start_offset: int = 0
+    recovery_point: int = 0
+
+
+FROM_SCRATCH = LoadFrom()
+
+
+def load_log(
+    directory: Path,
+    partition: TopicPartition,
+    config: LogConfig,
+    environment: LogEnvironment,
+    load_from: LoadFrom = FROM_SCRATCH,
+) -> PartitionLog:
+    """The log in `directory`, which must exist and may be empty; OSError if the disk fails."""
+    loader = _Loader(directory, config, environment, load_from)
+    return PartitionLog(directory, partition, config, environment, loader.load())
+
+
+class _Loader:
+    """One load. The fields are what will become the log's."""
+
+    def __init__(
+        self,
+        directory: Path,
+        config: LogConfig,
+        environment: LogEnvironment,
+        load_from: LoadFrom,
+    ) -> None:
+        self._directory = directory
+        self._config = config
+        self._env = environment
+        self._from = load_from
+        self._segments = LogSegments()
+        self._epochs = LeaderEpochs(directory, environment.fs)
+
+    def load(self) -> LoadedLog:
+        """Do all steps and hand over what was found."""
+        names = self._finish_interrupted_work(self._list())
+        self._load_epochs()
+        self._load_segments(names)
+        if not self._from.is_clean:
+            self._recover_unflushed()
+        end = self._find_log_end()
+        start = max(self._from.log_start_offset, self._segments.first.base_offset)
+        self._epochs.truncate_from_end(end)
+        self._epochs.truncate_from_start(self._from.log_start_offset)
+        state = self._load_producers(start, end)
+        point = end if self._from.is_clean else min(self._from.recovery_point, end)
+        topic_id = read_partition_metadata(self._directory)
+        return LoadedLog(self._segments, state, self._epochs, start, point, end, topic_id)
+
+    def _list(self) -> set[str]:
+        return {entry.name for entry in self._directory.iterdir()}
+
+    def _segment(self, base_offset: int, suffix: str = "") -> LogSegment:
+        env = self._env
+        return LogSegment(
+            self._directory, base_offset, self._config, env.fs, env.clock, suffix=suffix
+        )
+
+    # --- 1. unfinished work --------------------------------------------------------------------
+
+    def _finish_interrupted_work(self, names: set[str]) -> set[str]:
+        """Remove or complete what the last run left; the names that are there afterwards."""
+        marked = [name for name in names if name.endswith((DELETED, CLEANED, SWAP))]
+        if not marked:
+            return names
+        cleaned = [_offset(name) for name in marked if name.endswith(CLEANED)]
+        first_cleaned = min(cleaned, default=2**63)
+        for name in marked:
+            is_begun = name.endswith(SWAP) and _offset(name) < first_cleaned
+            if not is_begun:
+                self._env.fs.remove(self._directory / name)
+        self._complete_swaps()
+        return self._list()
+
+    def _complete_swaps(self) -> None:
+        swaps = sorted(name for name in self._list() if name.endswith(SWAP))
+        for name in swaps:
+            if name.endswith(LOG + SWAP):
+                segment = self._segment(_offset(name), SWAP)
+                self._remove_replaced(segment.base_offset, segment.read_next_offset())
+                segment.release()
+        for name in swaps:
+            path = self._directory / name
+            if path.exists():
+                logger.info("completing the exchange of %s", path)
+                self._env.fs.rename(path, self._directory / name.removesuffix(SWAP))
+        self._env.fs.sync_directory(self._directory)
+
+    def _remove_replaced(self, start: int, end: int) -> None:
+        """Remove the segments in [start, end), which a swap file holds the cleaned records of."""
+        for name in self._list():
+            parsed = parse_offset_file(name)
+            if parsed is None or parsed[2]:
+                continue
+            offset, kind, _ = parsed
+            if ((start <= offset < end or offset == start) and kind in SEGMENT_FILES) or (
+                start < offset < end and kind == SNAPSHOT
+            ):
+                self._env.fs.remove(self._directory / name)
+
+    # --- 2. segments ---------------------------------------------------------------------------
+
+    def _load_epochs(self) -> None:
+        try:
+            self._epochs.load()
+        except CorruptCheckpoint as error:
+            logger.warning("starting without leader epochs: %s", error)
+
+    def _load_segments(self, names: set[str]) -> None:
+        """Know every segment, in the order of offsets: what is recovered needs those before it."""
+        parsed = [file for file in map(parse_offset_file, names) if file and not file[2]]
+        logs = sorted(offset for offset, kind, _ in parsed if kind == LOG)
+        for offset, kind, _ in parsed:
+            if kind in SEGMENT_FILES and offset not in logs:
+                path = offset_file(self._directory, offset, kind)
+                logger.warning("removing an index without a log: %s", path)
+                self._env.fs.remove(path)
+        for offset in logs:
+            segment = self._segment(offset)
+            if not self._has_sound_indexes(segment, names):
+                self._recover(segment)
+            self._segments.add(segment)
+
+    @staticmethod
+    def _has_sound_indexes(segment: LogSegment, names: set[str]) -> bool:
+        for kind in (OFFSET_INDEX, TIME_INDEX):
+            if segment.path(kind).name not in names:
+                logger.warning("recovering segment=%s: no %s", segment.log.path, kind)
+                return False
+        if segment.path(TXN_INDEX).name in names:
+            try:
+                segment.txn_index.check(segment.base_offset)
+                segment.txn_index.release()
+            except CorruptRecord as error:
+                logger.warning("recovering segment=%s: %s", segment.log.path, error)
+                return False
+        return True
+
+    # --- 3. recovery ---------------------------------------------------------------------------
+
+    def _recover_unflushed(self) -> None:
+        unflushed = self._segments.between(self._from.recovery_point, 2**63)
+        for index, segment in enumerate(unflushed):
+            dropped = self._recover(segment)
+            if dropped:
+                logger.warning(
+                    "cut %s damaged bytes segment=%s size=%s",
+                    dropped,
+                    segment.log.path,
+                    segment.size,
+                )
+                self._delete(unflushed[index + 1 :])
+                return
+
+    def _delete(self, segments: list[LogSegment]) -> None:
+        self._segments.remove(segments)
+        for segment in segments:
+            logger.warning("deleting segment=%s: it follows damage", segment.log.path)
+            segment.delete()
+            self._env.fs.remove(offset_file(self._directory, segment.base_offset, SNAPSHOT))
+
+    def _recover(self, segment: LogSegment) -> int:
+        """Check every batch and build all that is derived from them; how many bytes were cut."""
+        state = ProducerState(self._directory, self._env.producer_state, self._env.fs)
+        state.load_snapshot_names(self._list())
+        now_ms = self._env.clock.now_ms()
+        start = self._from.log_start_offset
+        rebuild_producer_state(state, self._segments, start, segment.base_offset, now_ms)
+        segment.txn_index.reset()
+        sound = _SoundBatches(segment)
+        segment.index_again(self._noted(sound, segment, state))
+        dropped = segment.size - sound.end_position
+        if dropped:
+            segment.log.truncate_to(sound.end_position)
+        # So that recovering the next segment need not read this one again.
+        state.take_snapshot()
+        segment.release()
+        return dropped
+
+    def _noted(
+        self, sound: "_SoundBatches", segment: LogSegment, state: ProducerState
+    ) -> Iterator[tuple[int, BatchHeader]]:
+        """Pass the headers on, after noting epochs, producers and ended transactions."""
+        for position, batch in sound:
+            header = batch.header
+            if header.magic >= CURRENT_MAGIC:
+                latest = self._epochs.latest_epoch
+                if latest is None or header.partition_leader_epoch > latest:
+                    self._epochs.assign(header.partition_leader_epoch, header.base_offset)
+                txn = state.append(batch, header)
+                aborted = state.complete(txn) if txn is not None else None
+                if aborted is not None:
+                    segment.txn_index.append(aborted)
+                state.map_end_offset = header.next_offset
+            yield position, header
+
+    # --- 4. the end ----------------------------------------------------------------------------
+
+    def _find_log_end(self) -> int:
+        """The log end offset; there is an active segment afterwards."""
+        start = self._from.log_start_offset
+        if len(self._segments):
+            end = self._segments.active.read_next_offset()
+            self._segments.active.release()
+            if end >= start:
+                return end
+            logger.warning(
+                "deleting all of %s: it ends at %s, below %s", self._directory, end, start
+            )
+            self._delete(list(self._segments))
+            self._epochs.clear()
+        segment = self._segment(start)
+        segment.create()
+        self._segments.add(segment)
+        return start
+
+    def _load_producers(self, start: int, end: int) -> ProducerState:
+        state = ProducerState(self._directory, self._env.producer_state, self._env.fs)
+        state.load_snapshot_names(self._list())
+        state.remove_stray_snapshots(self._segments.base_offsets)
+        if state.latest_snapshot_offset is None and self._from.is_clean:
+            snapshot_empty_state(state, self._segments, end)
+        else:
+            now_ms = self._env.clock.now_ms()
+            rebuild_producer_state(state, self._segments, start, end, now_ms)
+        return state
+
+
+class _SoundBatches:
+    """The batches of a segment up to the first damage; `end_position` is where they end."""
+
+    def __init__(self, segment: LogSegment) -> None:
+        self._segment = segment
+        self.end_position = 0
+
+    def __iter__(self) -> Iterator[tuple[int, Batch]]:
+        expected = self._segment.base_offset
+        try:
+            for position, batch in self._segment.log.batches():
+                check_crc(batch)
+                self._check_offset(batch, expected)
+                expected = batch.next_offset
+                yield position, batch
+                self.end_position = position + batch.size_in_bytes
+        except CorruptRecord as error:
+            logger.warning(
+                "damage segment=%s position=%s: %s",
+                self._segment.log.path,
+                self.end_position,
+                error,
+            )
+
+    def _check_offset(self, batch: Batch, expected: int) -> None:
+        """The offset lies outside of the crc, but it can neither fall nor leave the segment."""
+        base = batch.header.base_offset
+        if base < expected or not self._segment.can_hold(batch.last_offset):
+            raise CorruptRecord(f"expected offsets from {expected}, found {base}")
+
+
+def _offset(name: str) -> int:
+    parsed = parse_offset_file(name)
+    return parsed[0] if parsed else -1
