@@ -24,3 +24,22 @@ cpdef decode_columns(
     bytes data, long long count, long long base_offset, long long base_timestamp,
     append_time=*,
 )
+
+cdef tuple _long_varint(bytes data, Py_ssize_t position)
+
+@cython.locals(
+    raw="unsigned long long", byte="unsigned long long", shift="int", after=Py_ssize_t
+)
+cdef tuple _varlong(bytes data, Py_ssize_t position)
+
+@cython.locals(start=Py_ssize_t)
+cdef tuple _read_headers(bytes data, Py_ssize_t position, Py_ssize_t count)
+
+@cython.locals(start=Py_ssize_t, first=Py_ssize_t, count=Py_ssize_t)
+cdef tuple _skip_headers(bytes data, Py_ssize_t position)
+
+@cython.locals(raw="unsigned long long", start=Py_ssize_t)
+cdef tuple _header_key(bytes data, Py_ssize_t position)
+
+@cython.locals(raw="unsigned long long", start=Py_ssize_t)
+cdef tuple _header_value(bytes data, Py_ssize_t position)

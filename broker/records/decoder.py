@@ -294,15 +294,12 @@ def _varlong(data: bytes, position: int) -> tuple[int, int]:
     while True:
         byte = data[after]
         after += 1
+        if shift == 63 and byte > 1:  # the tenth byte has room for one bit
+            raise CorruptRecord(f"byte {position} of the records: expected a varint of 64 bits")
         raw |= (byte & 127) << shift
         if byte < 128:
-            break
+            return raw, after
         shift += 7
-        if shift > 63:
-            raise CorruptRecord(f"byte {position} of the records: expected a varint of 64 bits")
-    if raw > 0xFFFFFFFFFFFFFFFF:
-        raise CorruptRecord(f"byte {position} of the records: expected a varint of 64 bits")
-    return raw, after
 
 
 def _timestamp(base_timestamp: int, raw: int) -> int:
@@ -333,32 +330,50 @@ def _headers_count(data: bytes, position: int) -> tuple[int, int]:
 def _read_headers(data: bytes, position: int, count: int) -> tuple[Headers, int]:
     headers: list[Header] = []
     for _ in range(count):
-        raw, start = _long_varint(data, position)
-        if raw & 1:  # a header's key, unlike its value, is never null
-            raise _negative("header key length", raw, position)
-        position = start + (raw >> 1)
+        start, position = _header_key(data, position)
         key = data[start:position].decode("utf-8", "replace")  # as Java decodes
-        raw, start = _long_varint(data, position)
-        if raw == 1:
-            position = start
-            headers.append((key, None))
-            continue
-        if raw & 1:
-            raise _negative("header value length", raw, position)
-        position = start + (raw >> 1)
-        headers.append((key, data[start:position]))
+        start, position = _header_value(data, position)
+        # A null value ends before the start it would have had.
+        headers.append((key, data[start:position] if start <= position else None))
+        position = max(start, position)
     return tuple(headers), position
 
 
 def _skip_headers(data: bytes, position: int) -> tuple[int, int, int]:
     """Where the headers start, how many there are, and the position after them."""
-    count, start = _headers_count(data, position)
-    position = start
-    for _ in range(2 * count):
-        raw, position = _long_varint(data, position)
-        if not raw & 1:
-            position += raw >> 1
-    return start, count, position
+    count, first = _headers_count(data, position)
+    position = first
+    for _ in range(count):
+        _, position = _header_key(data, position)
+        start, position = _header_value(data, position)
+        position = max(start, position)
+    return first, count, position
+
+
+def _header_key(data: bytes, position: int) -> tuple[int, int]:
+    """Where the header's key at `position` starts and ends; it is never null."""
+    raw = data[position]
+    if raw < 128:
+        start = position + 1
+    else:
+        raw, start = _long_varint(data, position)
+    if raw & 1:
+        raise _negative("header key length", raw, position)
+    return start, start + (raw >> 1)
+
+
+def _header_value(data: bytes, position: int) -> tuple[int, int]:
+    """Where the header's value at `position` starts and ends; null ends at start - 1."""
+    raw = data[position]
+    if raw < 128:
+        start = position + 1
+    else:
+        raw, start = _long_varint(data, position)
+    if raw == 1:
+        return start, start - 1
+    if raw & 1:
+        raise _negative("header value length", raw, position)
+    return start, start + (raw >> 1)
 
 
 def _zigzag(raw: int) -> int:
