@@ -1,5 +1,6 @@
 """How a measurement is stated: ours, theirs, the ratio, and what was promised."""
 
+import gc
 import statistics
 import time
 from collections.abc import Callable, Iterable
@@ -70,15 +71,31 @@ def median_seconds(action: Callable[[], object], rounds: int = 7) -> float:
     return statistics.median(_seconds(action) for _ in range(rounds))
 
 
-def seconds_per_call(action: Callable[[], object], min_time_s: float = 0.2) -> float:
-    """How long one call of a quick `action` takes: the best of five runs of many calls each.
+def seconds_per_call(*actions: Callable[[], object], min_time_s: float = 0.2) -> list[float]:
+    """How long one call of each quick action takes: the best of seven runs of many calls.
 
-    Best and not median, because for pure computation everything else on the machine can only add.
+    The actions take turns, so that a busy machine is busy for all of them. Best and not median,
+    because for pure computation everything else on the machine can only add. Without the garbage
+    collector, as `timeit` measures and as a broker runs (frozen, high limits).
     """
+    best = [float("inf")] * len(actions)
+    gc.disable()
+    try:
+        calls = [_calls_within(action, min_time_s) for action in actions]
+        for _ in range(7):
+            for index, action in enumerate(actions):
+                spent = _seconds_of_many(action, calls[index]) / calls[index]
+                best[index] = min(best[index], spent)
+    finally:
+        gc.enable()
+    return best
+
+
+def _calls_within(action: Callable[[], object], min_time_s: float) -> int:
     calls = 1
     while (spent := _seconds_of_many(action, calls)) < min_time_s:
         calls = max(calls * 2, int(calls * min_time_s / max(spent, 1e-9)))
-    return min(_seconds_of_many(action, calls) for _ in range(5)) / calls
+    return calls
 
 
 def _seconds(action: Callable[[], object]) -> float:

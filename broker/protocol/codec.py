@@ -6,7 +6,7 @@ compiled with `traced=True`, which notes the field and the position before every
 """
 
 import struct
-from functools import cache
+from collections.abc import Callable
 from typing import Any, TypeVar
 
 from broker.protocol.compiler import Trace
@@ -19,8 +19,8 @@ from broker.protocol.schema import Message
 MessageT = TypeVar("MessageT", bound=Message)
 
 
-_decoder = cache(compile_decoder)
-_encoder = cache(compile_encoder)
+_decoders: dict[tuple[type[Message], int], Callable[..., Any]] = {}
+_encoders: dict[tuple[type[Message], int], Callable[..., Any]] = {}
 
 # What compiled code raises on bytes or values that do not fit.
 _BAD_BYTES = (struct.error, IndexError, ValueError)
@@ -32,19 +32,23 @@ def decode(cls: type[MessageT], buffer: Buffer, version: int) -> MessageT:
 
     Records are views of `buffer`, which must live as long; all else is copied.
     """
-    message, end = decode_from(cls, buffer, 0, version)
+    decoder = _decoders.get((cls, version)) or _compile_decoder(cls, version)
+    try:
+        message, end = decoder(buffer, 0)
+    except _BAD_BYTES as error:
+        raise _explain_decode(cls, buffer, 0, version) from error
     if end != len(buffer):
         raise DecodeError(f"{cls.__name__} v{version}: ends at byte {end} of {len(buffer)}")
-    return message
+    return message  # type: ignore[no-any-return]
 
 
 def decode_from(
     cls: type[MessageT], buffer: Buffer, position: int, version: int
 ) -> tuple[MessageT, int]:
     """The message that starts at `position`, and where it ends."""
-    _check_version(cls, version, DecodeError)
+    decoder = _decoders.get((cls, version)) or _compile_decoder(cls, version)
     try:
-        return _decoder(cls, version)(buffer, position)  # type: ignore[no-any-return]
+        return decoder(buffer, position)  # type: ignore[no-any-return]
     except _BAD_BYTES as error:
         raise _explain_decode(cls, buffer, position, version) from error
 
@@ -58,15 +62,25 @@ def encode(message: Message, version: int) -> bytes:
 def encode_into(message: Message, version: int, out: bytearray) -> list[Part]:
     """Append `message` to `out` (a size and a header, usually); gives all parts, `out` first."""
     cls = type(message)
-    _check_version(cls, version, EncodeError)
+    encoder = _encoders.get((cls, version)) or _compile_encoder(cls, version)
     parts: list[Part] = []
     try:
-        last = _encoder(cls, version)(message, out, parts)
+        last = encoder(message, out, parts)
     except _BAD_VALUE as error:
         raise _explain_encode(message, version) from error
     if last:
         parts.append(last)
     return parts
+
+
+def _compile_decoder(cls: type[Message], version: int) -> Callable[..., Any]:
+    _check_version(cls, version, DecodeError)
+    return _decoders.setdefault((cls, version), compile_decoder(cls, version))
+
+
+def _compile_encoder(cls: type[Message], version: int) -> Callable[..., Any]:
+    _check_version(cls, version, EncodeError)
+    return _encoders.setdefault((cls, version), compile_encoder(cls, version))
 
 
 def _check_version(

@@ -66,13 +66,17 @@ class _Encoder:
 
     def _flush(self) -> None:
         if self._run:
-            self.s.line(f"out += {self._pack(self._run)}")
+            self.s.line(self._append(self._run))
             self._run.clear()
 
-    def _pack(self, run: list[tuple[str, str]]) -> str:
+    def _append(self, run: list[tuple[str, str]]) -> str:
+        """A statement that writes the run: one struct call, or one byte."""
+        if [letter for _, letter in run] in (["B"], ["x"]):
+            return f"out.append({run[0][0] or 0})"
         compiled = struct.Struct(">" + "".join(letter for _, letter in run))
         name = self.s.constant("s", compiled.format, compiled.pack)
-        return f"{name}({', '.join(expression for expression, letter in run if letter != 'x')})"
+        values = ", ".join(expression for expression, letter in run if letter != "x")
+        return f"out += {name}({values})"
 
     def _length(self, field: Field, letter: str) -> None:
         """Write n, the length (None: null) that ends the run."""
@@ -80,10 +84,10 @@ class _Encoder:
         if s.is_flexible(field):
             run = self._run
             s.line("n += 1")
-            s.line(f"if n < 128: out += {self._pack([*run, ('n', 'B')])}")
+            s.line(f"if n < 128: {self._append([*run, ('n', 'B')])}")
             with s.block("else:"):
                 if run:
-                    s.line(f"out += {self._pack(run)}")
+                    s.line(self._append(run))
                 s.line("out += uvb(n)")
             run.clear()
         else:

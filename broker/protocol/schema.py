@@ -168,7 +168,7 @@ class Struct(_Tagged, metaclass=StructMeta):
     fields: ClassVar[tuple[Field, ...]]
 
     def __eq__(self, other: object) -> bool:
-        if not isinstance(other, type(self)):
+        if not isinstance(other, Struct) or self.fields is not other.fields:
             return NotImplemented
         return self.unknown_tags == other.unknown_tags and all(
             getattr(self, field.name) == getattr(other, field.name) for field in self.fields
@@ -194,12 +194,13 @@ class Message(Struct):
     """The first version with compact lengths and tagged fields."""
 
     def __init_subclass__(
-        cls, *, versions: tuple[int, int] = (0, -1), flexible: int = LATEST + 1, **rest: Any
+        cls, *, versions: tuple[int, int] | None = None, flexible: int = LATEST + 1, **rest: Any
     ) -> None:
         """Take the options of the class statement."""
         super().__init_subclass__(**rest)
-        cls.versions = versions
-        cls.flexible = flexible
+        if versions is not None:
+            cls.versions = versions
+            cls.flexible = flexible
 
 
 ResponseT = TypeVar("ResponseT", bound="Response")
@@ -214,7 +215,8 @@ class Request(Message, Generic[ResponseT]):
 
     api_key: ClassVar[int]
 
-    def __init_subclass__(cls, *, api_key: int = -1, **rest: Any) -> None:
+    def __init_subclass__(cls, *, api_key: int | None = None, **rest: Any) -> None:
         """Take the options of the class statement."""
         super().__init_subclass__(**rest)
-        cls.api_key = api_key
+        if api_key is not None:
+            cls.api_key = api_key
