@@ -7,7 +7,7 @@ handed are typed `Any`; `typer.core` and `typer.main.get_command` are the public
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import typer
 from typer.core import TyperCommand, TyperGroup
@@ -74,7 +74,7 @@ class LazyGroup(KctlGroup):
     about to run a command or to complete its options, so that is where the real one is loaded.
     """
 
-    lazy_commands: Mapping[str, LazyCommand] = {}
+    lazy_commands: ClassVar[Mapping[str, LazyCommand]] = {}
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

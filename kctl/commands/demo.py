@@ -87,7 +87,11 @@ def running_broker(directory: Path) -> Iterator[str]:
         yield _bound_address(process, log_file)
     finally:
         process.terminate()
-        process.wait(STOP_TIMEOUT_S)
+        try:
+            process.wait(STOP_TIMEOUT_S)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
 
 
 def _bound_address(process: subprocess.Popen[bytes], log_file: Path) -> str:
