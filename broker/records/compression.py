@@ -43,7 +43,9 @@ _BLOCK_LENGTH: Final = struct.Struct(">i")
 _LZ4_MAGIC: Final = b"\x04\x22\x4d\x18"
 _LZ4_DESCRIPTOR: Final = b"\x60\x40"  # version 1, independent blocks; blocks of 64 KB
 _LZ4_DESCRIPTOR_POSITION: Final = 4
+_LZ4_HEADER_BYTES: Final = 7
 _LZ4_CONTENT_SIZE_FLAG: Final = 0x08
+_LZ4_LEAST_THOROUGH: Final = 3  # the library's levels below are the fast compressor again
 _LZ4_BLOCK_BYTES: Final = 64 * 1024
 _LZ4_UNCOMPRESSED_BLOCK: Final = 0x80000000
 _LZ4_END_MARK: Final = bytes(4)
@@ -138,6 +140,7 @@ def _decompress_snappy(data: BytesLike, max_bytes: int) -> bytes:
     if data[: len(_XERIAL_MAGIC)] != _XERIAL_MAGIC:
         return _decompress_raw_snappy(data, max_bytes)
     parts = []
+    room = max_bytes
     position = len(_XERIAL_HEADER)
     while position < len(data):
         try:
@@ -150,9 +153,9 @@ def _decompress_snappy(data: BytesLike, max_bytes: int) -> bytes:
                 f"snappy: expected a block of at most {len(data) - position} bytes at {position}, "
                 f"found {length}"
             )
-        part = _decompress_raw_snappy(data[position : position + length], max_bytes)
+        part = _decompress_raw_snappy(data[position : position + length], room)
         parts.append(part)
-        max_bytes -= len(part)
+        room -= len(part)
         position += length
     return b"".join(parts)
 
@@ -162,7 +165,7 @@ def _decompress_raw_snappy(data: BytesLike, max_bytes: int) -> bytes:
         # The length is a claim; it is held against the limit before anything is allocated.
         length = cramjam.snappy.decompress_raw_len(data)
         if length > max_bytes:
-            raise CorruptRecord(f"snappy: expected at most {max_bytes} bytes, found {length}")
+            raise CorruptRecord(f"snappy: expected at most {max_bytes} bytes more, found {length}")
         return bytes(cramjam.snappy.decompress_raw(data))
     except cramjam.DecompressionError as error:
         raise CorruptRecord(str(error)) from None
@@ -185,11 +188,15 @@ def _compress_lz4_block(block: bytes, level: int) -> bytes:
     # Kafka's default level names the fast compressor; any other, the thorough one at that level.
     if level == DEFAULT_LEVELS[Codec.LZ4]:
         return bytes(cramjam.lz4.compress_block(block, store_size=False))
-    return bytes(
-        cramjam.lz4.compress_block(
-            block, mode="high_compression", compression=level, store_size=False
-        )
+    # The library's blocks know no levels, its frames do: take the one block out of a frame.
+    compressor = cramjam.lz4.Compressor(
+        level=max(level, _LZ4_LEAST_THOROUGH), content_checksum=False, block_linked=False
     )
+    compressor.compress(block)
+    frame = bytes(compressor.finish())
+    start = _LZ4_HEADER_BYTES + 4
+    length = int.from_bytes(frame[_LZ4_HEADER_BYTES:start], "little") & ~_LZ4_UNCOMPRESSED_BLOCK
+    return frame[start : start + length]
 
 
 def _with_right_checksum(frame: BytesLike) -> bytes:
