@@ -14,6 +14,7 @@ megabyte can claim a terabyte.
 import struct
 import zlib
 from collections.abc import Callable
+from mmap import mmap
 from typing import Final
 
 import cramjam
@@ -98,29 +99,33 @@ def decompress(
 
 def _decompress(
     codec: Codec,
-    decompress_into: Callable[[BytesLike, bytearray], int],
+    decompress_into: Callable[[BytesLike, bytearray | mmap], int],
     data: BytesLike,
     max_bytes: int,
 ) -> bytes:
-    """Decompress into a buffer that grows until it is large enough or as large as it may be.
+    """Decompress into as much room as is usual; where that fails, into all that is allowed.
 
-    The library says "no room" and "corrupt" with the same exception; a corrupt input fails at the
-    same early place each time, so trying it again with more room costs little.
+    The library says "no room" and "corrupt" with the same exception, so both get the second try.
+    It costs little: of the mapped memory only the pages that are written to become real.
     """
     room = min(max_bytes, max(_FIRST_GUESS_BYTES, len(data) * _USUAL_RATIO))
-    while True:
+    try:
         output = bytearray(room)
+        size = decompress_into(data, output)
+        with memoryview(output) as view:
+            return bytes(view[:size])
+    except cramjam.DecompressionError as error:
+        if room == max_bytes:
+            raise _unreadable(codec, error, max_bytes) from None
+    with mmap(-1, max_bytes) as mapped:
         try:
-            size = decompress_into(data, output)
+            return mapped[: decompress_into(data, mapped)]
         except cramjam.DecompressionError as error:
-            if room >= max_bytes:
-                raise CorruptRecord(
-                    f"{codec.name.lower()}: {error} (at most {max_bytes} bytes are expected)"
-                ) from None
-            room = min(max_bytes, room * _USUAL_RATIO)
-        else:
-            with memoryview(output) as view:
-                return bytes(view[:size])
+            raise _unreadable(codec, error, max_bytes) from None
+
+
+def _unreadable(codec: Codec, error: Exception, max_bytes: int) -> CorruptRecord:
+    return CorruptRecord(f"{codec.name.lower()}: {error} (expected at most {max_bytes} bytes)")
 
 
 def _compress_gzip(data: bytes, level: int) -> bytes:
