@@ -159,20 +159,20 @@ class FileRecords:
         return header
 
     def search_for_offset(
-        self, offset: int, position: int, expected: int | None = None
+        self, offset: int, position: int, indexed_offset: int | None = None
     ) -> BatchPosition | None:
         """The first batch from `position` that ends with `offset` or later; None if there is none.
 
-        `expected` is the last offset that an index promises for the batch at `position`;
-        CorruptRecord if that batch ends with another. On the way of every fetch, so it reads three
-        fields of each header and no more.
+        `indexed_offset` is what an index says of `position`; CorruptRecord if no batch is there, or
+        one that begins later. On the way of every fetch, so it reads three fields of each header
+        and no more.
         """
         data, start, end = b"", position, self.size
         while end - position >= HEADER_SIZE_UP_TO_MAGIC:
             at = position - start
             if len(data) - at < HEADER_SIZE:
                 data, start, at = self.read(position, WALK_BYTES), position, 0
-            last_offset = int.from_bytes(data[at : at + 8], "big", signed=True)
+            last_offset = base_offset = int.from_bytes(data[at : at + 8], "big", signed=True)
             length = int.from_bytes(data[at + 8 : at + LOG_OVERHEAD], "big", signed=True)
             if length < MIN_MESSAGE_SIZE_V0:
                 raise CorruptRecord(
@@ -181,9 +181,11 @@ class FileRecords:
                 )
             if data[at + MAGIC_POSITION] == CURRENT_MAGIC:
                 last_offset += int.from_bytes(data[at + 23 : at + 27], "big", signed=True)
-            if expected is not None:
-                self._check_expected(position, last_offset, expected)
-                expected = None
+            if indexed_offset is not None:
+                self._check_indexed(
+                    position, base_offset, data[at + MAGIC_POSITION], indexed_offset
+                )
+                indexed_offset = None
             size = length + LOG_OVERHEAD
             if position + size > end:
                 return None
@@ -192,9 +194,9 @@ class FileRecords:
             position += size
         return None
 
-    def _check_expected(self, position: int, last_offset: int, expected: int) -> None:
-        if last_offset != expected:
+    def _check_indexed(self, position: int, base_offset: int, magic: int, indexed: int) -> None:
+        if magic > CURRENT_MAGIC or not 0 <= base_offset <= indexed:
             raise CorruptRecord(
-                f"{self.path} position {position}: expected a batch that ends with offset "
-                f"{expected}, found {last_offset}"
+                f"{self.path} position {position}: expected a batch from offset {indexed} or "
+                f"below, found offset {base_offset} magic {magic}"
             )

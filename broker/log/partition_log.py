@@ -166,6 +166,18 @@ class PartitionLog:
             write_partition_metadata(self.directory, topic_id, self._env.fs)
         self.topic_id = topic_id
 
+    def update_config(self, config: LogConfig) -> None:
+        """Obey new settings from now on; a segment keeps its jitter."""
+        with self._lock:
+            self.config = config
+            for segment in self.segments:
+                segment.config = config
+
+    def remove_expired_producers(self) -> None:
+        """Forget producers that wrote nothing for long."""
+        with self._lock:
+            self.producer_state.remove_expired(self._env.clock.now_ms())
+
     # --- failures ------------------------------------------------------------------------------
 
     @contextmanager
@@ -190,11 +202,13 @@ class PartitionLog:
             raise ApiError(ErrorCode.KAFKA_STORAGE_ERROR, f"{self.partition}: the log is offline")
 
     def go_offline(self) -> None:
-        """The directory failed elsewhere: touch nothing any more, give the descriptors back."""
-        with self._lock:
-            self._is_offline = True
-            for segment in self.segments:
-                segment.release()
+        """The directory failed elsewhere: touch nothing any more, give the descriptors back.
+
+        Takes no lock: who reports the failure may hold that of another log.
+        """
+        self._is_offline = True
+        for segment in self.segments:
+            segment.release()
 
     # --- appending -----------------------------------------------------------------------------
 

@@ -151,9 +151,9 @@ class _Loader:
             if parsed is None or parsed[2]:
                 continue
             offset, kind, _ = parsed
-            if ((start <= offset < end or offset == start) and kind in SEGMENT_FILES) or (
-                start < offset < end and kind == SNAPSHOT
-            ):
+            is_replaced = offset == start or start < offset < end
+            # The snapshot at `start` is still that of the new segment.
+            if is_replaced and (kind in SEGMENT_FILES or (kind == SNAPSHOT and offset > start)):
                 self._env.fs.remove(self._directory / name)
 
     # --- 2. segments ---------------------------------------------------------------------------

@@ -60,7 +60,6 @@ class LogSegment:
 
     __slots__ = (
         "_bytes_since_last_index_entry",
-        "_config",
         "_created_ms",
         "_fs",
         "_is_checked",
@@ -71,6 +70,7 @@ class LogSegment:
         "_time_index",
         "_txn_index",
         "base_offset",
+        "config",
         "directory",
         "log",
         "suffix",
@@ -89,7 +89,7 @@ class LogSegment:
         self.directory = directory
         self.base_offset = base_offset
         self.suffix = suffix
-        self._config = config
+        self.config = config
         self._fs = fs
         self._created_ms = clock.now_ms()
         jitter_ms = min(config.segment_jitter_ms, config.segment_ms)
@@ -108,7 +108,7 @@ class LogSegment:
         """Make the files of a new, empty segment, over whatever had their names."""
         for kind in SEGMENT_FILES:
             self._fs.remove(self.path(kind))
-        self.log.create(self._config.segment_bytes if self._config.preallocate else 0)
+        self.log.create(self.config.segment_bytes if self.config.preallocate else 0)
         self._is_checked = True
         self.offset_index.reset()
         self.time_index.reset()
@@ -131,7 +131,7 @@ class LogSegment:
     def offset_index(self) -> OffsetIndex:
         """The offset index; it agrees with the log."""
         if self._offset_index is None:
-            max_bytes = self._config.segment_index_bytes
+            max_bytes = self.config.segment_index_bytes
             path = self.path(OFFSET_INDEX)
             self._offset_index = OffsetIndex(path, self.base_offset, max_bytes, self._fs)
         if not self._is_checked:
@@ -142,7 +142,7 @@ class LogSegment:
     def time_index(self) -> TimeIndex:
         """The time index; it agrees with the log."""
         if self._time_index is None:
-            max_bytes = self._config.segment_index_bytes
+            max_bytes = self.config.segment_index_bytes
             path = self.path(TIME_INDEX)
             self._time_index = TimeIndex(path, self.base_offset, max_bytes, self._fs)
         if not self._is_checked:
@@ -189,7 +189,7 @@ class LogSegment:
         for position, header in self.log.headers(start):
             if header.max_timestamp > last.timestamp:
                 return f"the time index ends with {last}, older than the end of the log"
-            if position - start > self._config.index_interval_bytes + MAX_APPEND_BYTES:
+            if position - start > self.config.index_interval_bytes + MAX_APPEND_BYTES:
                 return f"the offset index ends at position {start}, far from the end of the log"
         return ""
 
@@ -206,7 +206,7 @@ class LogSegment:
 
     def should_roll(self, size: int, max_timestamp: int, last_offset: int, now_ms: int) -> bool:
         """Whether an append of `size` bytes must go to a new segment: full, old, or unindexable."""
-        config, used = self._config, self.log.size
+        config, used = self.config, self.log.size
         return (
             used > config.segment_bytes - size
             or (used > 0 and self._is_roll_due(now_ms, max_timestamp))
@@ -218,7 +218,7 @@ class LogSegment:
     def _is_roll_due(self, now_ms: int, max_timestamp: int) -> bool:
         first = self._first_timestamp()
         waited_ms = max_timestamp - first if first >= 0 else now_ms - self._created_ms
-        return waited_ms > self._config.max_segment_ms - self._roll_jitter_ms
+        return waited_ms > self.config.max_segment_ms - self._roll_jitter_ms
 
     def _first_timestamp(self) -> int:
         if self._rolling_timestamp is None:
@@ -252,7 +252,7 @@ class LogSegment:
         if max_timestamp.timestamp > largest.timestamp:
             largest = max_timestamp
         self.log.append(buffers, size)
-        if self._bytes_since_last_index_entry > self._config.index_interval_bytes:
+        if self._bytes_since_last_index_entry > self.config.index_interval_bytes:
             try:
                 self._append_entries(last_offset, position, largest)
             except OSError:
@@ -349,7 +349,7 @@ class LogSegment:
         for position, header in headers:
             if header.max_timestamp > largest.timestamp:
                 largest = TimestampOffset(header.max_timestamp, header.last_offset)
-            if position - indexed_position > self._config.index_interval_bytes:
+            if position - indexed_position > self.config.index_interval_bytes:
                 self.offset_index.append(header.last_offset, position)
                 self.time_index.maybe_append(*largest)
                 indexed_position = position

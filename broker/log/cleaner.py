@@ -1,0 +1,247 @@
+"""Compaction of one log: keep the latest record of every key (Kafka's Cleaner).
+
+    clean          │ dirty                        │ uncleanable
+    …──────────────┼──────────────────────────────┼───────────────────────────→
+                   first dirty offset             first uncleanable offset
+
+ 1. Read the dirty stretch and note the latest offset of every key, as far as the map's memory goes.
+ 2. Group neighbouring segments from the log's start to where the map ends, so that small ones
+    become one again, and copy what is to be kept of each group into a `.cleaned` segment.
+ 3. Flush that segment, and exchange it for the group (`PartitionLog.replace_segments`).
+
+Runs in a thread beside appends and reads, which it does not disturb: it touches inactive segments
+only, and the exchange is a few renames.
+"""
+
+import logging
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from broker.log.cleaned_transactions import CleanedTransactions
+from broker.log.config import CleanerConfig
+from broker.log.layout import CLEANED, MAX_RELATIVE_OFFSET
+from broker.log.offset_map import OffsetMap
+from broker.log.partition_log import PartitionLog
+from broker.log.record_filter import Kept, LastRecord, RecordFilter
+from broker.log.segment import LogSegment
+from broker.log.time_index import TimestampOffset
+from broker.records.batch import Batch
+from broker.records.layout import NO_TIMESTAMP
+
+logger = logging.getLogger(__name__)
+
+
+class CleaningAborted(Exception):
+    """Somebody needs the log (to truncate or delete it); what was done so far is dropped."""
+
+
+@dataclass(slots=True)
+class CleanerStats:
+    """What one round read and wrote."""
+
+    bytes_read: int = 0
+    messages_read: int = 0
+    bytes_written: int = 0
+    messages_written: int = 0
+    map_messages: int = 0
+    map_utilization: float = 0.0
+
+
+class Cleaner:
+    """Cleans one log after the other with one map.
+
+    Field `_check_aborted`: called often; raises CleaningAborted to stop.
+    """
+
+    def __init__(self, config: CleanerConfig, check_aborted: Callable[[], None]) -> None:
+        self._map = OffsetMap(config.dedupe_buffer_size)
+        self._max_keys = int(self._map.slots * config.io_buffer_load_factor)
+        if self._max_keys < 1:
+            raise ValueError("log.cleaner.dedupe.buffer.size is too small for a single key")
+        # Kafka splits the buffer between reading and writing; the chunk decides where index
+        # entries of a cleaned segment come to lie.
+        self._chunk_bytes = config.io_buffer_size // 2
+        self._check_aborted = check_aborted
+
+    def clean(
+        self, log: PartitionLog, first_dirty_offset: int, first_uncleanable_offset: int
+    ) -> tuple[int, CleanerStats]:
+        """Clean as far as the map reaches; the new first dirty offset, and what it took."""
+        stats = CleanerStats()
+        now_ms = log.environment.clock.now_ms()
+        before = log.segments.between(0, first_dirty_offset)
+        retention_ms = log.config.delete_retention_ms
+        old_horizon_ms = before[-1].last_modified_ms - retention_ms if before else 0
+        self._build_map(log, first_dirty_offset, first_uncleanable_offset, stats)
+        end_offset = self._map.latest_offset + 1
+        transactions = CleanedTransactions()
+        for group in group_segments(log, end_offset, first_uncleanable_offset):
+            self._clean_group(log, group, transactions, (now_ms, old_horizon_ms), stats)
+        stats.map_utilization = self._map.utilization
+        return end_offset, stats
+
+    # --- 1. the map ----------------------------------------------------------------------------
+
+    def _build_map(self, log: PartitionLog, start: int, end: int, stats: CleanerStats) -> None:
+        self._map.clear()
+        dirty = log.segments.between(start, end)
+        transactions = CleanedTransactions()
+        transactions.add_aborted(log.collect_aborted_txns(start, end))
+        ends = [segment.base_offset for segment in dirty[1:]] + [end]
+        for segment, segment_end in zip(dirty, ends, strict=True):
+            if not self._map_segment(log, segment, start, transactions, stats):
+                return
+            self._map.latest_offset = segment_end - 1
+
+    def _map_segment(
+        self,
+        log: PartitionLog,
+        segment: LogSegment,
+        start: int,
+        transactions: CleanedTransactions,
+        stats: CleanerStats,
+    ) -> bool:
+        """Take the keys of a segment in; False if the map became full on the way."""
+        with log.lock:
+            position = segment.offset_index.lookup(start).position
+        for _, batch in segment.log.batches(position):
+            self._check_aborted()
+            is_dropped = transactions.can_discard(batch) or batch.is_control
+            if not is_dropped and not self._map_batch(batch, start, stats):
+                return False
+            if batch.last_offset >= start:
+                self._map.latest_offset = batch.last_offset
+        return True
+
+    def _map_batch(self, batch: Batch, start: int, stats: CleanerStats) -> bool:
+        columns = batch.columns()
+        for offset, key in zip(columns.offsets, columns.keys(), strict=True):
+            if key is not None and offset >= start:
+                if self._map.size >= self._max_keys:
+                    return False
+                self._map.put(key, offset)
+            stats.map_messages += 1
+        return True
+
+    # --- 2. the copy ---------------------------------------------------------------------------
+
+    def _clean_group(
+        self,
+        log: PartitionLog,
+        group: list[LogSegment],
+        transactions: CleanedTransactions,
+        times_ms: tuple[int, int],
+        stats: CleanerStats,
+    ) -> None:
+        env = log.environment
+        base_offset = group[0].base_offset
+        cleaned = LogSegment(
+            log.directory, base_offset, log.config, env.fs, env.clock, suffix=CLEANED
+        )
+        try:
+            with log.storing("clean"):
+                cleaned.create()
+                transactions.cleaned_index = cleaned.txn_index
+                for index, segment in enumerate(group):
+                    following = group[index + 1 : index + 2]
+                    end = following[0].base_offset if following else segment.read_next_offset()
+                    transactions.add_aborted(log.collect_aborted_txns(segment.base_offset, end))
+                    rules = self._filter(log, segment, transactions, times_ms)
+                    self._copy(segment, cleaned, rules, stats)
+                self._finish(cleaned, group[-1])
+        except CleaningAborted:
+            cleaned.delete()
+            raise
+        log.replace_segments(cleaned, group)
+        logger.info(
+            "cleaned partition=%s base_offset=%s segments=%s size=%s",
+            log.partition,
+            base_offset,
+            len(group),
+            cleaned.size,
+        )
+
+    def _filter(
+        self,
+        log: PartitionLog,
+        segment: LogSegment,
+        transactions: CleanedTransactions,
+        times_ms: tuple[int, int],
+    ) -> RecordFilter:
+        now_ms, old_horizon_ms = times_ms
+        return RecordFilter(
+            self._map,
+            transactions,
+            {entry.producer_id: LastRecord.of(entry) for entry in log.active_producers},
+            now_ms,
+            log.config.delete_retention_ms,
+            segment.last_modified_ms > old_horizon_ms,
+        )
+
+    def _copy(
+        self, source: LogSegment, cleaned: LogSegment, rules: RecordFilter, stats: CleanerStats
+    ) -> None:
+        """Append what the rules keep, in chunks of the source's size."""
+        chunk: list[Kept] = []
+        chunk_start = 0
+        for position, batch in source.log.batches():
+            self._check_aborted()
+            end = position + batch.size_in_bytes
+            if end - chunk_start > self._chunk_bytes:
+                _append(cleaned, chunk, stats)
+                chunk, chunk_start = [], position
+            stats.bytes_read += batch.size_in_bytes
+            stats.messages_read += max(batch.header.records_count, 0)
+            kept = rules.keep(batch)
+            if kept is not None:
+                chunk.append(kept)
+        _append(cleaned, chunk, stats)
+
+    @staticmethod
+    def _finish(cleaned: LogSegment, last: LogSegment) -> None:
+        """Make the segment what a rolled one is, on the medium, as old as the last it replaces."""
+        cleaned.on_become_inactive()
+        cleaned.flush()
+        modified_ns = last.log.path.stat().st_mtime_ns
+        os.utime(cleaned.log.path, ns=(modified_ns, modified_ns))
+
+
+def _append(cleaned: LogSegment, chunk: list[Kept], stats: CleanerStats) -> None:
+    if not chunk:
+        return
+    largest = TimestampOffset(NO_TIMESTAMP, -1)
+    for kept in chunk:
+        if kept.max_timestamp.timestamp > largest.timestamp:
+            largest = kept.max_timestamp
+    data = b"".join(kept.data for kept in chunk)
+    cleaned.append([data], len(data), chunk[-1].max_offset, largest)
+    stats.bytes_written += len(data)
+    stats.messages_written += sum(kept.num_records for kept in chunk)
+
+
+def group_segments(
+    log: PartitionLog, end_offset: int, first_uncleanable_offset: int
+) -> list[list[LogSegment]]:
+    """Neighbours below `end_offset` that fit one segment together: bytes, indexes, offsets."""
+    segments = log.segments.between(0, end_offset)
+    ends = [segment.base_offset for segment in segments[1:]] + [first_uncleanable_offset]
+    groups: list[list[LogSegment]] = []
+    for segment, end in zip(segments, ends, strict=True):
+        if groups and _fits(log, groups[-1], segment, end - 1):
+            groups[-1].append(segment)
+        else:
+            groups.append([segment])
+    return groups
+
+
+def _fits(log: PartitionLog, group: list[LogSegment], segment: LogSegment, last: int) -> bool:
+    together = [*group, segment]
+    max_index_bytes = log.config.segment_index_bytes
+    with log.lock:
+        return (
+            sum(part.size for part in together) <= log.config.segment_bytes
+            and sum(part.offset_index.size_in_bytes for part in together) <= max_index_bytes
+            and sum(part.time_index.size_in_bytes for part in together) <= max_index_bytes
+            and (not segment.size or last - group[0].base_offset <= MAX_RELATIVE_OFFSET)
+        )
