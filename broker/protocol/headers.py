@@ -1,6 +1,16 @@
-"""What stands before every request and every response."""
+"""What stands before every request and every response, and which version of it."""
 
+import struct
+from typing import Final
+
+from broker.protocol.api_keys import ApiKey
+from broker.protocol.codec import decode_from
+from broker.protocol.errors import DecodeError
+from broker.protocol.messages import request_class
+from broker.protocol.primitives import Buffer
 from broker.protocol.schema import Message, wire
+
+_API_AND_VERSION: Final = struct.Struct(">hh")
 
 
 class RequestHeader(Message, versions=(0, 2), flexible=2):
@@ -16,3 +26,33 @@ class ResponseHeader(Message, versions=(0, 1), flexible=1):
     """Which request this answers."""
 
     correlation_id: int = wire("int32")
+
+
+def request_header_version(api_key: int, api_version: int) -> int:
+    """1; 2 when the request is flexible; 0 for the first ControlledShutdown, older than both."""
+    if api_key == ApiKey.CONTROLLED_SHUTDOWN and api_version == 0:
+        return 0
+    return 2 if api_version >= request_class(api_key).flexible else 1
+
+
+def response_header_version(api_key: int, api_version: int) -> int:
+    """0; 1 when flexible, but never for ApiVersions: its answer must be readable by all."""
+    if api_key == ApiKey.API_VERSIONS:
+        return 0
+    return 1 if api_version >= request_class(api_key).flexible else 0
+
+
+def decode_request_header(frame: Buffer) -> tuple[RequestHeader, int]:
+    """The header of a request and where its body begins; DecodeError also for an unknown API.
+
+    An unknown *version* of a known API is not looked at here: the header can still be read,
+    and ApiVersions has an answer to it.
+    """
+    if len(frame) < _API_AND_VERSION.size:
+        raise DecodeError(f"a request of {len(frame)} bytes is too short for a header")
+    api_key, api_version = _API_AND_VERSION.unpack_from(frame)
+    try:
+        version = request_header_version(api_key, api_version)
+    except ValueError:
+        raise DecodeError(f"unknown API key {api_key}") from None
+    return decode_from(RequestHeader, frame, 0, version)

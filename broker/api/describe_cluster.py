@@ -1,0 +1,40 @@
+"""Answers DescribeCluster (KIP-700): what Metadata says of the cluster, without topics.
+
+Only brokers can be described; the controllers of endpoint type 2 exist in KRaft clusters only.
+"""
+
+from broker.api.context import RequestContext
+from broker.errors import ErrorCode
+from broker.protocol.messages.describe_cluster import (
+    DescribeClusterBroker,
+    DescribeClusterRequest,
+    DescribeClusterResponse,
+)
+
+_BROKERS = 1  # the endpoint type
+
+
+def handle(request: DescribeClusterRequest, context: RequestContext) -> DescribeClusterResponse:
+    """The cluster as the client's listener shows it."""
+    if request.endpoint_type != _BROKERS:
+        return DescribeClusterResponse(
+            error_code=ErrorCode.MISMATCHED_ENDPOINT_TYPE,
+            error_message="The request was sent to an endpoint of the wrong type: "
+            "this is a broker, it describes brokers (endpoint type 1).",
+        )
+    metadata = context.services.metadata
+    return DescribeClusterResponse(
+        cluster_id=metadata.cluster_id,
+        controller_id=metadata.controller_id,
+        brokers=[
+            DescribeClusterBroker(
+                broker_id=broker.broker_id, host=broker.host, port=broker.port, rack=broker.rack
+            )
+            for broker in metadata.brokers_of(context.peer.listener_name)
+        ],
+    )
+
+
+def error_response(request: DescribeClusterRequest, code: ErrorCode) -> DescribeClusterResponse:
+    """Nothing but the error."""
+    return DescribeClusterResponse(error_code=code)

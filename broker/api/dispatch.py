@@ -1,0 +1,112 @@
+"""From a frame to the handler of its API and back to the parts of a response frame.
+
+The middle one of three fences: what a handler raises beyond its own ApiErrors is logged once and
+answered in that API's form. Bytes that cannot be decoded go on as DecodeError to the connection,
+which closes; so does a request for an API or a version that was never advertised, as in Kafka.
+"""
+
+import logging
+from collections.abc import Awaitable
+from typing import Any
+
+from broker.api import api_versions
+from broker.api.context import RequestContext, Services
+from broker.api.table import TABLE, Row
+from broker.errors import ApiError, ErrorCode
+from broker.net.connection import Answer, Peer
+from broker.protocol.api_keys import ApiKey
+from broker.protocol.codec import decode_from, encode_into
+from broker.protocol.errors import DecodeError
+from broker.protocol.framing import SIZE, set_size
+from broker.protocol.headers import (
+    RequestHeader,
+    ResponseHeader,
+    decode_request_header,
+    response_header_version,
+)
+from broker.protocol.primitives import Part
+from broker.protocol.schema import Request, Response
+
+logger = logging.getLogger(__name__)
+
+
+class Dispatcher:
+    """Answers frames; see `net.connection.Answerer`."""
+
+    def __init__(self, services: Services) -> None:
+        self._services = services
+
+    def __call__(self, frame: memoryview, peer: Peer) -> Answer | Awaitable[Answer]:
+        """Answer at once if the handler does; else give something to await."""
+        header, body = decode_request_header(frame)
+        row = TABLE.get(header.request_api_key)
+        if row is None:
+            raise DecodeError(f"{ApiKey(header.request_api_key).name} is not served")
+        lowest, highest = row.versions
+        if not lowest <= header.request_api_version <= highest:
+            return _unsupported_version(row, header)
+        # What follows the message is ignored, as Kafka does.
+        request, _ = decode_from(row.request, frame, body, header.request_api_version)
+        context = RequestContext(
+            header.request_api_version,
+            header.correlation_id,
+            header.client_id,
+            peer,
+            self._services,
+        )
+        try:
+            response = row.handle(request, context)
+        except Exception as error:  # noqa: BLE001  # the fence
+            response = _broken(row, request, context, error)
+        if response is None or isinstance(response, Response):
+            return _encode(row.api_key, response, context.api_version, context.correlation_id)
+        return self._finish(row, request, context, response)
+
+    async def _finish(
+        self,
+        row: Row,
+        request: Request[Any],
+        context: RequestContext,
+        pending: Awaitable[Response | None],
+    ) -> Answer:
+        try:
+            response = await pending
+        except Exception as error:  # noqa: BLE001  # the fence
+            response = _broken(row, request, context, error)
+        return _encode(row.api_key, response, context.api_version, context.correlation_id)
+
+
+def _unsupported_version(row: Row, header: RequestHeader) -> Answer:
+    """ApiVersions answers in version 0, which every client reads; others end the connection."""
+    if row.api_key != ApiKey.API_VERSIONS:
+        raise DecodeError(
+            f"{row.api_key.name} v{header.request_api_version} is not served, "
+            f"versions {row.versions[0]} to {row.versions[1]} are"
+        )
+    return _encode(row.api_key, api_versions.unsupported_version(), 0, header.correlation_id)
+
+
+def _broken(row: Row, request: Request[Any], context: RequestContext, error: Exception) -> Response:
+    """The answer to a request whose handler failed as a whole."""
+    if isinstance(error, ApiError):
+        return row.error_response(request, error.code)
+    logger.exception(
+        "handler failed api=%s version=%s correlation_id=%s client_id=%s peer=%s",
+        row.api_key.name,
+        context.api_version,
+        context.correlation_id,
+        context.client_id,
+        context.peer,
+    )
+    return row.error_response(request, ErrorCode.UNKNOWN_SERVER_ERROR)
+
+
+def _encode(
+    api_key: ApiKey, response: Response | None, version: int, correlation_id: int
+) -> list[Part] | None:
+    if response is None:
+        return None
+    head = bytearray(SIZE.size)
+    header = ResponseHeader(correlation_id=correlation_id)
+    encode_into(header, response_header_version(api_key, version), head)
+    return set_size(encode_into(response, version, head))

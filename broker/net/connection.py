@@ -1,0 +1,164 @@
+"""One client's connection: frames in, answers out, strictly in order, one at a time.
+
+    buffer_updated → next_frame → answer(frame) → parts → socket
+                                        ↓ not yet
+                              stop reading, await it, go on
+
+While an answer is awaited, or the client does not read what it was sent, nothing more is read from
+it: what it goes on sending waits in the kernel, and then in the client. So a connection holds at
+most one request and one response, whatever the client does. (Kafka mutes its channels likewise.)
+"""
+
+import asyncio
+import logging
+import os
+from collections.abc import Awaitable, Callable
+from typing import NamedTuple
+
+from broker.protocol.errors import DecodeError
+from broker.protocol.framing import FrameBuffer, join
+from broker.protocol.primitives import Buffer, Part
+
+logger = logging.getLogger(__name__)
+
+
+class Peer(NamedTuple):
+    """Who is at the other end, and through which listener it came."""
+
+    host: str
+    port: int
+    listener_name: str
+
+    def __str__(self) -> str:
+        return f"{self.host}:{self.port}"
+
+
+Answer = list[Part] | None
+"""The parts of a response frame; None when the request gets none (produce with acks=0)."""
+
+Answerer = Callable[[memoryview, Peer], Answer | Awaitable[Answer]]
+"""Answers one request frame, at once where nothing has to be waited for.
+
+The frame is valid until the answer is there. DecodeError: the connection is closed.
+"""
+
+
+class Connection(asyncio.BufferedProtocol):
+    """See the module. `on_lost` is called once, when the connection is gone."""
+
+    def __init__(
+        self,
+        peer: Peer,
+        answerer: Answerer,
+        max_frame_bytes: int,
+        on_lost: Callable[["Connection"], None],
+    ) -> None:
+        self.peer = peer
+        self.last_active_s = 0.0
+        """The loop's time when bytes last came or went: idle connections are closed by it."""
+        self._answerer = answerer
+        self._frames = FrameBuffer(max_frame_bytes)
+        self._on_lost = on_lost
+        self._loop = asyncio.get_running_loop()
+        self._transport: asyncio.Transport
+        self._fd = -1
+        self._awaiting: asyncio.Task[None] | None = None
+        """The answer under way. Invariant: while it is, no frame is taken from the buffer."""
+        self._may_write = True
+        """False while the client is too slow to read; no request is taken up then."""
+
+    # asyncio's side
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Part of asyncio's protocol."""
+        assert isinstance(transport, asyncio.Transport)  # noqa: S101
+        self._transport = transport
+        self._fd = transport.get_extra_info("socket").fileno()
+        self.last_active_s = self._loop.time()
+
+    def get_buffer(self, sizehint: int) -> memoryview:
+        """Part of asyncio's protocol."""
+        return self._frames.writable()
+
+    def buffer_updated(self, nbytes: int) -> None:
+        """Part of asyncio's protocol."""
+        self.last_active_s = self._loop.time()
+        self._frames.wrote(nbytes)
+        self._take_frames()
+
+    def pause_writing(self) -> None:
+        """Part of asyncio's protocol."""
+        self._may_write = False
+        self._transport.pause_reading()
+
+    def resume_writing(self) -> None:
+        """Part of asyncio's protocol."""
+        self.last_active_s = self._loop.time()
+        self._may_write = True
+        if self._awaiting is None:
+            self._transport.resume_reading()
+            self._take_frames()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Part of asyncio's protocol."""
+        if self._awaiting is not None:
+            self._awaiting.cancel()
+        self._on_lost(self)
+
+    # ours
+
+    def close(self) -> None:
+        """Close after what was written has gone out."""
+        self._transport.close()
+
+    def abort(self) -> None:
+        """Close now."""
+        self._transport.abort()
+
+    def shrink(self) -> None:
+        """Give back the memory of large frames; for connections that have gone quiet."""
+        if self._awaiting is None:
+            self._frames.shrink()
+
+    def _take_frames(self) -> None:
+        """Answer whole frames for as long as answers come at once and the client reads them."""
+        try:
+            while self._may_write and (frame := self._frames.next_frame()) is not None:
+                if self._transport.is_closing():
+                    return
+                answer = self._answerer(frame, self.peer)
+                if answer is not None and not isinstance(answer, list):
+                    self._transport.pause_reading()
+                    self._awaiting = self._loop.create_task(self._finish(answer))
+                    return
+                self._send(answer)
+        except DecodeError as error:
+            logger.warning("closing connection peer=%s reason=%s", self.peer, error)
+            self.abort()
+
+    async def _finish(self, answer: Awaitable[Answer]) -> None:
+        self._send(await answer)
+        self._awaiting = None
+        if self._may_write and not self._transport.is_closing():
+            self._transport.resume_reading()
+            self._take_frames()
+
+    def _send(self, parts: Answer) -> None:
+        """Write a response: straight to the socket, and only what it does not take is copied."""
+        if parts is None or self._transport.is_closing():
+            return
+        self.last_active_s = self._loop.time()
+        if self._transport.get_write_buffer_size():
+            self._transport.write(join(parts))
+            return
+        buffers = [part if isinstance(part, Buffer) else part.read() for part in parts]
+        try:
+            written = os.writev(self._fd, buffers)
+        except BlockingIOError:
+            written = 0
+        except OSError:  # the client is gone; asyncio notices by itself
+            return
+        for buffer in buffers:
+            if written < len(buffer):
+                self._transport.write(memoryview(buffer)[written:])
+            written = max(0, written - len(buffer))

@@ -1,0 +1,146 @@
+"""A listening socket and the connections that came through it.
+
+The limits are Kafka's: over `max.connections` a new connection waits until another one ends, over
+`max.connections.per.ip` it is closed, and one that was silent for `connections.max.idle.ms` too.
+"""
+
+import asyncio
+import logging
+import socket
+from collections import Counter
+from dataclasses import dataclass, field
+
+from broker.config import Listener as ListenerAddress
+from broker.net.connection import Answerer, Connection, Peer
+
+logger = logging.getLogger(__name__)
+
+_QUIET_S = 10.0
+"""A connection that was quiet for this long gives back the memory of its large frames."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a listener allows its clients."""
+
+    request_max_bytes: int
+    max_idle_ms: int
+    max_connections: int
+    max_connections_per_ip: int
+    per_ip_overrides: dict[str, int] = field(default_factory=dict)
+    backlog: int = 50
+
+    def of_ip(self, host: str) -> int:
+        """How many connections this address may have."""
+        return self.per_ip_overrides.get(host, self.max_connections_per_ip)
+
+
+class Listener:
+    """Accepts connections and owns them until they are gone."""
+
+    def __init__(self, address: ListenerAddress, limits: Limits, answerer: Answerer) -> None:
+        self.address = address
+        """Where it listens; after `start` with the port that it really got."""
+        self._limits = limits
+        self._answerer = answerer
+        self._connections: set[Connection] = set()
+        self._per_ip: Counter[str] = Counter()
+        """Connections per address. Invariant: the sum is len(_connections)."""
+        self._changed = asyncio.Event()
+        """Set whenever a connection ends."""
+        self._tasks: list[asyncio.Task[None]] = []
+        self._socket: socket.socket
+
+    @property
+    def num_connections(self) -> int:
+        """How many clients are connected."""
+        return len(self._connections)
+
+    async def start(self) -> None:
+        """Listen; OSError if the address cannot be had."""
+        self._socket = _listen(self.address, self._limits.backlog)
+        self.address = self.address._replace(port=self._socket.getsockname()[1])
+        self._tasks = [
+            asyncio.create_task(self._accept()),
+            asyncio.create_task(self._close_idle()),
+        ]
+
+    async def stop(self) -> None:
+        """Accept no more, and close every connection after what was written has gone out."""
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        self._socket.close()
+        for connection in list(self._connections):
+            connection.close()
+        while self._connections:
+            self._changed.clear()
+            await self._changed.wait()
+
+    async def _accept(self) -> None:
+        loop = asyncio.get_running_loop()
+        while True:
+            try:
+                client, address = await loop.sock_accept(self._socket)
+            except OSError as error:  # out of file descriptors, most likely: wait for some
+                logger.error("cannot accept listener=%s reason=%s", self.address, error)
+                await asyncio.sleep(0.1)
+                continue
+            await self._slot_is_free()
+            host = address[0].removeprefix("::ffff:")  # an IPv4 client of a dual-stack socket
+            await self._welcome(client, Peer(host, address[1], self.address.name))
+
+    async def _slot_is_free(self) -> None:
+        while len(self._connections) >= self._limits.max_connections:
+            self._changed.clear()
+            await self._changed.wait()
+
+    async def _welcome(self, client: socket.socket, peer: Peer) -> None:
+        limit = self._limits.of_ip(peer.host)
+        if self._per_ip[peer.host] >= limit:
+            logger.info("refused connection peer=%s max.connections.per.ip=%s", peer, limit)
+            client.close()
+            return
+        client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        connection = Connection(peer, self._answerer, self._limits.request_max_bytes, self._forget)
+        self._connections.add(connection)
+        self._per_ip[peer.host] += 1
+        try:
+            await asyncio.get_running_loop().connect_accepted_socket(lambda: connection, client)
+        except OSError:  # it went away at once
+            self._forget(connection)
+
+    def _forget(self, connection: Connection) -> None:
+        self._connections.discard(connection)
+        self._per_ip[connection.peer.host] -= 1
+        if not self._per_ip[connection.peer.host]:
+            del self._per_ip[connection.peer.host]
+        self._changed.set()
+
+    async def _close_idle(self) -> None:
+        loop = asyncio.get_running_loop()
+        max_idle_s = self._limits.max_idle_ms / 1000
+        while True:
+            await asyncio.sleep(min(max(max_idle_s / 4, 0.05), _QUIET_S))
+            for connection in list(self._connections):
+                idle_s = loop.time() - connection.last_active_s
+                if 0 <= max_idle_s < idle_s:
+                    logger.info("closing idle connection peer=%s", connection.peer)
+                    connection.abort()
+                elif idle_s > _QUIET_S:
+                    connection.shrink()
+
+
+def _listen(address: ListenerAddress, backlog: int) -> socket.socket:
+    """A listening socket; on all interfaces, IPv4 and IPv6 both, when no host is given."""
+    if not address.host and socket.has_dualstack_ipv6():
+        listening = socket.create_server(
+            ("", address.port), family=socket.AF_INET6, backlog=backlog, dualstack_ipv6=True
+        )
+    else:
+        family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
+        listening = socket.create_server(
+            (address.host, address.port), family=family, backlog=backlog
+        )
+    listening.setblocking(False)
+    return listening

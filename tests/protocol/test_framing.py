@@ -1,0 +1,58 @@
+import random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from broker.protocol.framing import FrameBuffer, FrameError
+
+
+def feed(frames: FrameBuffer, data: bytes, chunk_bytes: int) -> list[bytes]:
+    """Put `data` in by chunks, as a socket would; gives copies of the frames that come out."""
+    found = []
+    position = 0
+    while position < len(data):
+        room = frames.writable()
+        count = min(len(room), chunk_bytes, len(data) - position)
+        room[:count] = data[position : position + count]
+        frames.wrote(count)
+        position += count
+        while (frame := frames.next_frame()) is not None:
+            found.append(bytes(frame))
+    return found
+
+
+@given(
+    bodies=st.lists(st.binary(max_size=300), max_size=20),
+    large=st.integers(0, 200_000),
+    chunk_bytes=st.integers(1, 70_000),
+)
+def test_frames_come_out_as_they_went_in_however_the_bytes_are_cut(
+    bodies: list[bytes], large: int, chunk_bytes: int
+) -> None:
+    bodies = [*bodies, random.Random(large).randbytes(large), b"after"]
+    data = b"".join(len(body).to_bytes(4, "big") + body for body in bodies)
+    if chunk_bytes < 64:
+        chunk_bytes *= 64  # a hundred thousand chunks prove no more than a few thousand
+    assert feed(FrameBuffer(1 << 20), data, chunk_bytes) == bodies
+
+
+@pytest.mark.parametrize("size", [-1, -(2**31), 101, 2**31 - 1])
+def test_size_outside_the_limits_raises_frame_error(size: int) -> None:
+    frames = FrameBuffer(max_frame_bytes=100)
+    with pytest.raises(FrameError, match=f"a frame of {size} bytes"):
+        feed(frames, size.to_bytes(4, "big", signed=True), 4)
+
+
+def test_announced_size_allocates_nothing_before_the_bytes_come() -> None:
+    frames = FrameBuffer(max_frame_bytes=2**30)
+    feed(frames, (2**30).to_bytes(4, "big") + bytes(1000), 1004)
+    assert len(frames.writable()) < 1 << 20
+
+
+def test_shrink_gives_back_the_room_of_a_large_frame() -> None:
+    frames = FrameBuffer(max_frame_bytes=2**20)
+    body = bytes(2**19)
+    assert feed(frames, len(body).to_bytes(4, "big") + body, 65536) == [body]
+    frames.shrink()
+    assert len(frames.writable()) < 2**19
