@@ -1,6 +1,7 @@
 """A bare connection to a real broker: any API in any version, as clients of any age speak it."""
 
 import socket
+import time
 from typing import Any, Self, TypeVar
 
 from broker.protocol.codec import decode, decode_from, encode
@@ -26,8 +27,10 @@ from broker.protocol.messages.produce import (
 )
 from broker.protocol.schema import Request, Response
 
+# What a broker answers while it, or a topic, has only just come up: it is asked again.
 UNKNOWN_TOPIC_OR_PARTITION = 3
-RETRIES = 500
+INVALID_REPLICATION_FACTOR = 38
+PATIENCE_SECONDS = 30
 
 ResponseT = TypeVar("ResponseT", bound=Response)
 
@@ -72,7 +75,11 @@ class Wire:
             name=name, num_partitions=1, replication_factor=1, assignments=[], configs=pairs
         )
         request = CreateTopicsRequest(topics=[topic], timeout_ms=30_000, validate_only=False)
-        (result,) = self.ask(request, CreateTopicsResponse, 4).topics
+        deadline = time.monotonic() + PATIENCE_SECONDS
+        while True:
+            (result,) = self.ask(request, CreateTopicsResponse, 4).topics
+            if result.error_code != INVALID_REPLICATION_FACTOR or time.monotonic() > deadline:
+                break
         assert result.error_code == 0, result.error_message
 
     def produce(self, topic: str, records: bytes, version: int) -> PartitionProduceResponse:
@@ -83,12 +90,12 @@ class Wire:
             timeout_ms=10_000,
             topic_data=[TopicProduceData(name=topic, partition_data=[data])],
         )
-        for _ in range(RETRIES):
-            response = self.ask(request, ProduceResponse, version)
-            result: PartitionProduceResponse = response.responses[0].partition_responses[0]
-            if result.error_code != UNKNOWN_TOPIC_OR_PARTITION:
-                break
-        return result
+        deadline = time.monotonic() + PATIENCE_SECONDS
+        while True:
+            (topic_result,) = self.ask(request, ProduceResponse, version).responses
+            (result,) = topic_result.partition_responses
+            if result.error_code != UNKNOWN_TOPIC_OR_PARTITION or time.monotonic() > deadline:
+                return result
 
     def fetch(self, topic: str, version: int, offset: int = 0) -> tuple[int, bytes]:
         """Error code and record bytes of partition 0, from `offset` on."""
@@ -100,4 +107,6 @@ class Wire:
         )
         response = self.ask(request, FetchResponse, version)
         (data,) = response.responses[0].partitions
-        return data.error_code, bytes(data.records or b"")
+        records = data.records or b""
+        assert isinstance(records, bytes | memoryview)
+        return data.error_code, bytes(records)
