@@ -5,3 +5,5 @@ Each room's docstring says what the room is for and what it may use. Rooms impor
     server > api > group | txn > replica | controller > log | metadata | net | security
            > records > protocol > config | metrics | assignment > model | errors | clock
 """
+
+__version__ = "0.1.0"

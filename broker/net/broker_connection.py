@@ -1,0 +1,246 @@
+"""A connection to one broker: versions negotiated, requests pipelined, answers matched in order."""
+
+import asyncio
+import logging
+import os
+import socket
+import struct
+from collections import deque
+from collections.abc import Mapping
+from ssl import SSLContext
+from typing import Any, NamedTuple
+
+from broker import __version__
+from broker.errors import ApiError, ErrorCode
+from broker.protocol.api_keys import ApiKey
+from broker.protocol.codec import decode_from, encode_into
+from broker.protocol.errors import DecodeError
+from broker.protocol.framing import SIZE, FrameBuffer, join, set_size
+from broker.protocol.headers import (
+    RequestHeader,
+    ResponseHeader,
+    request_header_version,
+    response_header_version,
+)
+from broker.protocol.messages import response_class
+from broker.protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
+from broker.protocol.schema import Request, Response, ResponseT
+
+logger = logging.getLogger(__name__)
+
+_ERROR_CODE = struct.Struct(">h")
+_MAX_RESPONSE_BYTES = 2**31 - 1
+"""A response may be as large as its frame can say: it is we who asked for it."""
+
+
+class ConnectionFailed(ConnectionError):
+    """No connection could be made, or it was lost; names the broker and the reason."""
+
+
+class UnsupportedVersion(ApiError):
+    """The broker and we have no version of an API in common."""
+
+    def __init__(self, api_key: int, ours: tuple[int, int], theirs: tuple[int, int] | None) -> None:
+        name = ApiKey(api_key).display_name
+        offer = "does not serve it" if theirs is None else f"serves versions {_range(theirs)}"
+        message = f"{name} needs versions {_range(ours)}, but the broker {offer}"
+        super().__init__(ErrorCode.UNSUPPORTED_VERSION, message)
+
+
+def _range(versions: tuple[int, int]) -> str:
+    return f"{versions[0]} to {versions[1]}"
+
+
+class Node(NamedTuple):
+    """A broker's address; id -1 while it is only a bootstrap address."""
+
+    node_id: int
+    host: str
+    port: int
+    rack: str | None = None
+
+    def __str__(self) -> str:
+        return f"{self.host}:{self.port}" + (f" (id {self.node_id})" if self.node_id >= 0 else "")
+
+
+class _Pending(NamedTuple):
+    """A request that was sent and not yet answered."""
+
+    correlation_id: int
+    api_key: int
+    version: int
+    answer: asyncio.Future[Response]
+
+
+class BrokerConnection(asyncio.BufferedProtocol):
+    """Made by `open_connection`. Answers come in the order of the requests, as Kafka promises.
+
+    A request given up by its caller (timeout, cancellation) stays in line, so that its answer,
+    when it comes, is not taken for another's.
+    """
+
+    def __init__(self, node: Node, client_id: str) -> None:
+        self.node = node
+        self.client_id = client_id
+        self.versions: Mapping[int, tuple[int, int]] = {}
+        """What the broker serves: lowest and highest version by API key."""
+        self._frames = FrameBuffer(_MAX_RESPONSE_BYTES)
+        self._pending: deque[_Pending] = deque()
+        """Invariant: in the order sent; answers are matched from the left."""
+        self._correlation_id = 0
+        self._transport: asyncio.Transport | None = None
+        self._lost: ConnectionFailed | None = None
+
+    # asyncio's side
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Part of asyncio's protocol."""
+        assert isinstance(transport, asyncio.Transport)  # noqa: S101
+        self._transport = transport
+
+    def get_buffer(self, sizehint: int) -> memoryview:
+        """Part of asyncio's protocol."""
+        return self._frames.writable()
+
+    def buffer_updated(self, nbytes: int) -> None:
+        """Part of asyncio's protocol."""
+        self._frames.wrote(nbytes)
+        try:
+            while (frame := self._frames.next_frame()) is not None:
+                self._answer(
+                    bytes(frame)
+                )  # a copy: the records of a Fetch response are views of it
+        except DecodeError as error:
+            self._fail(f"sent what cannot be read: {error}")
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Part of asyncio's protocol."""
+        self._fail(str(exc) if exc else "the broker closed the connection")
+
+    # ours
+
+    @property
+    def is_open(self) -> bool:
+        """Whether requests can be sent."""
+        return self._lost is None
+
+    async def send(self, request: Request[ResponseT], version: int | None = None) -> ResponseT:
+        """Send a request in the highest version both have, and give its answer."""
+        answer: Any = await self._send(request, self.version_for(request, version))
+        return answer  # type: ignore[no-any-return]
+
+    def version_for(self, request: Request[Any], at_most: int | None = None) -> int:
+        """The highest version both sides have; UnsupportedVersion when there is none."""
+        ours, theirs = request.versions, self.versions.get(request.api_key)
+        if theirs is not None:
+            highest = min(ours[1], theirs[1]) if at_most is None else min(at_most, theirs[1])
+            if highest >= max(ours[0], theirs[0]):
+                return highest
+        raise UnsupportedVersion(request.api_key, ours, theirs)
+
+    async def negotiate(self) -> None:
+        """Ask what the broker serves; an older one is asked again in a version that it has."""
+        request = ApiVersionsRequest(client_software_name="kctl", client_software_version=__version__)
+        answer = await self._send(request, request.versions[1])
+        if answer.error_code == ErrorCode.UNSUPPORTED_VERSION:
+            own = {api.api_key: api.max_version for api in answer.api_keys}
+            version = min(own.get(ApiKey.API_VERSIONS, 0), request.versions[1])
+            answer = await self._send(request, version)
+        if answer.error_code:
+            raise ConnectionFailed(f"{self.node}: {ErrorCode.name_of(answer.error_code)}")
+        self.versions = {api.api_key: (api.min_version, api.max_version) for api in answer.api_keys}
+
+    def close(self) -> None:
+        """Close; requests under way fail."""
+        self._fail("closed by us")
+
+    async def _send(self, request: Request[Any], version: int) -> Any:
+        if self._lost is not None:
+            raise self._lost
+        assert self._transport is not None  # noqa: S101
+        self._correlation_id = (self._correlation_id + 1) & 0x7FFFFFFF
+        pending = _Pending(
+            self._correlation_id,
+            request.api_key,
+            version,
+            asyncio.get_running_loop().create_future(),
+        )
+        frame = _encode(request, version, self._correlation_id, self.client_id)
+        self._pending.append(pending)
+        self._transport.write(frame)
+        return await pending.answer
+
+    def _answer(self, frame: bytes) -> None:
+        """Match a response with the oldest request; raises DecodeError on nonsense."""
+        if not self._pending:
+            raise DecodeError("a response to no request")
+        pending = self._pending[0]
+        header_version = response_header_version(pending.api_key, pending.version)
+        header, body = decode_from(ResponseHeader, frame, 0, header_version)
+        if header.correlation_id != pending.correlation_id:
+            raise DecodeError(
+                f"correlation id {header.correlation_id}, expected {pending.correlation_id}"
+            )
+        message = _decode_response(pending, frame, body)
+        self._pending.popleft()
+        if not pending.answer.done():
+            pending.answer.set_result(message)
+
+    def _fail(self, reason: str) -> None:
+        if self._lost is None:
+            self._lost = ConnectionFailed(f"{self.node}: {reason}")
+        if self._transport is not None:
+            self._transport.abort()
+        while self._pending:
+            answer = self._pending.popleft().answer
+            if not answer.done():
+                answer.set_exception(self._lost)
+
+
+def _decode_response(pending: _Pending, frame: bytes, body: int) -> Response:
+    version = pending.version
+    if pending.api_key == ApiKey.API_VERSIONS and version > 0:
+        # A broker that does not know the version answers in version 0; the error code is in the
+        # same place in all of them.
+        (code,) = _ERROR_CODE.unpack_from(frame, body) if len(frame) >= body + 2 else (0,)
+        if code == ErrorCode.UNSUPPORTED_VERSION:
+            return decode_from(ApiVersionsResponse, frame, body, 0)[0]
+    return decode_from(response_class(pending.api_key), frame, body, version)[0]
+
+
+def _encode(request: Request[Any], version: int, correlation_id: int, client_id: str) -> bytes:
+    header = RequestHeader(
+        request_api_key=request.api_key,
+        request_api_version=version,
+        correlation_id=correlation_id,
+        client_id=client_id,
+    )
+    head = bytearray(SIZE.size)
+    encode_into(header, request_header_version(request.api_key, version), head)
+    return join(set_size(encode_into(request, version, head)))
+
+
+async def open_connection(
+    node: Node, client_id: str, timeout_s: float, ssl: SSLContext | None = None
+) -> BrokerConnection:
+    """Connect and negotiate; ConnectionFailed says which broker and why."""
+    try:
+        async with asyncio.timeout(timeout_s):
+            _, connection = await asyncio.get_running_loop().create_connection(
+                lambda: BrokerConnection(node, client_id), node.host, node.port, ssl=ssl
+            )
+            try:
+                await connection.negotiate()
+            except BaseException:
+                connection.close()
+                raise
+            return connection
+    except TimeoutError:
+        raise ConnectionFailed(f"{node}: no answer within {timeout_s:g} s") from None
+    except socket.gaierror as error:
+        raise ConnectionFailed(f"{node}: {error.strerror}") from error
+    except ConnectionFailed:
+        raise
+    except OSError as error:
+        reason = os.strerror(error.errno) if error.errno else str(error)
+        raise ConnectionFailed(f"{node}: {reason}") from error
