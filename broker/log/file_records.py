@@ -77,11 +77,18 @@ class FileRecords:
         try:
             self._fs.write(file, buffers, self._size)
         except OSError:
-            # If even that fails, the next start finds the torn batch and cuts it.
-            with contextlib.suppress(OSError):
-                self._fs.truncate(file, self._size)
+            self.cut_back(self._size)
             raise
         self._size += length
+
+    def cut_back(self, size: int) -> None:
+        """Take back the end of the file after an error, and raise no other one.
+
+        If the disk refuses even that, the next start finds the bytes and cuts them.
+        """
+        self._size = size
+        with contextlib.suppress(OSError):
+            self._fs.truncate(self._opened(), size)
 
     def truncate_to(self, size: int) -> None:
         """Cut the file (and any preallocated tail) to `size`."""

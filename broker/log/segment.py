@@ -256,7 +256,7 @@ class LogSegment:
             try:
                 self._append_entries(last_offset, position, largest)
             except OSError:
-                self.log.truncate_to(position)
+                self.log.cut_back(position)
                 raise
             self._bytes_since_last_index_entry = 0
         self._max_timestamp = largest
