@@ -140,7 +140,9 @@ class BrokerConnection(asyncio.BufferedProtocol):
 
     async def negotiate(self) -> None:
         """Ask what the broker serves; an older one is asked again in a version that it has."""
-        request = ApiVersionsRequest(client_software_name="kctl", client_software_version=__version__)
+        request = ApiVersionsRequest(
+            client_software_name="kctl", client_software_version=__version__
+        )
         answer = await self._send(request, request.versions[1])
         if answer.error_code == ErrorCode.UNSUPPORTED_VERSION:
             own = {api.api_key: api.max_version for api in answer.api_keys}
