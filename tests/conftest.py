@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from broker.clock import ManualClock
+from tests.support.broker import RunningBroker, running_broker
 from tests.support.kctl import Kctl, run_kctl
 from tests.support.real_kafka import RealKafka, running_kafka
 from tests.support.zookeeper import ZooKeeper, running_zookeeper
@@ -37,6 +38,20 @@ def log_dir(tmp_path: Path) -> Path:
 def kctl() -> Kctl:
     """Run kctl in this process: `kctl("brokers", "list")` → output, json, stderr, exit_code."""
     return run_kctl
+
+
+@pytest.fixture
+def broker(tmp_path: Path) -> Iterator[RunningBroker]:
+    """A real broker process on a free port, with nothing in it yet."""
+    with running_broker(tmp_path) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def shared_broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningBroker]:
+    """One broker for a module's tests that only read, or that use topics of their own."""
+    with running_broker(tmp_path_factory.mktemp("broker")) as running:
+        yield running
 
 
 @pytest.fixture(scope="session")

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from broker.net.client import Client
 from broker.protocol.api_keys import ApiKey
 from broker.protocol.messages import request_class
-from broker.protocol.messages.api_versions import ApiVersionsRequest
 from kctl.admin.cluster import Broker
 
 _DECLARED = frozenset(map(int, ApiKey))
@@ -45,6 +44,5 @@ async def api_versions_of(client: Client, brokers: Sequence[Broker]) -> list[lis
 
 
 async def _ask_broker(client: Client, broker_id: int) -> list[ApiRange]:
-    answer = await client.send(ApiVersionsRequest(), node=broker_id)
-    ranges = [ApiRange(a.api_key, a.min_version, a.max_version) for a in answer.api_keys]
-    return sorted(ranges, key=lambda api: api.key)
+    versions = await client.versions_of(broker_id)
+    return [ApiRange(key, *versions[key]) for key in sorted(versions)]

@@ -18,25 +18,33 @@ CLIENT_ID = f"kctl/{__version__}"
 
 def ask(session: Session, question: Callable[[Client], Awaitable[Answer]]) -> Answer:
     """Run `question` on a client of the session's cluster; CliError if it cannot be answered."""
-    return asyncio.run(_ask(session, session.bootstrap_servers(), question))
-
-
-async def _ask(
-    session: Session, servers: str, question: Callable[[Client], Awaitable[Answer]]
-) -> Answer:
     try:
-        async with asyncio.timeout(session.timeout), Client(servers, client_id=CLIENT_ID) as client:
-            return await question(client)
+        return asyncio.run(_ask(_client(session), session.timeout, question))
     except TimeoutError as error:
         raise CliError(
-            f"no answer from {servers} within {session.timeout:g} s",
+            f"no answer from {session.bootstrap_server} within {session.timeout:g} s",
             "is this a Kafka listener, and one without TLS? --timeout gives it longer",
             ExitStatus.TIMED_OUT,
         ) from error
     except OSError as error:
         raise CliError(
-            f"cannot reach {servers}: {error.strerror or error}",
+            f"cannot reach the cluster: {error}",
             "check the address, and whether the broker is running",
         ) from error
     except ApiError as error:
         raise CliError(f"the cluster refused: {error} ({error.code.name})") from error
+
+
+def _client(session: Session) -> Client:
+    servers = session.bootstrap_servers()
+    try:
+        return Client(servers, client_id=CLIENT_ID, request_timeout_s=session.timeout)
+    except ValueError as error:
+        raise CliError(str(error), "give it as -b HOST:PORT", ExitStatus.USAGE) from error
+
+
+async def _ask(
+    client: Client, timeout_s: float, question: Callable[[Client], Awaitable[Answer]]
+) -> Answer:
+    async with client, asyncio.timeout(timeout_s):
+        return await question(client)

@@ -25,6 +25,7 @@ from kctl.output import Output
 
 app = lone_command()
 
+STARTED = re.compile(r"started broker\.id=\d+ listeners=\w+://([\w.]+:\d+)")
 START_TIMEOUT_S = 30
 STOP_TIMEOUT_S = 30
 
@@ -97,7 +98,7 @@ def running_broker(directory: Path) -> Iterator[str]:
 def _bound_address(process: subprocess.Popen[bytes], log_file: Path) -> str:
     deadline = time.monotonic() + START_TIMEOUT_S
     while time.monotonic() < deadline and process.poll() is None:
-        if found := re.search(r"listening on \S*?([\w.]+:\d+)", log_file.read_text()):
+        if found := STARTED.search(log_file.read_text()):
             return found[1]
         time.sleep(0.01)
     raise CliError("the broker did not start", f"it said: {log_file.read_text()[-2000:]}")

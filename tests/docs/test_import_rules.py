@@ -22,7 +22,7 @@ FLOORS = [
     {"records"},
     {"protocol"},
     {"config", "metrics", "assignment"},
-    {"model", "errors", "clock"},
+    {"model", "errors", "clock", "__version__"},
 ]
 FLOOR_OF = {room: number for number, rooms in enumerate(FLOORS) for room in rooms}
 

@@ -1,6 +1,9 @@
 """How kctl fails: once, in words, with a status scripts can rely on, and never with a traceback."""
 
 import json
+import os
+import subprocess
+import sys
 
 import pytest
 from typer.testing import CliRunner, Result
@@ -67,3 +70,12 @@ def test_wrong_command_line_is_status_2_and_points_to_help(
     assert words in result.stderr
     assert "--help" in result.stderr
     assert len(result.stderr.splitlines()) == 2
+
+
+def test_reader_that_has_gone_away_gets_no_complaint() -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    command = [sys.executable, "-m", "kctl", "--help"]
+    answer = subprocess.run(command, stdout=writing, stderr=subprocess.PIPE, text=True)
+    os.close(writing)
+    assert (answer.returncode, answer.stderr) == (1, "")
