@@ -12,6 +12,7 @@ megabyte can claim a terabyte.
 """
 
 import struct
+import threading
 import zlib
 from collections.abc import Callable
 from mmap import mmap
@@ -25,8 +26,8 @@ from broker.records.layout import BytesLike, Codec
 # Kafka itself sets no limit but that of a Java array; this one holds what real batches inflate to.
 DEFAULT_MAX_DECOMPRESSED_BYTES: Final = 256 * 1024 * 1024
 
-_FIRST_GUESS_BYTES: Final = 64 * 1024
-_USUAL_RATIO: Final = 8
+# What nearly all batches stay below; each thread that decompresses keeps a buffer of this size.
+_USUAL_BYTES: Final = 1024 * 1024
 
 # The configs compression.gzip.level, compression.lz4.level, compression.zstd.level.
 DEFAULT_LEVELS: Final = {Codec.GZIP: -1, Codec.LZ4: 9, Codec.ZSTD: 3}
@@ -108,9 +109,9 @@ def _decompress(
     The library says "no room" and "corrupt" with the same exception, so both get the second try.
     It costs little: of the mapped memory only the pages that are written to become real.
     """
-    room = min(max_bytes, max(_FIRST_GUESS_BYTES, len(data) * _USUAL_RATIO))
+    room = min(max_bytes, _USUAL_BYTES)
+    output = _scratch.buffer if room == _USUAL_BYTES else bytearray(room)
     try:
-        output = bytearray(room)
         size = decompress_into(data, output)
         with memoryview(output) as view:
             return bytes(view[:size])
@@ -122,6 +123,16 @@ def _decompress(
             return mapped[: decompress_into(data, mapped)]
         except cramjam.DecompressionError as error:
             raise _unreadable(codec, error, max_bytes) from None
+
+
+class _Scratch(threading.local):
+    """A buffer of each thread's own: getting fresh memory took longer than decompressing lz4."""
+
+    def __init__(self) -> None:
+        self.buffer = bytearray(_USUAL_BYTES)
+
+
+_scratch = _Scratch()
 
 
 def _unreadable(codec: Codec, error: Exception, max_bytes: int) -> CorruptRecord:
