@@ -1,0 +1,241 @@
+"""The segments of one log, as files: appended to, read, rolled, deleted, flushed.
+
+Knows nothing of producers, epochs and watermarks; `PartitionLog` above it does, and holds the lock
+for everything here. OSErrors pass through.
+"""
+
+import logging
+from collections.abc import Iterable
+from pathlib import Path
+
+from broker.errors import ApiError, ErrorCode
+from broker.log.append import Prepared
+from broker.log.config import LogConfig
+from broker.log.environment import LogEnvironment
+from broker.log.layout import DELETED, SEGMENT_FILES, SWAP
+from broker.log.offsets import UNKNOWN_POSITION, FetchData, LogOffsetMetadata
+from broker.log.segment import LogSegment
+from broker.log.segments import LogSegments
+from broker.log.transaction_index import AbortedTxn
+
+logger = logging.getLogger(__name__)
+
+
+class LocalLog:
+    """The files of one log.
+
+    Field `log_end`: offset and place of the next append. Invariant: the active segment's end.
+    Field `recovery_point`: Invariant: every batch below it is on the medium.
+    Field `_pending_deletes`: (when, file names) of what was renamed to `.deleted`.
+    Field `_resolved`: the last offset whose place was looked up; None after every change of files.
+    """
+
+    def __init__(
+        self,
+        directory: Path,
+        config: LogConfig,
+        environment: LogEnvironment,
+        segments: LogSegments,
+        log_end_offset: int,
+        recovery_point: int,
+    ) -> None:
+        self.directory = directory
+        self.config = config
+        self.segments = segments
+        self.recovery_point = recovery_point
+        active = segments.active
+        self.log_end = LogOffsetMetadata(log_end_offset, active.base_offset, active.size)
+        self._env = environment
+        self._resolved: LogOffsetMetadata | None = None
+        self._pending_deletes: list[tuple[int, list[str]]] = []
+
+    # --- appending and rolling -------------------------------------------------------------------
+
+    def append(self, prepared: Prepared) -> LogSegment:
+        """Write to the active segment, and give it back; after an OSError nothing has changed."""
+        segment = self.segments.active
+        last_offset = prepared.last_offset
+        segment.append(prepared.buffers, prepared.size, last_offset, prepared.max_timestamp)
+        self.log_end = LogOffsetMetadata(
+            last_offset + 1, segment.base_offset, self.log_end.position + prepared.size
+        )
+        return segment
+
+    def roll(self, expected_offset: int) -> LogSegment:
+        """Begin a new segment at the log end offset, or at `expected_offset` if that is higher."""
+        new_offset = max(expected_offset, self.log_end.offset)
+        active = self.segments.active
+        if new_offset != active.base_offset:
+            active.on_become_inactive()
+        elif active.size:
+            raise ApiError(
+                ErrorCode.UNKNOWN_SERVER_ERROR, f"{self.directory}: {active} exists already"
+            )
+        else:  # no data: begin the same segment afresh
+            self.segments.remove([active])
+            active.delete()
+        return self.add_segment(new_offset)
+
+    def add_segment(self, base_offset: int) -> LogSegment:
+        """Make a new segment the active one."""
+        env = self._env
+        segment = LogSegment(self.directory, base_offset, self.config, env.fs, env.clock)
+        segment.create()
+        self.segments.add(segment)
+        self.log_end = LogOffsetMetadata(self.log_end.offset, base_offset, 0)
+        self._resolved = None
+        return segment
+
+    def set_log_end(self, offset: int) -> None:
+        """The log was cut: it ends with the active segment, at `offset`."""
+        active = self.segments.active
+        self.log_end = LogOffsetMetadata(offset, active.base_offset, active.size)
+        self._resolved = None
+        self.recovery_point = min(self.recovery_point, offset)
+
+    # --- reading ---------------------------------------------------------------------------------
+
+    def read(
+        self,
+        offset: int,
+        max_bytes: int,
+        end: LogOffsetMetadata,
+        *,
+        min_one_message: bool,
+        wants_aborted: bool,
+    ) -> FetchData:
+        """Up to `max_bytes` from the batch that holds `offset`, never beyond `end`."""
+        aborted: list[AbortedTxn] | None = [] if wants_aborted else None
+        segment = self.segments.floor(offset)
+        if offset >= end.offset or segment is None:
+            place = end if offset == end.offset else self.place_of(offset)
+            return FetchData(place, None, aborted_transactions=aborted)
+        while segment is not None and segment.base_offset <= end.segment_base_offset:
+            is_last = segment.base_offset == end.segment_base_offset
+            max_position = end.position if is_last else segment.size
+            found = segment.read(offset, max_bytes, max_position, min_one_message=min_one_message)
+            if found is not None:
+                place = LogOffsetMetadata(offset, segment.base_offset, found.position)
+                if wants_aborted:
+                    upper = self._upper_bound(segment, found.position + len(found.records))
+                    aborted = self.collect_aborted_txns(offset, upper)
+                return FetchData(place, found.records, found.first_entry_incomplete, aborted)
+            segment = self.segments.higher(segment)
+        # Compaction left nothing between `offset` and what may be seen.
+        return FetchData(end, None, aborted_transactions=aborted)
+
+    def place_of(self, offset: int) -> LogOffsetMetadata:
+        """Where the batch that holds `offset` begins, or would begin."""
+        if offset >= self.log_end.offset:
+            return self.log_end
+        if self._resolved is not None and self._resolved.offset == offset:
+            return self._resolved
+        segment = self.segments.floor(offset)
+        place = LogOffsetMetadata(offset, self.segments.first.base_offset, UNKNOWN_POSITION)
+        while segment is not None:
+            found = segment.find_batch(offset)
+            if found is not None:
+                place = LogOffsetMetadata(offset, segment.base_offset, found.position)
+                break
+            segment = self.segments.higher(segment)
+        self._resolved = place
+        return place
+
+    def _upper_bound(self, segment: LogSegment, position: int) -> int:
+        """An offset that no record before `position` of the segment reaches."""
+        offset = segment.offset_index.first_offset_beyond(position)
+        if offset is not None:
+            return offset
+        higher = self.segments.higher(segment)
+        return self.log_end.offset if higher is None else higher.base_offset
+
+    def collect_aborted_txns(self, start_offset: int, upper_bound: int) -> list[AbortedTxn]:
+        """The aborted transactions that touch [start_offset, upper_bound)."""
+        found: list[AbortedTxn] = []
+        segment = self.segments.floor(start_offset)
+        while segment is not None:
+            txns, is_complete = segment.txn_index.collect(start_offset, upper_bound)
+            found += txns
+            segment = None if is_complete else self.segments.higher(segment)
+        return found
+
+    # --- deleting --------------------------------------------------------------------------------
+
+    def delete_segments(self, segments: Iterable[LogSegment]) -> None:
+        """Take segments out of the log: renamed to `.deleted` now, removed after the delay."""
+        segments = list(segments)
+        self.segments.remove(segments)
+        self._retire(segments)
+
+    def _retire(self, segments: Iterable[LogSegment]) -> None:
+        for segment in segments:
+            segment.release()
+            segment.change_suffix(DELETED)
+            self.delete_later(segment.path(kind) for kind in SEGMENT_FILES)
+        self._resolved = None
+
+    def delete_later(self, paths: Iterable[Path]) -> None:
+        """Remove files of this directory after `file.delete.delay.ms`."""
+        due_ms = self._env.clock.now_ms() + self.config.file_delete_delay_ms
+        self._pending_deletes.append((due_ms, [path.name for path in paths]))
+
+    def take_due_deletes(self) -> list[Path]:
+        """The files whose delay is over; the caller removes them."""
+        now_ms = self._env.clock.now_ms()
+        due = [names for due_ms, names in self._pending_deletes if due_ms <= now_ms]
+        self._pending_deletes = [p for p in self._pending_deletes if p[0] > now_ms]
+        return [self.directory / name for names in due for name in names]
+
+    def replace_segments(self, cleaned: LogSegment, old: list[LogSegment]) -> None:
+        """Put a cleaned segment in the place of those it was made of.
+
+        Safe against a crash at every step: until all its files are `.swap`, loading drops them;
+        from then on loading finishes the exchange.
+        """
+        cleaned.change_suffix(SWAP)
+        self.segments.remove(old)
+        self.segments.add(cleaned)
+        self._retire(old)
+        cleaned.change_suffix("")
+        self._env.fs.sync_directory(self.directory)
+
+    # --- flushing, closing -----------------------------------------------------------------------
+
+    def unflushed(self, offset: int) -> list[LogSegment]:
+        """The segments with batches below `offset` that may not be on the medium."""
+        if offset <= self.recovery_point:
+            return []
+        return self.segments.between(self.recovery_point, offset)
+
+    def flush(self, segments: list[LogSegment], recovery_point: int) -> None:
+        """Bring segments to the medium, and their names if they are new since `recovery_point`."""
+        for segment in segments:
+            segment.flush()
+        if any(segment.base_offset >= recovery_point for segment in segments):
+            self._env.fs.sync_directory(self.directory)
+
+    def release_idle_files(self) -> None:
+        """Give back the descriptors of segments that were not read since the last call."""
+        for segment in self.segments:
+            if segment is not self.segments.active and not segment.was_used:
+                segment.release()
+            segment.was_used = False
+
+    def close(self) -> None:
+        """Leave every segment as a clean stop leaves it."""
+        for segment in self.segments:
+            segment.close()
+
+    def rename_directory(self, target: Path) -> None:
+        """Move the whole directory."""
+        self._env.fs.rename(self.directory, target)
+        self._env.fs.sync_directory(target.parent)
+        self.directory = target
+        for segment in self.segments:
+            segment.change_directory(target)
+
+    def update_config(self, config: LogConfig) -> None:
+        """Obey new settings from now on; a segment keeps its jitter."""
+        self.config = config
+        for segment in self.segments:
+            segment.config = config
