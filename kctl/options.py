@@ -7,7 +7,7 @@ what a context says.
 """
 
 import logging
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cache
 from typing import Annotated, Any
@@ -30,6 +30,8 @@ class Session:
     output: OutputFormat = OutputFormat.TABLE
     timeout: float = DEFAULT_TIMEOUT_S
     verbose: int = 0
+    said: set[str] = field(default_factory=set)
+    """Which of the above the command line has named, at whatever level."""
 
     @property
     def out(self) -> Output:
@@ -128,19 +130,18 @@ def shared_parameters() -> tuple[Any, ...]:
 def gather(ctx: Any) -> None:
     """Move the shared options out of `ctx.params` into the run's session.
 
-    A value from the environment shows up at every level, so it counts only while nothing else
-    has been said: otherwise it would win over `-b` given before the command's name.
+    A value from the environment shows up at every level, so it counts only for what was not said
+    on the command line: otherwise it would win over `-b` given before the command's name.
     """
     session = session_of(ctx)
     for parameter in shared_parameters():
-        value = ctx.params.pop(parameter.name, None)
-        given = ctx.get_parameter_source(parameter.name).name == "COMMANDLINE"
-        unsaid = getattr(session, parameter.name) == getattr(_UNSAID, parameter.name)
-        if value is not None and (given or unsaid):
-            setattr(session, parameter.name, value)
+        name, value = parameter.name, ctx.params.pop(parameter.name, None)
+        if ctx.get_parameter_source(name).name == "COMMANDLINE":
+            session.said.add(name)
+        elif value is None or name in session.said:
+            continue
+        # Typer makes an enum of a choice only when it calls a function with it.
+        setattr(session, name, OutputFormat(value) if name == "output" else value)
     if session.verbose:
         level = logging.DEBUG if session.verbose > 1 else logging.INFO
         logging.basicConfig(level=level, handlers=[NoteHandler()])
-
-
-_UNSAID = Session()

@@ -55,6 +55,11 @@ def test_command_line_wins_over_the_environment_at_every_level(place: int) -> No
     assert given["bootstrap_server"] == "cli:1"
 
 
+def test_default_that_was_asked_for_wins_over_the_environment() -> None:
+    given = session("-o", "table", "probe", "show", env={"KCTL_OUTPUT": "yaml"})
+    assert given["output"] == "table"
+
+
 def test_one_run_leaves_nothing_for_the_next() -> None:
     session("probe", "show", "-b", "first:1", "-vv")
     again = session("probe", "show")

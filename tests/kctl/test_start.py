@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-HEAVY = ["pyspark", "pyarrow", "confluent_kafka", "kazoo", "yaml", "rich", "asyncio"]
+HEAVY = {"pyspark", "pyarrow", "confluent_kafka", "kazoo", "yaml", "rich", "pydantic", "asyncio"}
 HELP_TIME_LIMIT_S = 0.25
 
 
@@ -29,6 +29,11 @@ def test_help_loads_no_command() -> None:
     loaded = loaded_after(run_help)
     assert loaded.isdisjoint(HEAVY)
     assert not [name for name in loaded if name.startswith(("kctl.commands", "broker"))]
+
+
+def test_command_loads_only_what_asking_a_broker_takes() -> None:
+    run = "import kctl.app\ntry: kctl.app.app(['cluster', '-b', ':'])\nexcept SystemExit: pass"
+    assert loaded_after(run) & HEAVY == {"asyncio"}
 
 
 @pytest.mark.slow
