@@ -2,9 +2,10 @@
 cimport cython
 
 @cython.locals(
-    position=Py_ssize_t, start=Py_ssize_t, record_end=Py_ssize_t, index=Py_ssize_t,
+    position=Py_ssize_t, start=Py_ssize_t, record_end=Py_ssize_t,
     raw="unsigned long long", second="unsigned long long", last_raw="unsigned long long",
-    offset="long long", chars="const char*", records=list, headers=tuple, no_headers=tuple,
+    signs="unsigned long long", offset="long long", chars="const char*",
+    records=list, headers=tuple, no_headers=tuple,
 )
 cpdef list decode_records(
     bytes data, long long count, long long base_offset, long long base_timestamp,

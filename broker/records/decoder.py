@@ -78,8 +78,7 @@ def decode_records(  # noqa: C901, PLR0915 - one loop on purpose, see above
                     position += 2
                 else:
                     raw, position = _long_varint(data, position)
-            if raw & 1:
-                raise _negative("offset delta", raw, position)
+            signs = raw  # zigzag: the lowest bit says that it is negative; looked at once, below
             offset = base_offset + (raw >> 1)
 
             raw = data[position]
@@ -97,8 +96,7 @@ def decode_records(  # noqa: C901, PLR0915 - one loop on purpose, see above
                         start = position + 2
                     else:
                         raw, start = _long_varint(data, position)
-                if raw & 1:
-                    raise _negative("key length", raw, position)
+                signs |= raw
                 position = start + (raw >> 1)
                 raw = data[position]
                 key = chars[start:position]
@@ -117,8 +115,7 @@ def decode_records(  # noqa: C901, PLR0915 - one loop on purpose, see above
                         start = position + 2
                     else:
                         raw, start = _long_varint(data, position)
-                if raw & 1:
-                    raise _negative("value length", raw, position)
+                signs |= raw
                 position = start + (raw >> 1)
                 raw = data[position]
                 value = chars[start:position]
@@ -128,8 +125,8 @@ def decode_records(  # noqa: C901, PLR0915 - one loop on purpose, see above
                 position += 1
             else:
                 headers, position = _headers(data, position)
-            if position != record_end:
-                raise _wrong_end(len(records), record_end, position)
+            if position != record_end or signs & 1:
+                raise _wrong_record(len(records), record_end, position)
             records.append((offset, timestamp, key, value, headers))
     except IndexError:
         raise _ended_early(data, len(records), count) from None
@@ -255,7 +252,7 @@ def decode_columns(  # noqa: C901, PLR0915 - one loop on purpose, see above
             else:
                 header_starts[index], header_counts[index], position = _skip_headers(data, position)
             if position != record_end:
-                raise _wrong_end(index, record_end, position)
+                raise _wrong_record(index, record_end, position)
     except IndexError:
         raise _ended_early(data, index, count) from None
     if position != len(data):
@@ -384,7 +381,9 @@ def _negative(what: str, raw: int, position: int) -> CorruptRecord:
     return CorruptRecord(f"byte {position} of the records: found a {what} of {_zigzag(raw)}")
 
 
-def _wrong_end(index: int, expected: int, found: int) -> CorruptRecord:
+def _wrong_record(index: int, expected: int, found: int) -> CorruptRecord:
+    if expected == found:
+        return CorruptRecord(f"record {index}: found a negative length or offset delta")
     return CorruptRecord(
         f"record {index}: expected to end at byte {expected} of the records, found {found}"
     )
