@@ -24,6 +24,7 @@ from broker.records.builder import BatchSettings, build_batch
 from broker.records.convert import up_convert
 from broker.records.layout import (
     ATTRIBUTES_POSITION,
+    CONTROL_MASK,
     CURRENT_MAGIC,
     DEFINED_ATTRIBUTES_MASK,
     HEADER,
@@ -115,23 +116,27 @@ class Prepared(NamedTuple):
 
 def analyze(records: BytesLike, max_batch_bytes: int, origin: AppendOrigin) -> list[Batch]:
     """The whole batches of `records`, each checked for size and crc; a cut tail is left out."""
-    batches = []
-    for batch in iterate_batches(records):
-        if origin is AppendOrigin.CLIENT and batch.magic == CURRENT_MAGIC:
-            _check(not batch.header.base_offset, f"base offset {batch.header.base_offset}, not 0")
-        if batch.size_in_bytes > max_batch_bytes:
+    view = memoryview(records)
+    batches = list(iterate_batches(view))
+    for batch in batches:
+        header, end = batch.header, batch.position + batch.header.batch_length + LOG_OVERHEAD
+        if header.base_offset and origin is AppendOrigin.CLIENT and header.magic == CURRENT_MAGIC:
+            raise _invalid(f"base offset {header.base_offset}, not 0")
+        if end - batch.position > max_batch_bytes:
             raise ApiError(
                 ErrorCode.MESSAGE_TOO_LARGE,
                 f"a batch of {batch.size_in_bytes} bytes is larger than {max_batch_bytes}",
             )
-        check_crc(batch)
-        batches.append(batch)
+        if (
+            header.magic < CURRENT_MAGIC
+            or crc32c(view[batch.position + ATTRIBUTES_POSITION : end]) != header.crc
+        ):
+            check_crc(batch)  # the way of the old formats, and of the error
     return batches
 
 
-def _check(is_valid: bool, problem: str) -> None:
-    if not is_valid:
-        raise ApiError(ErrorCode.INVALID_RECORD, f"invalid record batch: {problem}")
+def _invalid(problem: str) -> ApiError:
+    return ApiError(ErrorCode.INVALID_RECORD, f"invalid record batch: {problem}")
 
 
 # --- as a follower ------------------------------------------------------------------------------
@@ -176,25 +181,32 @@ def prepare_as_leader(
     Format 2 and compressed sets are one batch per append, as every client sends them.
     """
     first = batches[0]
-    _check(
-        len(batches) == 1 or (first.magic < CURRENT_MAGIC and first.codec == Codec.NONE),
-        f"{len(batches)} batches where one is expected",
-    )
-    for batch in batches:
-        _check(batch.magic == first.magic, f"magic {batch.magic} after magic {first.magic}")
-        if origin is AppendOrigin.CLIENT:
-            _check_client_batch(batch.header)
-    codec = _target_codec(first, config)
-    if first.magic != CURRENT_MAGIC or codec != first.codec:
-        return _prepare_rewritten(batches, stamp, config, codec)
+    if len(batches) > 1:
+        _check_set(batches)
+    if origin is AppendOrigin.CLIENT:
+        _check_client_batch(first.header)
+    if first.header.magic != CURRENT_MAGIC or config.compression_type != PRODUCER:
+        codec = _target_codec(first, config)
+        if first.magic != CURRENT_MAGIC or codec != first.codec:
+            return _prepare_rewritten(batches, stamp, config, codec)
     _check_timestamp_type(first.header, config)
     if (
-        config.is_compacted
-        or config.message_timestamp_before_max_ms < MAX_LONG
-        or _is_too_far_ahead(first.header.max_timestamp, stamp.now_ms, config)
+        config.message_timestamp_before_max_ms < MAX_LONG
+        or first.header.max_timestamp - stamp.now_ms > config.message_timestamp_after_max_ms
+        or config.is_compacted
     ):
         _check_records([first], stamp.now_ms, config)
     return _prepare_stamped(first, stamp, config)
+
+
+def _check_set(batches: list[Batch]) -> None:
+    """Several batches are only what very old clients send: a set of plain messages."""
+    first = batches[0]
+    if first.magic >= CURRENT_MAGIC or first.codec != Codec.NONE:
+        raise _invalid(f"{len(batches)} batches where one is expected")
+    for batch in batches:
+        if batch.magic != first.magic:
+            raise _invalid(f"magic {batch.magic} after magic {first.magic}")
 
 
 def _check_client_batch(header: BatchHeader) -> None:
@@ -202,11 +214,14 @@ def _check_client_batch(header: BatchHeader) -> None:
     if header.magic != CURRENT_MAGIC:
         return
     count = header.last_offset_delta + 1
-    _check(count > 0, f"last offset delta {header.last_offset_delta}")
-    _check(header.records_count == count, f"{header.records_count} records for {count} offsets")
-    _check(not header.is_control, "clients may not write control records")
-    if header.has_producer_id:
-        _check(header.base_sequence >= 0, f"sequence {header.base_sequence} with a producer id")
+    if count <= 0:
+        raise _invalid(f"last offset delta {header.last_offset_delta}")
+    if header.records_count != count:
+        raise _invalid(f"{header.records_count} records for {count} offsets")
+    if header.attributes & CONTROL_MASK:
+        raise _invalid("clients may not write control records")
+    if header.producer_id >= 0 and header.base_sequence < 0:
+        raise _invalid(f"sequence {header.base_sequence} with a producer id")
 
 
 def _target_codec(batch: Batch, config: LogConfig) -> Codec:
@@ -221,13 +236,6 @@ def _check_timestamp_type(header: BatchHeader, config: LogConfig) -> None:
     if is_broker_time and header.attributes & TIMESTAMP_TYPE_MASK:
         message = "a producer may not set the timestamp type LogAppendTime"
         raise InvalidRecords(ErrorCode.INVALID_TIMESTAMP, [RecordError(0, message)])
-
-
-def _is_too_far_ahead(timestamp: int, now_ms: int, config: LogConfig) -> bool:
-    return (
-        timestamp - now_ms > config.message_timestamp_after_max_ms
-        and config.message_timestamp_type != LOG_APPEND_TIME
-    )
 
 
 def _check_records(batches: list[Batch], now_ms: int, config: LogConfig) -> None:

@@ -7,6 +7,7 @@ write left behind) are not part of the log.
 import contextlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from struct import Struct
 from typing import NamedTuple
 
 from broker.errors import CorruptRecord
@@ -27,6 +28,10 @@ from broker.records.layout import (
 # lookup among small batches takes one read.
 WALK_BYTES = 4096 + 512
 SCAN_BYTES = 1024 * 1024
+# Of a header: base offset, batch length, magic, last offset delta (which old formats do not have).
+_WALKED = Struct(">qi4xB6xi")
+# Behind every read of a walk, because an old message at the end of a file can be shorter.
+_PADDING = bytes(_WALKED.size)
 
 
 class BatchPosition(NamedTuple):
@@ -177,22 +182,18 @@ class FileRecords:
         data, start, end = b"", position, self.size
         while end - position >= HEADER_SIZE_UP_TO_MAGIC:
             at = position - start
-            if len(data) - at < HEADER_SIZE:
-                data, start, at = self.read(position, WALK_BYTES), position, 0
-            last_offset = base_offset = int.from_bytes(data[at : at + 8], "big", signed=True)
-            length = int.from_bytes(data[at + 8 : at + LOG_OVERHEAD], "big", signed=True)
+            if len(data) - at < _WALKED.size + len(_PADDING):
+                data, start, at = self.read(position, WALK_BYTES) + _PADDING, position, 0
+            base_offset, length, magic, last_offset_delta = _WALKED.unpack_from(data, at)
             if length < MIN_MESSAGE_SIZE_V0:
                 raise CorruptRecord(
                     f"{self.path} position {position}: expected a batch length of at least "
                     f"{MIN_MESSAGE_SIZE_V0}, found {length}"
                 )
-            if data[at + MAGIC_POSITION] == CURRENT_MAGIC:
-                last_offset += int.from_bytes(data[at + 23 : at + 27], "big", signed=True)
             if indexed_offset is not None:
-                self._check_indexed(
-                    position, base_offset, data[at + MAGIC_POSITION], indexed_offset
-                )
+                self._check_indexed(position, base_offset, magic, indexed_offset)
                 indexed_offset = None
+            last_offset = base_offset + last_offset_delta if magic == CURRENT_MAGIC else base_offset
             size = length + LOG_OVERHEAD
             if position + size > end:
                 return None

@@ -350,6 +350,7 @@ class PartitionLog:
     def _roll(self, expected_offset: int) -> None:
         base_offset = self._local.roll(expected_offset).base_offset
         self.producer_state.map_end_offset = base_offset
+        # Not flushed: one that a crash tears is told by its crc, and made again from the log.
         self.producer_state.take_snapshot(sync=False)
         self._flush_wanted = base_offset
         logger.debug("rolled partition=%s base_offset=%s", self.partition, base_offset)

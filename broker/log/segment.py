@@ -63,6 +63,7 @@ class LogSegment:
         "_created_ms",
         "_fs",
         "_is_checked",
+        "_is_full",
         "_max_timestamp",
         "_offset_index",
         "_roll_jitter_ms",
@@ -99,6 +100,7 @@ class LogSegment:
         self._time_index: TimeIndex | None = None
         self._txn_index: TransactionIndex | None = None
         self._is_checked = False
+        self._is_full: bool | None = None
         self._max_timestamp: TimestampOffset | None = None
         self._rolling_timestamp: int | None = None
         self._bytes_since_last_index_entry = 0
@@ -210,13 +212,20 @@ class LogSegment:
         return (
             used > config.segment_bytes - size
             or (used > 0 and self._is_roll_due(now_ms, max_timestamp))
-            or self.offset_index.is_full
-            or self.time_index.is_full
-            or not self.can_hold(last_offset)
+            or self._has_full_index()
+            or not 0 <= last_offset - self.base_offset <= MAX_RELATIVE_OFFSET
         )
 
+    def _has_full_index(self) -> bool:
+        """Looked up again after every new entry only: each append asks."""
+        if self._is_full is None:
+            self._is_full = self.offset_index.is_full or self.time_index.is_full
+        return self._is_full
+
     def _is_roll_due(self, now_ms: int, max_timestamp: int) -> bool:
-        first = self._first_timestamp()
+        first = self._rolling_timestamp
+        if first is None:
+            first = self._first_timestamp()
         waited_ms = max_timestamp - first if first >= 0 else now_ms - self._created_ms
         return waited_ms > self.config.max_segment_ms - self._roll_jitter_ms
 
@@ -263,6 +272,7 @@ class LogSegment:
         self._bytes_since_last_index_entry += size
 
     def _append_entries(self, offset: int, position: int, largest: TimestampOffset) -> None:
+        self._is_full = None
         self.offset_index.append(offset, position)
         try:
             self.time_index.maybe_append(*largest)
@@ -342,6 +352,7 @@ class LogSegment:
         The time index ends with the largest timestamp and both are trimmed, as after a roll.
         """
         self._is_checked = True
+        self._is_full = None
         self.offset_index.reset()
         self.time_index.reset()
         largest = TimestampOffset(NO_TIMESTAMP, self.base_offset)
@@ -375,6 +386,7 @@ class LogSegment:
         if not self.size:
             self._rolling_timestamp = None
         self._bytes_since_last_index_entry = 0
+        self._is_full = None
         self._max_timestamp = self._read_largest_timestamp()
         return dropped
 
