@@ -23,17 +23,19 @@ def extensions() -> list[Extension]:
         from Cython.Build import cythonize
     except ImportError:
         return []
-    modules = [
-        # optional: a missing compiler is no reason to fail; -fwrapv: timestamps wrap as in Java.
+    sources = [
+        # -fwrapv: timestamps wrap as in Java; -g0: debug symbols would be most of the file.
         Extension(
             path.removesuffix(".py").replace("/", "."),
             [path],
-            optional=True,
-            extra_compile_args=["-O3", "-fwrapv"],
+            extra_compile_args=["-O3", "-fwrapv", "-g0"],
         )
         for path in COMPILED
     ]
-    return list(cythonize(modules, compiler_directives=DIRECTIVES, build_dir="build"))
+    modules = cythonize(sources, compiler_directives=DIRECTIVES, build_dir="build")
+    for module in modules:
+        module.optional = True  # a missing C compiler is no reason to fail; cythonize forgets it
+    return list(modules)
 
 
 setup(ext_modules=extensions())
