@@ -7,6 +7,7 @@ compiled with `traced=True`, which notes the field and the position before every
 
 import struct
 from collections.abc import Callable
+from functools import cache
 from typing import Any, TypeVar
 
 from broker.protocol.compiler import Trace
@@ -91,11 +92,22 @@ def _check_version(
         raise error(f"{cls.__name__} has versions {lowest} to {highest}, not {version}")
 
 
+# Bad bytes come again and again from the same bad client, so what explains them is kept too.
+@cache
+def _traced_decoder(cls: type[Message], version: int) -> Callable[..., Any]:
+    return compile_decoder(cls, version, traced=True)
+
+
+@cache
+def _traced_encoder(cls: type[Message], version: int) -> Callable[..., Any]:
+    return compile_encoder(cls, version, traced=True)
+
+
 def _explain_decode(cls: type[Message], buffer: Buffer, position: int, version: int) -> DecodeError:
     trace = Trace()
     reason: Any = None
     try:
-        compile_decoder(cls, version, traced=True)(buffer, position, trace)
+        _traced_decoder(cls, version)(buffer, position, trace)
     except (struct.error, IndexError):
         reason = f"the bytes end here, at {len(buffer)}"
     except ValueError as error:
@@ -109,7 +121,7 @@ def _explain_encode(message: Message, version: int) -> EncodeError:
     trace = Trace()
     reason: Any = None
     try:
-        compile_encoder(type(message), version, traced=True)(message, bytearray(), [], trace)
+        _traced_encoder(type(message), version)(message, bytearray(), [], trace)
     except _BAD_VALUE as error:
         reason = error
     return EncodeError(f"{type(message).__name__} v{version}: {trace.field}: {reason}")

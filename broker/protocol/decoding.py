@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from broker.model import Uuid
 from broker.protocol.compiler import LETTERS, Source, carried, least_size
-from broker.protocol.primitives import array_unpackers
+from broker.protocol.primitives import MAX_STRING_BYTES, array_unpackers
 from broker.protocol.schema import Field, Message, StructMeta
 
 _FEW_ROWS: Final = 3
@@ -17,6 +17,10 @@ _FEW_ROWS: Final = 3
 _RANGES: Final = tuple(range(n) for n in range(64))
 _TIMES_N: Final = f"for _ in R[n] if n < {len(_RANGES)} else range(n):"
 """A loop over a range made in advance starts in half the time; most arrays are short."""
+
+_SMALL_BUFFER: Final = 64 * 1024
+"""Small fields are read quickest from bytes, and up to here the copy costs less than it gains.
+Beyond it is mostly a request full of records, of which only the header is wanted."""
 
 
 def compile_decoder(cls: type[Message], version: int, traced: bool = False) -> Callable[..., Any]:
@@ -61,7 +65,6 @@ class _Decoder:
 
     def compile(self, cls: StructMeta) -> Callable[..., Any]:
         s = self.s
-        # Small fields are read quickest from bytes; records are large, so they stay where they are.
         self._has_records = _has_records(cls)
         s.scope |= {"Uuid": Uuid, "R": _RANGES}
         with s.block(f"def decode(b, p{', trace' if s.traced else ''}):"):
@@ -69,7 +72,7 @@ class _Decoder:
             if self._has_records:
                 s.line("m = memoryview(b)")
             else:
-                s.line("if b.__class__ is not bytes: b = bytes(b)")
+                s.line(f"if b.__class__ is not bytes and e <= {_SMALL_BUFFER}: b = bytes(b)")
             self._struct(cls, 0, "")
             s.line("return o0, p")
         return s.finish("decode")
@@ -132,6 +135,9 @@ class _Decoder:
                 s.line("if k < 128: n += (k << 7) - 128; p += 1")
                 s.line("elif b[p + 1] < 128: n += (k << 7) + (b[p + 1] << 14) - 16512; p += 2")
                 s.line("else: n, p = uv(b, p - 1)")
+                if field.type == "string" and not field.is_array:
+                    text = "string of {n - 1} bytes, %d are allowed" % MAX_STRING_BYTES
+                    s.line(f"if n > {MAX_STRING_BYTES + 1}: raise ValueError(f'{text}')")
             s.line("n -= 1")
         else:
             self._run.append(("n", letter))
@@ -239,7 +245,7 @@ class _Decoder:
         row = struct.Struct(f">{letters}{'x' if s.flexible else ''}")
         rows = s.constant("r", row.format, row.iter_unpack)
         targets = ", ".join(f"o{depth}.{field.name}" for field in in_place)
-        no_tags = f"b[p + {row.size - 1}:q:{row.size}].count(0) == n"
+        no_tags = f"bytes(b[p + {row.size - 1}:q:{row.size}]).count(0) == n"
         s.line(f"q = p + n * {row.size}")
         with s.block(f"if {no_tags}:" if s.flexible else "if n:"):
             with s.block(f"for r in {rows}(b[p:q]):"):

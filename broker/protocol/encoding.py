@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from broker.protocol.compiler import LETTERS, Source, carried
-from broker.protocol.primitives import array_packers, uvarint
+from broker.protocol.primitives import MAX_STRING_BYTES, array_packers, uvarint
 from broker.protocol.schema import Field, Message, StructMeta
 
 _SMALL_RECORDS: Final = 2048
@@ -86,6 +86,9 @@ class _Encoder:
             s.line("n += 1")
             s.line(f"if n < 128: {self._append([*run, ('n', 'B')])}")
             with s.block("else:"):
+                if field.type == "string" and not field.is_array:
+                    text = "string of {n - 1} bytes, %d are allowed" % MAX_STRING_BYTES
+                    s.line(f"if n > {MAX_STRING_BYTES + 1}: raise ValueError(f'{text}')")
                 if run:
                     s.line(self._append(run))
                 s.line("out += uvb(n)")
@@ -100,7 +103,12 @@ class _Encoder:
         elif isinstance(field.type, StructMeta):
             self._nested(field, field.type, value, depth, path)
         elif field.type == "uuid":
+            # struct would cut or fill up what is not 16 bytes, and take any object for a bool.
+            self.s.line(f"if len({value}) != 16: raise ValueError('a uuid has 16 bytes')")
             self._run.append((value, "16s"))
+        elif field.type == "bool":
+            self.s.line(f"if {value}.__class__ is not bool: raise ValueError('a bool is wanted')")
+            self._run.append((value, "?"))
         elif field.type in LETTERS:
             self._run.append((value, LETTERS[field.type]))
         else:

@@ -43,11 +43,12 @@ class FrameBuffer:
         if self._start == self._end:
             self._start = self._end = 0
         missing = self._missing()
-        if self._end == len(self._buffer) or (
-            missing > _INITIAL_BYTES and self._end + missing > len(self._buffer)
-        ):
+        is_large = missing > _INITIAL_BYTES
+        if is_large and self._start and self._end + missing > len(self._buffer):
+            self._move_to_front()
+        if self._end == len(self._buffer):
             self._make_room()
-        limit = self._end + missing if missing > _INITIAL_BYTES else len(self._buffer)
+        limit = self._end + missing if is_large else len(self._buffer)
         return memoryview(self._buffer)[self._end : limit]
 
     def _missing(self) -> int:
@@ -58,12 +59,20 @@ class FrameBuffer:
         size: int = SIZE.unpack_from(self._buffer, self._start)[0]
         return size + SIZE.size - have
 
-    def _make_room(self) -> None:
+    def _move_to_front(self) -> None:
         unread = self._buffer[self._start : self._end]
-        if len(unread) > len(self._buffer) // 2:
-            self._buffer = bytearray(2 * len(self._buffer))
         self._buffer[: len(unread)] = unread
         self._start, self._end = 0, len(unread)
+
+    def _make_room(self) -> None:
+        """Move to the front; where that gives less than half, have twice as much."""
+        unread = self._end - self._start
+        if unread <= len(self._buffer) // 2:
+            self._move_to_front()
+            return
+        larger = bytearray(2 * len(self._buffer))
+        larger[:unread] = memoryview(self._buffer)[self._start : self._end]
+        self._buffer, self._start, self._end = larger, 0, unread
 
     def wrote(self, count: int) -> None:
         """So many bytes were put where `writable` said."""

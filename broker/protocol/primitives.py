@@ -29,6 +29,9 @@ Part = Records
 
 INT32_MAX = 0x7FFFFFFF
 
+MAX_STRING_BYTES = 0x7FFF
+"""The longest string, also where a varint could say more: Kafka refuses it in every version."""
+
 
 def read_uvarint(buffer: Buffer, position: int) -> tuple[int, int]:
     """Read an unsigned varint: a length or a tag, so never above INT32_MAX."""
