@@ -1,14 +1,10 @@
 """kctl starts quickly: nothing heavy is imported before it is needed."""
 
-import os
+import resource
 import subprocess
 import sys
-import time
-
-import pytest
 
 HEAVY = {"pyspark", "pyarrow", "confluent_kafka", "kazoo", "yaml", "rich", "pydantic", "asyncio"}
-HELP_TIME_LIMIT_S = 0.25
 
 
 def loaded_after(statement: str) -> set[str]:
@@ -36,14 +32,16 @@ def test_command_loads_only_what_asking_a_broker_takes() -> None:
     assert loaded_after(run) & HEAVY == {"asyncio"}
 
 
-@pytest.mark.slow
-def test_help_answers_within_a_quarter_of_a_second() -> None:
-    command = [sys.executable, "-m", "kctl", "--help"]
-    # The best of several: other work on the machine can only make it slower.
-    assert min(_timed(command) for _ in range(10)) < HELP_TIME_LIMIT_S
+def test_help_costs_no_more_than_a_few_starts_of_python() -> None:
+    # CPU time beside CPU time, because the wall clock of a busy machine proves nothing; that the
+    # answer is there within 0.25 s is measured by `python -m bench kctl_start`.
+    ours = min(_cpu_seconds("-m", "kctl", "--help") for _ in range(7))
+    bare = min(_cpu_seconds("-c", "") for _ in range(7))
+    assert ours < 8 * bare
 
 
-def _timed(command: list[str]) -> float:
-    start = time.perf_counter()
-    subprocess.run(command, capture_output=True, check=True, env=dict(os.environ))
-    return time.perf_counter() - start
+def _cpu_seconds(*args: str) -> float:
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    subprocess.run([sys.executable, *args], capture_output=True, check=True)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
