@@ -73,7 +73,6 @@ CONTROL_MASK: Final = 0x20
 DELETE_HORIZON_MASK: Final = 0x40
 DEFINED_ATTRIBUTES_MASK: Final = 0x7F  # Kafka rewrites the others as zero
 
-NO_OFFSET: Final = -1
 NO_TIMESTAMP: Final = -1
 NO_PRODUCER_ID: Final = -1
 NO_PRODUCER_EPOCH: Final = -1
