@@ -48,15 +48,16 @@ class Index:
         """The file, created at its full length if it is missing."""
         if self._file is not None:
             return self._file
-        is_new = not self.path.exists()
-        self._file = self._fs.open_file(self.path, create=True)
-        if is_new:
-            self._resize(self._full_length)
+        try:
+            self._file = self._fs.open_file(self.path)
+        except FileNotFoundError:
+            self._file = self._fs.open_file(self.path, create=True)
             self._entries = 0
-        else:
-            self._length = self._file.size()
-            if self._entries < 0:
-                self._entries = self._length // self.ENTRY.size
+            self._resize(self._full_length)
+            return self._file
+        self._length = self._file.size()
+        if self._entries < 0:
+            self._entries = self._length // self.ENTRY.size
         return self._file
 
     @property
@@ -126,7 +127,7 @@ class Index:
 
     def close(self) -> None:
         """Trim and give the descriptors back; does not touch a file that nobody opened."""
-        if self._file is not None:
+        if self._entries >= 0:
             self.trim()
         self.release()
 
@@ -148,7 +149,11 @@ class Index:
         self._entries += 1
 
     def _entry(self, slot: int) -> tuple[int, int]:
-        values: tuple[int, int] = self.ENTRY.unpack_from(self._mapped(), slot * self.ENTRY.size)
+        start, size = slot * self.ENTRY.size, self.ENTRY.size
+        if self._map is None:  # a single entry is not worth a map
+            values: tuple[int, int] = self.ENTRY.unpack(self._opened().read(start, size))
+        else:
+            values = self.ENTRY.unpack_from(self._map, start)
         return values
 
     def _last_slot_at_most(self, target: int, at: int, width: int) -> int:

@@ -215,9 +215,9 @@ class LocalLog:
             self._env.fs.sync_directory(self.directory)
 
     def release_idle_files(self) -> None:
-        """Give back the descriptors of segments that were not read since the last call."""
+        """Give back the descriptors of segments that were not used since the last call."""
         for segment in self.segments:
-            if segment is not self.segments.active and not segment.was_used:
+            if not segment.was_used:
                 segment.release()
             segment.was_used = False
 

@@ -206,6 +206,8 @@ class LogManager:
         raise _storage_error(f"{partition}: no log directory is available")
 
     def _candidates(self, wanted: Path | None) -> list[LogDir]:
+        if wanted is None and len(self._dirs) == 1:
+            return self.online_dirs
         if wanted is None:
             return sorted(self.online_dirs, key=lambda log_dir: len(self._logs_in(log_dir.path)))
         log_dir = self._dirs.get(wanted.absolute())
@@ -343,7 +345,7 @@ class LogManager:
             log.remove_expired_producers()
 
     def release_idle_files(self) -> None:
-        """Give back descriptors of segments that nobody read since the last call."""
+        """Give back descriptors of segments that nobody used since the last call."""
         for log in self._all_logs():
             log.release_idle_files()
 

@@ -554,7 +554,7 @@ class PartitionLog:
                 self.last_flush_ms = self.environment.clock.now_ms()
 
     def release_idle_files(self) -> None:
-        """Give back the descriptors of segments that were not read since the last call."""
+        """Give back the descriptors of segments that were not used since the last call."""
         with self._lock:
             self._local.release_idle_files()
 

@@ -14,6 +14,7 @@ After a clean stop no segment is read: the active one's end is found through its
 """
 
 import logging
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -88,10 +89,12 @@ class _Loader:
         self._from = load_from
         self._segments = LogSegments()
         self._epochs = LeaderEpochs(directory, environment.fs)
+        self._names: set[str] | None = None  # the files, as long as loading has not changed them
 
     def load(self) -> LoadedLog:
         """Do all steps and hand over what was found."""
         names = self._finish_interrupted_work(self._list())
+        self._names = names
         self._load_epochs()
         self._load_segments(names)
         if not self._from.is_clean:
@@ -106,7 +109,8 @@ class _Loader:
         return LoadedLog(self._segments, state, self._epochs, start, point, end, topic_id)
 
     def _list(self) -> set[str]:
-        return {entry.name for entry in self._directory.iterdir()}
+        with os.scandir(self._directory) as entries:
+            return {entry.name for entry in entries}
 
     def _segment(self, base_offset: int, suffix: str = "") -> LogSegment:
         env = self._env
@@ -182,10 +186,10 @@ class _Loader:
     @staticmethod
     def _has_sound_indexes(segment: LogSegment, names: set[str]) -> bool:
         for kind in (OFFSET_INDEX, TIME_INDEX):
-            if segment.path(kind).name not in names:
+            if f"{segment.base_offset:020d}{kind}" not in names:
                 logger.warning("recovering segment=%s: no %s", segment.log.path, kind)
                 return False
-        if segment.path(TXN_INDEX).name in names:
+        if f"{segment.base_offset:020d}{TXN_INDEX}" in names:
             try:
                 segment.txn_index.check(segment.base_offset)
                 segment.txn_index.release()
@@ -211,6 +215,7 @@ class _Loader:
                 return
 
     def _delete(self, segments: list[LogSegment]) -> None:
+        self._names = None
         self._segments.remove(segments)
         for segment in segments:
             logger.warning("deleting segment=%s: it follows damage", segment.log.path)
@@ -220,6 +225,7 @@ class _Loader:
     def _recover(self, segment: LogSegment) -> int:
         """Check every batch and build all that is derived from them; how many bytes were cut."""
         state = ProducerState(self._directory, self._env.producer_state, self._env.fs)
+        self._names = None  # recovery makes and removes files
         state.load_snapshot_names(self._list())
         now_ms = self._env.clock.now_ms()
         start = self._from.log_start_offset
@@ -274,7 +280,7 @@ class _Loader:
 
     def _load_producers(self, start: int, end: int) -> ProducerState:
         state = ProducerState(self._directory, self._env.producer_state, self._env.fs)
-        state.load_snapshot_names(self._list())
+        state.load_snapshot_names(self._names or self._list())
         state.remove_stray_snapshots(self._segments.base_offsets)
         if state.latest_snapshot_offset is None and self._from.is_clean:
             snapshot_empty_state(state, self._segments, end)

@@ -112,8 +112,9 @@ class LogSegment:
             self._fs.remove(self.path(kind))
         self.log.create(self.config.segment_bytes if self.config.preallocate else 0)
         self._is_checked = True
-        self.offset_index.reset()
-        self.time_index.reset()
+        for index in (self.offset_index, self.time_index):
+            index.reset()
+            index.release()  # most segments of an idle broker wait long for their first entry
 
     def path(self, kind: str) -> Path:
         """Where the file of that kind is, or would be."""
@@ -254,6 +255,7 @@ class LogSegment:
 
         After an OSError the segment is as it was: no byte, no entry, no timestamp of it remains.
         """
+        self.was_used = True
         position = self.log.size
         if not position:
             self._rolling_timestamp = max_timestamp.timestamp
