@@ -1,0 +1,31 @@
+"""Strings as Java counts and hashes them: by UTF-16 units.
+
+Which partition holds a group, and how long metadata may be, is defined by Java's String.
+"""
+
+from struct import unpack
+
+
+def java_length(text: str) -> int:
+    """String.length()."""
+    return len(text) if text.isascii() else len(_utf16(text)) // 2
+
+
+def java_hash(text: str) -> int:
+    """String.hashCode()."""
+    data = _utf16(text)
+    value = 0
+    for unit in unpack(f"<{len(data) // 2}H", data):
+        value = (31 * value + unit) & 0xFFFFFFFF
+    return value - 2**32 if value >= 2**31 else value
+
+
+def partition_for(group_id: str, num_partitions: int) -> int:
+    """The partition of the offsets topic that keeps a group; its leader is the coordinator."""
+    value = java_hash(group_id)
+    # Java's abs of its smallest int is negative, so Kafka takes 0 for that one.
+    return (0 if value == -(2**31) else abs(value)) % num_partitions
+
+
+def _utf16(text: str) -> bytes:
+    return text.encode("utf-16-le", "surrogatepass")

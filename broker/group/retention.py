@@ -1,0 +1,36 @@
+"""When committed offsets are too old to be kept (KIP-211).
+
+group                                    an offset is kept
+empty, had members once                  `offsets.retention.minutes` from when it became empty
+stable, consumers that name their topics …from its last commit, unless its topic is subscribed
+never had members (simple consumers)     …from its last commit
+anything else                            always
+"""
+
+from broker.group.config import GroupConfig
+from broker.group.group import Group
+from broker.group.offsets import OffsetAndMetadata
+from broker.group.states import EMPTY, STABLE
+from broker.model import TopicPartition
+
+
+def remove_expired_offsets(group: Group, config: GroupConfig, now_ms: int) -> list[TopicPartition]:
+    """Forget what need not be kept any longer; gives what was forgotten."""
+    retention_ms = config.offsets_retention_ms
+    if group.membership.protocol_type is None:
+        return group.offsets.remove_expired(now_ms, retention_ms, _last_commit)
+    if group.state is EMPTY:
+        since = group.state_timestamp_ms
+
+        def became_empty(value: OffsetAndMetadata) -> int:
+            return value.commit_timestamp_ms if since is None else since
+
+        return group.offsets.remove_expired(now_ms, retention_ms, became_empty)
+    if group.state is STABLE and group.is_consumer_group and group.subscribed_topics is not None:
+        kept = group.subscribed_topics
+        return group.offsets.remove_expired(now_ms, retention_ms, _last_commit, kept)
+    return []
+
+
+def _last_commit(value: OffsetAndMetadata) -> int:
+    return value.commit_timestamp_ms

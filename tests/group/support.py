@@ -1,0 +1,166 @@
+"""A coordinator whose time is turned by hand, over a log that is a list of real batches."""
+
+import asyncio
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from broker.clock import ManualClock
+from broker.errors import ApiError, ErrorCode
+from broker.group.config import GroupConfig
+from broker.group.coordinator import GroupCoordinator
+from broker.group.member import JoiningMember
+from broker.group.offsets import OffsetAndMetadata
+from broker.group.storage import VerifyTransaction
+from broker.model import TopicPartition
+from broker.records.batch import Batch, assign_offset_and_epoch, iterate_batches
+from broker.records.record import Record
+
+NUM_PARTITIONS = 4
+
+
+class MemoryOffsetsTopic:
+    """Partitions of the offsets topic, as bytes."""
+
+    num_partitions = NUM_PARTITIONS
+
+    def __init__(self) -> None:
+        self.logs: dict[int, bytearray] = defaultdict(bytearray)
+        self.next_offset: dict[int, int] = defaultdict(int)
+        self.fail_next: ErrorCode | None = None
+        self.acks = asyncio.Event()
+        """Cleared: appends are in the log, but not acknowledged yet."""
+        self.acks.set()
+
+    async def append(self, partition: int, batch: bytes) -> int:
+        if self.fail_next is not None:
+            code, self.fail_next = self.fail_next, None
+            raise ApiError(code)
+        data, base_offset = bytearray(batch), self.next_offset[partition]
+        assign_offset_and_epoch(data, 0, base_offset, 0)
+        self.logs[partition] += data
+        self.next_offset[partition] = next(iterate_batches(data)).header.next_offset
+        await self.acks.wait()
+        return base_offset
+
+    def read(self, partition: int) -> Iterable[Batch]:
+        return iterate_batches(bytes(self.logs[partition]))
+
+    def records(self) -> list[Record]:
+        """Every record of every partition."""
+        logs = [self.logs[partition] for partition in sorted(self.logs)]
+        return [
+            record for log in logs for batch in iterate_batches(log) for record in batch.records()
+        ]
+
+
+@dataclass(eq=False)
+class ManualTimer:
+    due_ms: int
+    callback: Callable[[], None]
+    timers: list["ManualTimer"] = field(repr=False)
+
+    def cancel(self) -> None:
+        if self in self.timers:
+            self.timers.remove(self)
+
+
+class ManualTimers:
+    """call_later for a clock that is turned by hand."""
+
+    def __init__(self, clock: ManualClock) -> None:
+        self.clock = clock
+        self.timers: list[ManualTimer] = []
+
+    def call_later(self, delay_s: float, callback: Callable[[], None]) -> ManualTimer:
+        timer = ManualTimer(self.clock.now_ms() + round(delay_s * 1000), callback, self.timers)
+        self.timers.append(timer)
+        return timer
+
+    async def advance(self, ms: int) -> None:
+        """Move the clock, stopping at every timer on the way."""
+        end_ms = self.clock.now_ms() + ms
+        while due := [timer for timer in self.timers if timer.due_ms <= end_ms]:
+            first = min(due, key=lambda timer: timer.due_ms)
+            first.cancel()
+            self.clock.advance(max(first.due_ms - self.clock.now_ms(), 0))
+            first.callback()
+            await settle()
+        self.clock.advance(end_ms - self.clock.now_ms())
+
+
+async def settle() -> None:
+    """Let appends and their consequences happen; none of them waits for anything outside."""
+    for _ in range(5):
+        await asyncio.sleep(0)
+
+
+class Bench:
+    """A coordinator that owns all partitions, with hands on its time and its log."""
+
+    def __init__(
+        self,
+        config: GroupConfig | None = None,
+        topic: MemoryOffsetsTopic | None = None,
+        verify_transaction: VerifyTransaction | None = None,
+    ) -> None:
+        self.clock = ManualClock(now_ms=1_700_000_000_000)
+        self.timers = ManualTimers(self.clock)
+        self.topic = topic or MemoryOffsetsTopic()
+        self.coordinator = GroupCoordinator(
+            config or GroupConfig(),
+            self.topic,
+            self.clock,
+            verify_transaction,
+            self.timers.call_later,
+        )
+        self.offsets = self.coordinator.offsets
+
+    async def start(self) -> None:
+        self.coordinator.start()
+        for partition in range(NUM_PARTITIONS):
+            await self.coordinator.load(partition, 0)
+
+    async def advance(self, ms: int) -> None:
+        await self.timers.advance(ms)
+
+
+@asynccontextmanager
+async def running(**options: Any) -> Any:
+    """A started Bench, stopped at the end."""
+    bench = Bench(**options)
+    await bench.start()
+    try:
+        yield bench
+    finally:
+        await bench.coordinator.stop()
+
+
+def joining(**changes: Any) -> JoiningMember:
+    """A consumer's join, as a client of version 3 or before sends it."""
+    values: dict[str, Any] = {
+        "member_id": "",
+        "group_instance_id": None,
+        "client_id": "client",
+        "client_host": "/127.0.0.1",
+        "rebalance_timeout_ms": 60_000,
+        "session_timeout_ms": 10_000,
+        "protocol_type": "consumer",
+        "protocols": (("range", b""),),
+    }
+    return JoiningMember(**(values | changes))
+
+
+def commits(*offsets: tuple[str, int, int], timestamp_ms: int = 0) -> dict[Any, OffsetAndMetadata]:
+    """(topic, partition, offset), …"""
+    return {
+        TopicPartition(topic, partition): OffsetAndMetadata(offset, "", timestamp_ms)
+        for topic, partition, offset in offsets
+    }
+
+
+def run(work: Any) -> Any:
+    """Run a test's coroutine."""
+    return asyncio.run(work)
