@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Final
 
-from broker.protocol.primitives import read_uvarint, uvarint
+from broker.protocol.primitives import MAX_STRING_BYTES, read_uvarint, uvarint
 from broker.protocol.schema import Field, Message, StructMeta
 
 LETTERS: Final = {
@@ -80,6 +80,12 @@ class Source:
     def is_flexible(self, field: Field) -> bool:
         """Whether the field's length is a varint here."""
         return self.flexible and field.flexible
+
+    def refuse_long_string(self, field: Field) -> None:
+        """A varint, n, could tell of longer strings than Kafka takes in any version."""
+        if field.type == "string" and not field.is_array:
+            text = f"{{n - 1}} bytes are told, a string has {MAX_STRING_BYTES} at most"
+            self.line(f"if n > {MAX_STRING_BYTES + 1}: raise ValueError(f'{text}')")
 
     def finish(self, name: str) -> Callable[..., Any]:
         """Compile the lines; gives the function called `name`."""

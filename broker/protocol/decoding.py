@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from broker.model import Uuid
 from broker.protocol.compiler import LETTERS, Source, carried, least_size
-from broker.protocol.primitives import MAX_STRING_BYTES, array_unpackers
+from broker.protocol.primitives import array_unpackers
 from broker.protocol.schema import Field, Message, StructMeta
 
 _FEW_ROWS: Final = 3
@@ -135,9 +135,7 @@ class _Decoder:
                 s.line("if k < 128: n += (k << 7) - 128; p += 1")
                 s.line("elif b[p + 1] < 128: n += (k << 7) + (b[p + 1] << 14) - 16512; p += 2")
                 s.line("else: n, p = uv(b, p - 1)")
-                if field.type == "string" and not field.is_array:
-                    text = "string of {n - 1} bytes, %d are allowed" % MAX_STRING_BYTES
-                    s.line(f"if n > {MAX_STRING_BYTES + 1}: raise ValueError(f'{text}')")
+                s.refuse_long_string(field)
             s.line("n -= 1")
         else:
             self._run.append(("n", letter))
@@ -222,7 +220,7 @@ class _Decoder:
         s.line(f"l{depth} = []")
         if not isinstance(kind, StructMeta):
             with s.block(_TIMES_N):
-                self._value(field._replace(is_array=False), f"o{depth}", depth, path)
+                self._value(field.element(), f"o{depth}", depth, path)
                 self._flush()
                 s.line(f"l{depth}.append(o{depth})")
             return

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from broker.protocol.compiler import LETTERS, Source, carried
-from broker.protocol.primitives import MAX_STRING_BYTES, array_packers, uvarint
+from broker.protocol.primitives import array_packers, uvarint
 from broker.protocol.schema import Field, Message, StructMeta
 
 _SMALL_RECORDS: Final = 2048
@@ -86,9 +86,7 @@ class _Encoder:
             s.line("n += 1")
             s.line(f"if n < 128: {self._append([*run, ('n', 'B')])}")
             with s.block("else:"):
-                if field.type == "string" and not field.is_array:
-                    text = "string of {n - 1} bytes, %d are allowed" % MAX_STRING_BYTES
-                    s.line(f"if n > {MAX_STRING_BYTES + 1}: raise ValueError(f'{text}')")
+                s.refuse_long_string(field)
                 if run:
                     s.line(self._append(run))
                 s.line("out += uvb(n)")
@@ -163,7 +161,7 @@ class _Encoder:
             if isinstance(field.type, StructMeta):
                 self._struct(field.type, inner, path)
             else:
-                self._value(field._replace(is_array=False), f"o{inner}", inner, path)
+                self._value(field.element(), f"o{inner}", inner, path)
             self._flush()
             s.line("pass")
 

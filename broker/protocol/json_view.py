@@ -33,7 +33,7 @@ def _value(field: Field, value: Any, version: int) -> Any:
     if value is None:
         return None
     if field.is_array:
-        element = field._replace(is_array=False)
+        element = field.element()
         return [_value(element, item, version) for item in value]
     if isinstance(value, Struct):
         return _struct(value, version)

@@ -57,6 +57,10 @@ class Field(NamedTuple):
         """Whether null may travel in this version."""
         return version >= self.nullable
 
+    def element(self) -> "Field":
+        """An array's element as a field: null may stand for the array, never for an element."""
+        return self._replace(is_array=False, nullable=LATEST + 1)
+
     def default_value(self) -> Any:
         """The default; a list of its own for each caller."""
         return [] if self.default is _UNSET else self.default

@@ -1,4 +1,5 @@
 import random
+import tracemalloc
 
 import pytest
 from hypothesis import given
@@ -56,3 +57,25 @@ def test_shrink_gives_back_the_room_of_a_large_frame() -> None:
     assert feed(frames, len(body).to_bytes(4, "big") + body, 65536) == [body]
     frames.shrink()
     assert len(frames.writable()) < 2**19
+
+
+def test_regression_large_frame_is_copied_when_room_doubles_and_not_with_every_read() -> None:
+    frames = FrameBuffer(max_frame_bytes=2**24)
+    size = 2**20
+    feed(frames, b"\0\0\0\1x" + size.to_bytes(4, "big"), 9)  # begins behind another frame
+    received = copies = 0
+    tracemalloc.start()
+    try:
+        while received < size:
+            tracemalloc.reset_peak()
+            before, _ = tracemalloc.get_traced_memory()
+            room = frames.writable()
+            copies += tracemalloc.get_traced_memory()[1] > before + 2048
+            count = min(len(room), 4096)
+            room[:count] = bytes(count)
+            frames.wrote(count)
+            received += count
+    finally:
+        tracemalloc.stop()
+    assert frames.next_frame() == bytes(size)
+    assert copies <= 7  # from 16 KB to 2 MB
