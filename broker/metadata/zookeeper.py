@@ -1,0 +1,353 @@
+"""The metadata in a real ZooKeeper ensemble, through kazoo: the project's only thread hop.
+
+kazoo keeps the connection in a thread of its own. `LoopHandler` makes everything that this thread
+has to say (answers, watch events) a `call_soon_threadsafe` on our loop, so that they arrive in the
+order in which ZooKeeper sent them, and no code but kazoo's runs outside the loop. In particular
+a watch event is seen before any answer that shows the change, as ZooKeeper promises.
+
+ZooKeeper's own watches are good for one event. A subscription therefore asks for its next watch
+first, and calls back then: ZooKeeper works through a session's requests in order, so whatever the
+callback's user reads comes after the new watch, and no change can fall in between. After a broken
+connection the watches are asked for again, and what changed meanwhile shows in the node's stat.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+from kazoo import exceptions as kazoo_errors
+from kazoo.client import KazooClient
+from kazoo.protocol import serialization
+from kazoo.protocol.states import KazooState, KeeperState, ZnodeStat
+from kazoo.retry import KazooRetry
+from kazoo.security import ACL, CREATOR_ALL_ACL, OPEN_ACL_UNSAFE, READ_ACL_UNSAFE
+
+from broker.metadata.errors import (
+    BadVersion,
+    ConnectionLoss,
+    NoChildrenForEphemerals,
+    NodeExists,
+    NoNode,
+    NotEmpty,
+    SessionExpired,
+    StoreError,
+)
+from broker.metadata.loop_handler import LoopHandler
+from broker.metadata.session import Session, SessionState
+from broker.metadata.store import (
+    MISSING_PARENT,
+    Check,
+    Create,
+    Delete,
+    MetadataStore,
+    Operation,
+    Result,
+    SetData,
+    Stat,
+    Watch,
+    WatchCallback,
+    Znode,
+    check_created_path,
+    check_path,
+)
+from broker.metadata.subscriptions import ChildrenSubscription, DataSubscription, Subscription
+
+logger = logging.getLogger(__name__)
+
+RECONNECT_DELAY_S = 0.1
+MAX_RECONNECT_DELAY_S = 1.0
+
+# Under these only the creator may read, as there may be passwords in them (Kafka's choice).
+SENSITIVE_PATHS = ("/config/users", "/config/brokers", "/delegation_token/tokens")
+# Old consumers, which know no password, write here.
+OPEN_PATH = "/consumers"
+
+
+@dataclass(frozen=True)
+class ZooKeeperSettings:
+    """How to reach an ensemble: Kafka's `zookeeper.*` settings."""
+
+    connect: str
+    """`host:port,host:port/chroot`."""
+    session_timeout_ms: int = 18_000
+    connection_timeout_ms: int = 18_000
+    set_acl: bool = False
+    """Make nodes that only we may change (`zookeeper.set.acl`); needs `auth` or `sasl`."""
+    auth: tuple[tuple[str, str], ...] = ()
+    """Credentials by scheme: `("digest", "user:password")`."""
+    sasl: tuple[tuple[str, str], ...] = ()
+    """kazoo's SASL options (`mechanism`, `username`, `password`, …); needs pure-sasl."""
+    use_tls: bool = False
+    ca_file: str | None = None
+    cert_file: str | None = None
+    key_file: str | None = None
+    key_password: str | None = None
+    check_hostname: bool = True
+
+    def client(self, handler: LoopHandler) -> KazooClient:
+        """A kazoo client, not yet started. It never gives up looking for a server."""
+        retry = KazooRetry(
+            max_tries=-1, delay=RECONNECT_DELAY_S, max_delay=MAX_RECONNECT_DELAY_S, backoff=2
+        )
+        return KazooClient(
+            hosts=self.connect,
+            timeout=self.session_timeout_ms / 1000,
+            handler=handler,
+            connection_retry=retry,
+            auth_data=set(self.auth),
+            sasl_options=dict(self.sasl) or None,
+            use_ssl=self.use_tls,
+            ca=self.ca_file,
+            certfile=self.cert_file,
+            keyfile=self.key_file,
+            keyfile_password=self.key_password,
+            check_hostname=self.check_hostname,
+            logger=logger,
+        )
+
+
+class ZooKeeperStore(MetadataStore):
+    """A store in ZooKeeper; made with `open`.
+
+    Reads are repeated when the connection breaks. Changes are not, as nobody can say whether they
+    were made: ConnectionLoss goes to the caller, who looks and decides. A call made while there is
+    no connection waits for the next one.
+    """
+
+    def __init__(self, settings: ZooKeeperSettings) -> None:
+        self.session = Session()
+        self._settings = settings
+        self._handler = LoopHandler(asyncio.get_running_loop())
+        self._client = settings.client(self._handler)
+        self._subscriptions: list[Subscription] = []
+        self._connected = asyncio.Event()
+        self._closing = False
+        self._client.add_listener(self._listen)
+
+    @classmethod
+    async def open(cls, settings: ZooKeeperSettings, *, create_chroot: bool = True) -> Self:
+        """Connect; a missing chroot is made, or without `create_chroot` a NoNode.
+
+        ConnectionLoss when no server answers within the connection timeout.
+        """
+        store = cls(settings)
+        store._client.start_async()
+        try:
+            await store._connect(create_chroot)
+        except BaseException:
+            await store.close()
+            raise
+        return store
+
+    async def _connect(self, create_chroot: bool) -> None:
+        try:
+            async with asyncio.timeout(self._settings.connection_timeout_ms / 1000):
+                await self._connected.wait()
+        except TimeoutError:
+            wait_ms = self._settings.connection_timeout_ms
+            raise ConnectionLoss(
+                self._settings.connect, f"no ZooKeeper answered within {wait_ms} ms"
+            ) from None
+        if self.session.state is SessionState.AUTH_FAILED:
+            raise StoreError(self._settings.connect, "authentication failed")
+        if not self._client.chroot:
+            return
+        if create_chroot:
+            # kazoo would write b"" into the nodes above; Kafka does not mind.
+            await self._answer("/", lambda: self._client.ensure_path_async("/", self._acl("/")))
+        elif await self.exists("/") is None:
+            raise NoNode(self._client.chroot, "there is no such chroot")
+
+    # Reading
+
+    async def get(self, path: str) -> Znode:
+        """See MetadataStore."""
+        data, stat = await self._read(path, lambda: self._client.get_async(path))
+        return Znode(data, to_stat(stat))
+
+    async def exists(self, path: str) -> Stat | None:
+        """See MetadataStore."""
+        stat = await self._read(path, lambda: self._client.exists_async(path))
+        return to_stat(stat) if stat else None
+
+    async def children(self, path: str) -> list[str]:
+        """See MetadataStore."""
+        return sorted(await self._read(path, lambda: self._client.get_children_async(path)))
+
+    async def _read(self, path: str, call: Callable[[], Any]) -> Any:
+        check_path(path)
+        while True:
+            try:
+                return await self._answer(path, call)
+            except ConnectionLoss:
+                await self._connected.wait()
+
+    # Changing
+
+    async def multi(self, operations: Sequence[Operation]) -> list[Result]:
+        """See MetadataStore."""
+        if not operations:
+            return []
+        transaction = self._client.transaction()
+        transaction.operations = [self._request(operation) for operation in operations]
+        results = await self._answer(operations[0].path, transaction.commit_async)
+        for operation, result in zip(operations, results, strict=True):
+            # Those before and after the one that failed only say that they were not made.
+            if isinstance(result, Exception) and not isinstance(
+                result, (kazoo_errors.RolledBackError, kazoo_errors.RuntimeInconsistency)
+            ):
+                raise to_store_error(operation.path, result, _detail(operation, result))
+        return [_result(result) for result in results]
+
+    def _request(self, operation: Operation) -> Any:
+        """An operation as kazoo sends it; made here because kazoo's own form knows no None."""
+        match operation:
+            case Create(path, data, ephemeral, sequence):
+                check_created_path(operation)
+                flags = ephemeral | sequence << 1
+                return serialization.Create(self._full(path), data, self._acl(path), flags)
+            case SetData(path, data, version):
+                check_path(path)
+                return serialization.SetData(self._full(path), data, version)
+            case Delete(path, version):
+                check_path(path)
+                return serialization.Delete(self._full(path), version)
+            case Check(path, version):
+                check_path(path)
+                return serialization.CheckVersion(self._full(path), version)
+
+    def _full(self, path: str) -> str:
+        chroot: str = self._client.chroot
+        return chroot + path if path != "/" else chroot or "/"
+
+    def _acl(self, path: str) -> list[ACL]:
+        if not self._settings.set_acl or path == OPEN_PATH:
+            return list(OPEN_ACL_UNSAFE)
+        if path.startswith(SENSITIVE_PATHS):
+            return list(CREATOR_ALL_ACL)
+        return [*CREATOR_ALL_ACL, *READ_ACL_UNSAFE]
+
+    async def _answer(self, path: str, call: Callable[[], Any]) -> Any:
+        """Send what `call` sends and wait for ZooKeeper's answer; a StoreError if it refuses."""
+        answered: asyncio.Future[Any] = self._handler.loop.create_future()
+        try:
+            call().rawlink(lambda result: _settle(answered, result))
+            return await answered
+        except kazoo_errors.KazooException as error:
+            raise to_store_error(path, error) from error
+
+    # Watching
+
+    def watch_data(self, path: str, callback: WatchCallback) -> Watch:
+        """See MetadataStore."""
+        return self._subscribe(DataSubscription(self._client, path, callback))
+
+    def watch_children(self, path: str, callback: WatchCallback) -> Watch:
+        """See MetadataStore."""
+        return self._subscribe(ChildrenSubscription(self._client, path, callback))
+
+    def _subscribe(self, subscription: Subscription) -> Subscription:
+        check_path(subscription.path)
+        self._subscriptions.append(subscription)
+        subscription.forget = self._subscriptions.remove
+        subscription.arm()
+        return subscription
+
+    # The session
+
+    def _listen(self, state: KazooState) -> None:
+        """Called by kazoo in its thread, at every change of state, before pending calls fail."""
+        session_id, _ = self._client.client_id or (None, None)
+        client_state = self._client.client_state
+        self._handler.call(lambda: self._move(state, client_state, session_id))
+
+    def _move(self, state: KazooState, client_state: KeeperState, session_id: int | None) -> None:
+        if state == KazooState.CONNECTED:
+            self.session.move_to(SessionState.CONNECTED, session_id)
+            self._connected.set()
+            for subscription in list(self._subscriptions):
+                subscription.arm()
+        elif state == KazooState.SUSPENDED:
+            self._connected.clear()
+            self.session.move_to(SessionState.DISCONNECTED)
+        elif client_state == KeeperState.AUTH_FAILED:
+            self.session.move_to(SessionState.AUTH_FAILED)
+            self._connected.set()  # whoever waits for a connection must learn that none will come
+        elif not self._closing:
+            self._expire()
+
+    def _expire(self) -> None:
+        self._connected.clear()
+        self.session.move_to(SessionState.EXPIRED)
+        for subscription in list(self._subscriptions):
+            subscription.session_expired()
+
+    async def close(self) -> None:
+        """See MetadataStore; closing twice is no error."""
+        if self._closing:
+            return
+        self._closing = True
+        for subscription in list(self._subscriptions):
+            subscription.cancel()
+        # kazoo waits for its thread to end, up to the session timeout when no server answers.
+        await asyncio.to_thread(self._client.stop)
+        self._client.close()
+        self._connected.set()
+        self.session.move_to(SessionState.CLOSED)
+
+
+_ERRORS: dict[type[Exception], type[StoreError]] = {
+    kazoo_errors.NoNodeError: NoNode,
+    kazoo_errors.NodeExistsError: NodeExists,
+    kazoo_errors.BadVersionError: BadVersion,
+    kazoo_errors.NotEmptyError: NotEmpty,
+    kazoo_errors.NoChildrenForEphemeralsError: NoChildrenForEphemerals,
+    kazoo_errors.SessionExpiredError: SessionExpired,
+    kazoo_errors.ConnectionClosedError: SessionExpired,
+    kazoo_errors.ConnectionLoss: ConnectionLoss,
+}
+
+
+def _detail(operation: Operation, error: Exception) -> str:
+    is_parent = isinstance(operation, Create) and isinstance(error, kazoo_errors.NoNodeError)
+    return MISSING_PARENT if is_parent else ""
+
+
+def to_store_error(path: str, error: Exception, detail: str = "") -> StoreError:
+    """What kazoo raised, as the store's users know it."""
+    known = _ERRORS.get(type(error))
+    if known:
+        return known(path, detail)
+    return StoreError(path, f"{type(error).__name__}: {error}")
+
+
+def to_stat(stat: ZnodeStat) -> Stat:
+    """kazoo's stat as ours."""
+    return Stat(
+        stat.czxid,
+        stat.mzxid,
+        stat.pzxid,
+        stat.ctime,
+        stat.mtime,
+        stat.version,
+        stat.cversion,
+        stat.ephemeralOwner,
+        stat.numChildren,
+    )
+
+
+def _result(result: Any) -> Result:
+    if isinstance(result, ZnodeStat):
+        return to_stat(result)
+    return result if isinstance(result, str) else None
+
+
+def _settle(answered: asyncio.Future[Any], result: Any) -> None:
+    if answered.done():  # the caller was cancelled
+        return
+    if result.exception is not None:
+        answered.set_exception(result.exception)
+    else:
+        answered.set_result(result.value)
