@@ -1,0 +1,156 @@
+"""BrokerConfig: Kafka's settings, joined, with the values that follow from several of them."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, Final, Self
+
+from broker.config.definitions import Settings, long
+from broker.config.listeners import Listener, Listeners
+from broker.config.settings.general import GeneralSettings
+from broker.config.settings.groups import GroupSettings
+from broker.config.settings.kraft import KraftSettings
+from broker.config.settings.log import LogSettings
+from broker.config.settings.network import NetworkSettings
+from broker.config.settings.quotas import QuotaSettings
+from broker.config.settings.remote import RemoteLogSettings
+from broker.config.settings.replication import ReplicationSettings
+from broker.config.settings.sasl import SaslSettings
+from broker.config.settings.security import SecuritySettings
+from broker.config.settings.transactions import TransactionSettings
+from broker.config.settings.zookeeper import ZooKeeperSettings
+from broker.config.units import HOUR_MS, MINUTE_MS
+from broker.config.validators import at_least
+from broker.config.values import MAX_LONG, split_list
+
+NO_LIMIT: Final = -1
+
+
+class BrokerConfig(
+    GeneralSettings,
+    NetworkSettings,
+    LogSettings,
+    ReplicationSettings,
+    GroupSettings,
+    TransactionSettings,
+    SecuritySettings,
+    SaslSettings,
+    ZooKeeperSettings,
+    QuotaSettings,
+    RemoteLogSettings,
+    KraftSettings,
+):
+    """What a broker was told. Each attribute is Kafka's key with underscores for the dots.
+
+    Where several keys say one thing, the property without a key of its own has the result.
+    """
+
+    @classmethod
+    def parse(
+        cls, texts: Mapping[str, str], defaults: Mapping[str, Any] = MappingProxyType({})
+    ) -> Self:
+        """See Settings.parse; `node.id` and `broker.id` stand in for each other."""
+        texts = dict(texts)
+        for key, other in (("broker.id", "node.id"), ("node.id", "broker.id")):
+            if other in texts:
+                texts.setdefault(key, texts[other])
+        return super().parse(texts, defaults)
+
+    @property
+    def log_directories(self) -> tuple[Path, ...]:
+        """`log.dirs`, else `log.dir`; each may hold several with commas between."""
+        text = self.log_dir if self.log_dirs is None else self.log_dirs
+        return tuple(Path(part) for part in split_list(text) if part)
+
+    @property
+    def retention_ms(self) -> int:
+        """How long records are kept: the finest unit that was given; -1 is for ever."""
+        if self.log_retention_ms is not None:
+            ms = self.log_retention_ms
+        elif self.log_retention_minutes is not None:
+            ms = self.log_retention_minutes * MINUTE_MS
+        else:
+            ms = self.log_retention_hours * HOUR_MS
+        return max(ms, NO_LIMIT)
+
+    @property
+    def roll_ms(self) -> int:
+        """The age at which a segment is closed."""
+        return self.log_roll_hours * HOUR_MS if self.log_roll_ms is None else self.log_roll_ms
+
+    @property
+    def roll_jitter_ms(self) -> int:
+        """The most by which that age is varied."""
+        if self.log_roll_jitter_ms is None:
+            return self.log_roll_jitter_hours * HOUR_MS
+        return self.log_roll_jitter_ms
+
+    @property
+    def flush_ms(self) -> int:
+        """The age of a record after which its partition is forced to disk."""
+        if self.log_flush_interval_ms is None:
+            return self.log_flush_scheduler_interval_ms
+        return self.log_flush_interval_ms
+
+    @property
+    def timestamp_before_max_ms(self) -> int:
+        """How far a record's time may lie before the broker's; the older setting if alone."""
+        newer = self.log_message_timestamp_before_max_ms
+        return self.log_message_timestamp_difference_max_ms if newer == MAX_LONG else newer
+
+    @property
+    def timestamp_after_max_ms(self) -> int:
+        """How far a record's time may lie ahead of the broker's; the older setting if alone."""
+        newer = self.log_message_timestamp_after_max_ms
+        return self.log_message_timestamp_difference_max_ms if newer == MAX_LONG else newer
+
+    @property
+    def all_advertised_listeners(self) -> Listeners:
+        """`advertised.listeners`, else what the broker listens on."""
+        return self.advertised_listeners or self.listeners
+
+    @property
+    def inter_broker_listener(self) -> str:
+        """The name of the listener brokers use among themselves."""
+        return (self.inter_broker_listener_name or self.security_inter_broker_protocol).upper()
+
+    def security_protocol(self, listener_name: str) -> str | None:
+        """The protocol spoken on a listener; None if the map has no such listener."""
+        return dict(self.listener_security_protocol_map).get(listener_name)
+
+    @property
+    def control_plane_listener(self) -> Listener | None:
+        """The listener for the controller's requests alone, if there is one."""
+        name = (self.control_plane_listener_name or "").upper()
+        return next((listener for listener in self.listeners if listener.name == name), None)
+
+    @property
+    def zookeeper_connect_timeout_ms(self) -> int:
+        """How long connecting to the ensemble may take."""
+        if self.zookeeper_connection_timeout_ms is None:
+            return self.zookeeper_session_timeout_ms
+        return self.zookeeper_connection_timeout_ms
+
+    @property
+    def alter_log_dirs_threads(self) -> int:
+        """Threads that move replicas between directories."""
+        if self.num_replica_alter_log_dirs_threads is None:
+            return len(self.log_directories)
+        return self.num_replica_alter_log_dirs_threads
+
+
+class DynamicOnlySettings(Settings):
+    """Broker settings that stand in no file: they are set while brokers run."""
+
+    leader_replication_throttled_rate: int = long(
+        "leader.replication.throttled.rate", default=MAX_LONG, valid=at_least(0)
+    )
+    """Bytes per second that leaders send to the throttled replicas."""
+    follower_replication_throttled_rate: int = long(
+        "follower.replication.throttled.rate", default=MAX_LONG, valid=at_least(0)
+    )
+    """Bytes per second that throttled followers fetch."""
+    replica_alter_log_dirs_io_max_bytes_per_second: int = long(
+        "replica.alter.log.dirs.io.max.bytes.per.second", default=MAX_LONG, valid=at_least(0)
+    )
+    """Bytes per second that the moving of replicas between directories may take."""

@@ -1,0 +1,99 @@
+"""Settings that have a form of their own: listeners, their security protocols, limits per host."""
+
+import re
+from typing import Final, NamedTuple
+
+from broker.config.values import split_list
+
+
+class Listener(NamedTuple):
+    """Where to listen, or where others find us: `PLAINTEXT://host:9092`."""
+
+    name: str
+    host: str  # empty: all interfaces
+    port: int  # 0: any free one
+
+    def __str__(self) -> str:
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{self.name}://{host}:{self.port}"
+
+
+Listeners = tuple[Listener, ...]
+SecurityProtocolMap = tuple[tuple[str, str], ...]
+"""Pairs of listener name and security protocol."""
+ConnectionLimits = tuple[tuple[str, int], ...]
+"""Pairs of host and the connections it may have."""
+
+SECURITY_PROTOCOLS: Final = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
+DEFAULT_SECURITY_PROTOCOLS: Final = tuple(
+    (name, name) for name in ("SASL_SSL", "PLAINTEXT", "SSL", "SASL_PLAINTEXT")
+)
+"""Each protocol is a listener of its own name, in the order Kafka shows them."""
+
+_LISTENER: Final = re.compile(r"(.+)://\[?([0-9a-zA-Z\-%._:]*)\]?:(-?[0-9]+)")
+_HOST: Final = re.compile(r"[0-9a-zA-Z\-%._:]*")
+_MAX_PORT: Final = 65535
+
+
+def parse_listeners(text: str) -> Listeners:
+    """The listeners; ValueError if one is not NAME://host:port, or a name comes twice."""
+    listeners = tuple(_parse_listener(part) for part in split_list(text) if part)
+    if len({listener.name for listener in listeners}) < len(listeners):
+        raise ValueError("Each listener must have a different name")
+    return listeners
+
+
+def _parse_listener(text: str) -> Listener:
+    match = _LISTENER.fullmatch(text)
+    if not match:
+        raise ValueError(f"{text} is not NAME://host:port, e.g. PLAINTEXT://0.0.0.0:9092")
+    name, host, port = match.groups()
+    if not 0 <= int(port) <= _MAX_PORT:
+        raise ValueError(f"the port of {text} is not between 0 and {_MAX_PORT}")
+    return Listener(name.upper(), host, int(port))
+
+
+def listeners_text(listeners: Listeners) -> str | None:
+    """The listeners as they are written in a file; None if there are none."""
+    return ",".join(map(str, listeners)) or None
+
+
+def parse_security_protocols(text: str) -> SecurityProtocolMap:
+    """`NAME:PROTOCOL` with commas between; ValueError if a protocol is not one of Kafka's."""
+    pairs = tuple((name.upper(), protocol.upper()) for name, protocol in _pairs(text))
+    for _, protocol in pairs:
+        if protocol not in SECURITY_PROTOCOLS:
+            wanted = ", ".join(SECURITY_PROTOCOLS)
+            raise ValueError(f"Invalid security protocol `{protocol}`; allowed are {wanted}")
+    return pairs
+
+
+def parse_connection_limits(text: str) -> ConnectionLimits:
+    """`host:limit` with commas between; ValueError if a limit is no number or a host none."""
+    limits = tuple((host, int(limit)) for host, limit in _pairs(text) if _whole_number(limit))
+    for host, _ in limits:
+        if not _HOST.fullmatch(host):
+            raise ValueError(f"{host} is not a host name or address")
+    return limits
+
+
+def _whole_number(text: str) -> bool:
+    if not text.isascii() or not text.isdigit():
+        raise ValueError(f"{text} is not a number of connections")
+    return True
+
+
+def _pairs(text: str) -> list[tuple[str, str]]:
+    """The part before and after the last colon: hosts may be IPv6 addresses."""
+    pairs = []
+    for part in filter(None, split_list(text)):
+        left, colon, right = part.rpartition(":")
+        if not colon:
+            raise ValueError(f"{part} is not a pair with a colon between")
+        pairs.append((left.strip(), right.strip()))
+    return pairs
+
+
+def pairs_text(pairs: SecurityProtocolMap | ConnectionLimits) -> str:
+    """The pairs as they are written in a file."""
+    return ",".join(f"{left}:{right}" for left, right in pairs)

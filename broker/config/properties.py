@@ -1,0 +1,76 @@
+"""Java's .properties files: what Kafka's server.properties is written in."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from broker.config.values import ConfigError
+
+_ESCAPE: Final = re.compile(r"\\(u[0-9a-fA-F]{4}|.)", re.DOTALL)
+_MEANING: Final = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
+_BLANK: Final = " \t\f"
+_LINE_END: Final = re.compile(r"\r\n|\r|\n")
+
+
+def read_properties(path: Path) -> dict[str, str]:
+    """The keys and values of a file; ConfigError if it cannot be read or is no such file."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise ConfigError(f"cannot read {path}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"cannot read {path}: it is not text in UTF-8") from error
+    try:
+        return parse_properties(text)
+    except ValueError as error:
+        raise ConfigError(f"cannot read {path}: {error}") from error
+
+
+def parse_properties(text: str) -> dict[str, str]:
+    r"""Keys and values by Java's rules; of a key that comes twice, the last counts.
+
+    A key ends at the first `=`, `:` or blank that is not escaped; blanks around the separator are
+    dropped, blanks at the end of the value stay. `#` and `!` open a comment. A backslash at the
+    end of a line takes the next one in, without its leading blanks; elsewhere it escapes:
+    `\t \n \r \f \uXXXX`, and any other character stands for itself.
+    """
+    return dict(_split(line) for line in _logical_lines(text))
+
+
+def _logical_lines(text: str) -> Iterator[str]:
+    lines = iter(_LINE_END.split(text))
+    for line in lines:
+        logical = line.lstrip(_BLANK)
+        if not logical or logical[0] in "#!":
+            continue
+        while _continues(logical):
+            logical = logical[:-1] + next(lines, "").lstrip(_BLANK)
+        yield logical
+
+
+def _continues(line: str) -> bool:
+    """Whether the line ends in a backslash that is not itself escaped."""
+    return (len(line) - len(line.rstrip("\\"))) % 2 == 1
+
+
+_KEY: Final = re.compile(r"((?:\\.|[^\\=: \t\f])*)[ \t\f]*[=:]?[ \t\f]*(.*)", re.DOTALL)
+
+
+def _split(line: str) -> tuple[str, str]:
+    match = _KEY.fullmatch(line)
+    key, value = match.groups() if match else (line, "")
+    return _unescape(key), _unescape(value)
+
+
+def _unescape(text: str) -> str:
+    return _ESCAPE.sub(_meaning, text)
+
+
+def _meaning(match: re.Match[str]) -> str:
+    escaped = match[1]
+    if len(escaped) > 1:
+        return chr(int(escaped[1:], 16))
+    if escaped == "u":
+        raise ValueError(f"Malformed \\uxxxx encoding in {match.string!r}")
+    return _MEANING.get(escaped, escaped)

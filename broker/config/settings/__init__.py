@@ -1,0 +1,1 @@
+"""Kafka's broker settings, by subject; `broker.config.broker` joins them into BrokerConfig."""
