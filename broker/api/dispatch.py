@@ -13,7 +13,7 @@ from broker.api import api_versions
 from broker.api.context import RequestContext, Services
 from broker.api.table import TABLE, Row
 from broker.errors import ApiError, ErrorCode
-from broker.net.connection import Answer, Peer
+from broker.net.connection import Answer, CloseConnection, Peer
 from broker.protocol.api_keys import ApiKey
 from broker.protocol.codec import decode_from, encode_into
 from broker.protocol.errors import DecodeError
@@ -56,24 +56,21 @@ class Dispatcher:
         )
         try:
             response = row.handle(request, context)
+            if response is None or isinstance(response, Response):
+                return _encode(row.api_key, response, context.api_version, context.correlation_id)
         except Exception as error:  # noqa: BLE001  # the fence
-            response = _broken(row, request, context, error)
-        if response is None or isinstance(response, Response):
-            return _encode(row.api_key, response, context.api_version, context.correlation_id)
-        return self._finish(row, request, context, response)
+            return _broken(row, request, context, error)
+        return _finish(row, request, context, response)
 
-    async def _finish(
-        self,
-        row: Row,
-        request: Request[Any],
-        context: RequestContext,
-        pending: Awaitable[Response | None],
-    ) -> Answer:
-        try:
-            response = await pending
-        except Exception as error:  # noqa: BLE001  # the fence
-            response = _broken(row, request, context, error)
+
+async def _finish(
+    row: Row, request: Request[Any], context: RequestContext, pending: Awaitable[Response | None]
+) -> Answer:
+    try:
+        response = await pending
         return _encode(row.api_key, response, context.api_version, context.correlation_id)
+    except Exception as error:  # noqa: BLE001  # the fence
+        return _broken(row, request, context, error)
 
 
 def _unsupported_version(row: Row, header: RequestHeader) -> Answer:
@@ -86,19 +83,25 @@ def _unsupported_version(row: Row, header: RequestHeader) -> Answer:
     return _encode(row.api_key, api_versions.unsupported_version(), 0, header.correlation_id)
 
 
-def _broken(row: Row, request: Request[Any], context: RequestContext, error: Exception) -> Response:
-    """The answer to a request whose handler failed as a whole."""
+def _broken(row: Row, request: Request[Any], context: RequestContext, error: Exception) -> Answer:
+    """The answer to a request whose handler failed as a whole, or made what cannot be encoded."""
+    if isinstance(error, CloseConnection):
+        raise error
+    code = ErrorCode.UNKNOWN_SERVER_ERROR
     if isinstance(error, ApiError):
-        return row.error_response(request, error.code)
-    logger.exception(
-        "handler failed api=%s version=%s correlation_id=%s client_id=%s peer=%s",
-        row.api_key.name,
-        context.api_version,
-        context.correlation_id,
-        context.client_id,
-        context.peer,
-    )
-    return row.error_response(request, ErrorCode.UNKNOWN_SERVER_ERROR)
+        code = error.code
+    else:
+        logger.error(
+            "handler failed api=%s version=%s correlation_id=%s client_id=%s peer=%s",
+            row.api_key.name,
+            context.api_version,
+            context.correlation_id,
+            context.client_id,
+            context.peer,
+            exc_info=error,
+        )
+    response = row.error_response(request, code)
+    return _encode(row.api_key, response, context.api_version, context.correlation_id)
 
 
 def _encode(

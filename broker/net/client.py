@@ -59,6 +59,11 @@ READ_ONLY: Final = frozenset(
 )
 """APIs that change nothing, so that a request can be sent again when its answer was lost."""
 
+TELL_ERRORS: Final = frozenset(
+    {ApiKey.METADATA, ApiKey.DESCRIBE_TOPIC_PARTITIONS, ApiKey.DESCRIBE_LOG_DIRS}
+)
+"""APIs whose codes are the very thing asked for: that a partition has no leader is an answer."""
+
 DEFAULT_PORT: Final = 9092
 _CONNECTION_FAILURES: Final = 4
 """How often a broker may be unreachable before a request is given up: a matter of a second."""
@@ -110,6 +115,9 @@ class Client:
         self._seed: BrokerConnection | None = None
         """A connection to whichever bootstrap address answered."""
         self._connecting: dict[int, asyncio.Lock] = {}
+        """By node id; -1 for the bootstrap connection. Two that want the same one share it."""
+        self._unreachable: set[int] = set()
+        """Brokers that did not answer: they may have come back elsewhere, so metadata is asked."""
 
     async def __aenter__(self) -> Self:
         return self
@@ -209,18 +217,21 @@ class Client:
 
     async def _any_connection(self) -> BrokerConnection:
         """One that is open; else to the bootstrap addresses in random order, then known brokers."""
-        for connection in (self._seed, *self._connections.values()):
-            if connection is not None and connection.is_open:
-                return connection
+        async with self._connecting.setdefault(-1, asyncio.Lock()):
+            for connection in (self._seed, *self._connections.values()):
+                if connection is not None and connection.is_open:
+                    return connection
+            self._seed = await self._first_that_answers()
+            return self._seed
+
+    async def _first_that_answers(self) -> BrokerConnection:
         candidates = random.sample(self._bootstrap, len(self._bootstrap))
         reasons = []
         for node in (*candidates, *self.cluster.nodes.values()):
             try:
-                self._seed = await self._open(node)
+                return await self._open(node)
             except ConnectionFailed as error:
                 reasons.append(str(error))
-            else:
-                return self._seed
         raise NoBrokerAvailable("; ".join(reasons))
 
     async def _connection_to(self, node_id: int) -> BrokerConnection:
@@ -229,12 +240,14 @@ class Client:
             if connection is not None and connection.is_open:
                 return connection
             node = self.cluster.nodes.get(node_id)
-            if node is None:
+            if node is None or node_id in self._unreachable:
                 await self.refresh_metadata()
                 node = self.cluster.nodes.get(node_id)
             if node is None:
                 raise ConnectionFailed(f"broker {node_id} is not in the cluster")
+            self._unreachable.add(node_id)
             connection = self._connections[node_id] = await self._open(node)
+            self._unreachable.discard(node_id)
             return connection
 
     async def _controller_connection(self) -> BrokerConnection:
@@ -270,7 +283,7 @@ class Client:
         self, request: Request[ResponseT], route: Callable[[], Awaitable[BrokerConnection]]
     ) -> ResponseT:
         """Try until there is an answer that counts, time is up, or nobody can be reached."""
-        failures = 0
+        attempts = failures = 0
         again: _TryAgain | None = None
         try:
             async with asyncio.timeout(self.request_timeout_s):
@@ -279,11 +292,12 @@ class Client:
                         return await self._attempt(request, route)
                     except _TryAgain as error:
                         again = error
+                    attempts += 1
                     failures += again.is_connection_failure
                     if failures == _CONNECTION_FAILURES:
                         raise again.reason
                     self._forget_routes()
-                    await asyncio.sleep(_pause_s(failures))
+                    await asyncio.sleep(_pause_s(attempts))
         except TimeoutError as error:
             raise RequestTimedOut(self._timed_out(request, again)) from error
 
@@ -307,7 +321,7 @@ class Client:
             if request.api_key in READ_ONLY:
                 raise _TryAgain(error) from error
             raise  # it may have been carried out
-        codes = outcomes(response)
+        codes = [] if request.api_key in TELL_ERRORS else outcomes(response)
         if codes and all(code in ASK_ELSEWHERE_OR_LATER for code in codes):
             raise _TryAgain(ApiError(ErrorCode(codes[0])))
         return response
@@ -334,9 +348,9 @@ class _TryAgain(Exception):
         return isinstance(self.reason, ConnectionFailed)
 
 
-def _pause_s(failures: int) -> float:
-    """Grows with the failures, with some chance in it so that clients do not return together."""
-    return min(1.0, 0.1 * 2.0**failures) * random.uniform(0.8, 1.2)  # noqa: S311
+def _pause_s(attempts: int) -> float:
+    """Grows with the attempts, with some chance in it so that clients do not return together."""
+    return min(1.0, 0.1 * 2.0 ** min(attempts - 1, 4)) * random.uniform(0.8, 1.2)  # noqa: S311
 
 
 def outcomes(struct: Struct) -> list[int]:
@@ -370,6 +384,6 @@ def _parse_address(text: str) -> Node:
     host, colon, port = text.rpartition(":")
     if not colon or text.endswith("]"):  # no port
         host, port = text, str(DEFAULT_PORT)
-    if not host or not port.isdigit() or not 0 < int(port) < 65536:
+    if not host or not port.isdecimal() or not 0 < int(port) < 65536:
         raise ValueError(f"{text!r} is not an address; wanted is host:port")
     return Node(-1, host.removeprefix("[").removesuffix("]"), int(port))

@@ -21,6 +21,9 @@ from broker.protocol.primitives import Buffer, Part
 
 logger = logging.getLogger(__name__)
 
+_MAX_PARTS = os.sysconf("SC_IOV_MAX")
+"""How many pieces the kernel takes at once; a Fetch response may have more."""
+
 
 class Peer(NamedTuple):
     """Who is at the other end, and through which listener it came."""
@@ -33,13 +36,17 @@ class Peer(NamedTuple):
         return f"{self.host}:{self.port}"
 
 
+class CloseConnection(Exception):
+    """The only fitting answer is to close; the text goes to the log."""
+
+
 Answer = list[Part] | None
 """The parts of a response frame; None when the request gets none (produce with acks=0)."""
 
 Answerer = Callable[[memoryview, Peer], Answer | Awaitable[Answer]]
 """Answers one request frame, at once where nothing has to be waited for.
 
-The frame is valid until the answer is there. DecodeError: the connection is closed.
+The frame is valid until the answer is there. DecodeError and CloseConnection end the connection.
 """
 
 
@@ -132,12 +139,22 @@ class Connection(asyncio.BufferedProtocol):
                     self._awaiting = self._loop.create_task(self._finish(answer))
                     return
                 self._send(answer)
-        except DecodeError as error:
+        except Exception as error:  # noqa: BLE001  # the fence
+            self._close_because(error)
+
+    def _close_because(self, error: Exception) -> None:
+        """Close: there will be no answer, and the client would take the next one for it."""
+        if isinstance(error, DecodeError | CloseConnection):
             logger.warning("closing connection peer=%s reason=%s", self.peer, error)
-            self.abort()
+        else:  # a fault of ours that the handler's fence could not answer
+            logger.error("closing connection peer=%s", self.peer, exc_info=error)
+        self.abort()
 
     async def _finish(self, answer: Awaitable[Answer]) -> None:
-        self._send(await answer)
+        try:
+            self._send(await answer)
+        except Exception as error:  # noqa: BLE001  # the fence
+            self._close_because(error)
         self._awaiting = None
         if self._may_write and not self._transport.is_closing():
             self._transport.resume_reading()
@@ -153,7 +170,7 @@ class Connection(asyncio.BufferedProtocol):
             return
         buffers = [part if isinstance(part, Buffer) else part.read() for part in parts]
         try:
-            written = os.writev(self._fd, buffers)
+            written = os.writev(self._fd, buffers[:_MAX_PARTS])
         except BlockingIOError:
             written = 0
         except OSError:  # the client is gone; asyncio notices by itself

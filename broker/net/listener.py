@@ -18,6 +18,9 @@ logger = logging.getLogger(__name__)
 _QUIET_S = 10.0
 """A connection that was quiet for this long gives back the memory of its large frames."""
 
+_GRACE_S = 1.0
+"""How long clients have, when the listener stops, to read what was written to them."""
+
 
 @dataclass(frozen=True)
 class Limits:
@@ -66,16 +69,23 @@ class Listener:
         ]
 
     async def stop(self) -> None:
-        """Accept no more, and close every connection after what was written has gone out."""
+        """Accept no more, and close every connection after what was written has gone out.
+
+        A client that does not read does not hold it up for long.
+        """
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         self._socket.close()
         for connection in list(self._connections):
             connection.close()
-        while self._connections:
-            self._changed.clear()
-            await self._changed.wait()
+        try:
+            async with asyncio.timeout(_GRACE_S):
+                await self._has_fewer_than(1)
+        except TimeoutError:
+            for connection in list(self._connections):
+                connection.abort()
+            await self._has_fewer_than(1)
 
     async def _accept(self) -> None:
         loop = asyncio.get_running_loop()
@@ -86,12 +96,17 @@ class Listener:
                 logger.error("cannot accept listener=%s reason=%s", self.address, error)
                 await asyncio.sleep(0.1)
                 continue
-            await self._slot_is_free()
+            try:
+                await self._has_fewer_than(self._limits.max_connections)
+            except asyncio.CancelledError:  # stopped, with a client that waited for its turn
+                client.close()
+                raise
             host = address[0].removeprefix("::ffff:")  # an IPv4 client of a dual-stack socket
             await self._welcome(client, Peer(host, address[1], self.address.name))
 
-    async def _slot_is_free(self) -> None:
-        while len(self._connections) >= self._limits.max_connections:
+    async def _has_fewer_than(self, limit: int) -> None:
+        """Return when there are less connections than `limit`."""
+        while len(self._connections) >= limit:
             self._changed.clear()
             await self._changed.wait()
 
@@ -101,17 +116,20 @@ class Listener:
             logger.info("refused connection peer=%s max.connections.per.ip=%s", peer, limit)
             client.close()
             return
-        client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         connection = Connection(peer, self._answerer, self._limits.request_max_bytes, self._forget)
         self._connections.add(connection)
         self._per_ip[peer.host] += 1
         try:
+            client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             await asyncio.get_running_loop().connect_accepted_socket(lambda: connection, client)
         except OSError:  # it went away at once
+            client.close()
             self._forget(connection)
 
     def _forget(self, connection: Connection) -> None:
-        self._connections.discard(connection)
+        if connection not in self._connections:
+            return
+        self._connections.remove(connection)
         self._per_ip[connection.peer.host] -= 1
         if not self._per_ip[connection.peer.host]:
             del self._per_ip[connection.peer.host]
@@ -120,8 +138,9 @@ class Listener:
     async def _close_idle(self) -> None:
         loop = asyncio.get_running_loop()
         max_idle_s = self._limits.max_idle_ms / 1000
+        pause_s = min(max(max_idle_s / 4, 0.05), _QUIET_S) if max_idle_s >= 0 else _QUIET_S
         while True:
-            await asyncio.sleep(min(max(max_idle_s / 4, 0.05), _QUIET_S))
+            await asyncio.sleep(pause_s)
             for connection in list(self._connections):
                 idle_s = loop.time() - connection.last_active_s
                 if 0 <= max_idle_s < idle_s:
