@@ -45,19 +45,21 @@ class BatchPosition(NamedTuple):
 class FileRecords:
     """The batches of one segment. Invariant: `size` ends a whole batch while nothing is failing."""
 
-    __slots__ = ("_file", "_fs", "_size", "path")
+    __slots__ = ("_file", "_fs", "_has_tail", "_size", "path")
 
     def __init__(self, path: Path, fs: FileSystem) -> None:
         self.path = path
         self._fs = fs
         self._file: OpenFile | None = None
         self._size = -1  # -1: not looked at yet
+        self._has_tail = False  # preallocated bytes beyond the log's end
 
     def create(self, preallocate_bytes: int) -> None:
         """Make the file; with `preallocate_bytes` its blocks are asked for at once."""
         self._file = self._fs.open_file(self.path, create=True)
         if preallocate_bytes:
             self._fs.truncate(self._file, preallocate_bytes)
+        self._has_tail = preallocate_bytes > 0
         self._size = 0
 
     def _opened(self) -> OpenFile:
@@ -99,10 +101,11 @@ class FileRecords:
         """Cut the file (and any preallocated tail) to `size`."""
         self._fs.truncate(self._opened(), size)
         self._size = size
+        self._has_tail = False
 
     def trim(self) -> None:
-        """Cut what lies beyond the log's end."""
-        if self._opened().size() != self.size:
+        """Cut a preallocated tail."""
+        if self._has_tail:
             self.truncate_to(self.size)
 
     def flush(self) -> None:
@@ -131,13 +134,27 @@ class FileRecords:
         want = SCAN_BYTES
         while data := self.read(position, want):
             walk = iterate_batches(data)
-            for batch in walk:
-                yield position + batch.position, batch
+            try:
+                for batch in walk:
+                    yield position + batch.position, batch
+            except CorruptRecord as error:
+                raise self._corrupt(position, walk.position, error) from None
             if walk.position:
                 position += walk.position
                 want = SCAN_BYTES
-            elif len(data) < want or (want := self._batch_size(data)) <= len(data):
+            elif len(data) < want or not self._is_larger(position, len(data), data):
                 return
+            else:
+                want = self._batch_size(data)
+
+    def _is_larger(self, position: int, found: int, data: bytes) -> bool:
+        """Whether a whole batch lies here that takes a larger read; a torn one is not read."""
+        return found < self._batch_size(data) <= self.size - position
+
+    def _corrupt(self, start: int, position: int, error: CorruptRecord) -> CorruptRecord:
+        """The error that a walk of the bytes from `start` met, named by file and position."""
+        reason = str(error).removeprefix(f"position {position}: ")
+        return CorruptRecord(f"{self.path} position {start + position}: {reason}")
 
     @staticmethod
     def _batch_size(data: bytes) -> int:

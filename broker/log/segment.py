@@ -426,6 +426,7 @@ class LogSegment:
             self._offset_index.close()
         if self._time_index is not None:
             self._time_index.close()
+        self.log.trim()
         self.release()
 
     def release(self) -> None:
