@@ -3,6 +3,7 @@
 import base64
 import binascii
 import os
+from dataclasses import dataclass
 from typing import ClassVar, NamedTuple, Self
 
 
@@ -56,3 +57,15 @@ class Uuid(bytes):
 
 
 Uuid.ZERO = Uuid(16)
+
+
+@dataclass(frozen=True, slots=True)
+class LeaderAndIsr:
+    """What the controller decided of a partition."""
+
+    leader: int
+    leader_epoch: int
+    isr: tuple[int, ...]
+    replicas: tuple[int, ...]
+    partition_epoch: int = 0
+    controller_epoch: int = 0

@@ -2,9 +2,12 @@
 
 from dataclasses import dataclass
 
+from broker.api.fetch_session import FetchSessionCache
 from broker.config import BrokerConfig
+from broker.controller.topics import TopicController
 from broker.metadata_cache import MetadataCache
 from broker.net.connection import Peer
+from broker.replica.manager import ReplicaManager
 
 
 @dataclass
@@ -13,6 +16,9 @@ class Services:
 
     config: BrokerConfig
     metadata: MetadataCache
+    replicas: ReplicaManager
+    fetch_sessions: FetchSessionCache
+    controller: TopicController
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,18 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from types import ModuleType
 from typing import Any, NamedTuple
 
-from broker.api import api_versions, describe_cluster, metadata
+from broker.api import (
+    api_versions,
+    create_partitions,
+    create_topics,
+    delete_records,
+    delete_topics,
+    describe_cluster,
+    fetch,
+    list_offsets,
+    metadata,
+    produce,
+)
 from broker.api.context import RequestContext
 from broker.errors import ErrorCode
 from broker.protocol.api_keys import ApiKey
@@ -45,8 +56,15 @@ def _table(rows: Iterable[Row]) -> Mapping[int, Row]:
 
 TABLE: Mapping[int, Row] = _table(
     [
+        _row(ApiKey.PRODUCE, produce),
+        _row(ApiKey.FETCH, fetch),
+        _row(ApiKey.LIST_OFFSETS, list_offsets),
         _row(ApiKey.METADATA, metadata),
         _row(ApiKey.API_VERSIONS, api_versions),
+        _row(ApiKey.CREATE_TOPICS, create_topics),
+        _row(ApiKey.DELETE_TOPICS, delete_topics),
+        _row(ApiKey.DELETE_RECORDS, delete_records),
+        _row(ApiKey.CREATE_PARTITIONS, create_partitions),
         _row(ApiKey.DESCRIBE_CLUSTER, describe_cluster),
     ]
 )

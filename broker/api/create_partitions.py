@@ -1,0 +1,55 @@
+"""Answers CreatePartitions (KIP-195); only the controller does."""
+
+from collections import Counter
+
+from broker.api.context import RequestContext
+from broker.errors import ApiError, ErrorCode
+from broker.protocol.messages.create_partitions import (
+    CreatePartitionsRequest,
+    CreatePartitionsResponse,
+    CreatePartitionsTopic,
+    CreatePartitionsTopicResult,
+)
+
+
+async def handle(
+    request: CreatePartitionsRequest, context: RequestContext
+) -> CreatePartitionsResponse:
+    """Add partitions to one topic after the other; a failure concerns only its topic."""
+    repeated = {n for n, times in Counter(t.name for t in request.topics).items() if times > 1}
+    results = [
+        CreatePartitionsTopicResult(
+            name=topic.name,
+            error_code=ErrorCode.INVALID_REQUEST,
+            error_message="Duplicate topic in request.",
+        )
+        if topic.name in repeated
+        else await _grow(topic, request.validate_only, context)
+        for topic in {topic.name: topic for topic in request.topics}.values()
+    ]
+    return CreatePartitionsResponse(results=results)
+
+
+async def _grow(
+    topic: CreatePartitionsTopic, validate_only: bool, context: RequestContext
+) -> CreatePartitionsTopicResult:
+    manual = None if topic.assignments is None else [a.broker_ids for a in topic.assignments]
+    try:
+        await context.services.controller.create_partitions(
+            topic.name, topic.count, manual, validate_only=validate_only
+        )
+    except ApiError as error:
+        return CreatePartitionsTopicResult(
+            name=topic.name, error_code=error.code, error_message=error.message
+        )
+    return CreatePartitionsTopicResult(name=topic.name)
+
+
+def error_response(request: CreatePartitionsRequest, code: ErrorCode) -> CreatePartitionsResponse:
+    """The error on every topic."""
+    return CreatePartitionsResponse(
+        results=[
+            CreatePartitionsTopicResult(name=topic.name, error_code=code)
+            for topic in request.topics
+        ]
+    )

@@ -1,0 +1,128 @@
+"""Answers ListOffsets: an offset by time, or the beginning and the end of a partition.
+
+A consumer sees as far as the high watermark, with read_committed as far as the last stable offset:
+that is what "latest" means to it, and a record found by time beyond that is not found. Version 0
+answers with base offsets of segments instead (see `legacy_offsets_before`).
+"""
+
+from typing import Final
+
+from broker.api.context import RequestContext
+from broker.errors import ApiError, ErrorCode
+from broker.log.offset_lookup import legacy_offsets_before, offset_for_timestamp
+from broker.log.offsets import (
+    EARLIEST_LOCAL_TIMESTAMP,
+    LATEST_TIERED_TIMESTAMP,
+    LATEST_TIMESTAMP,
+    MAX_TIMESTAMP,
+)
+from broker.protocol.messages.list_offsets import (
+    ListOffsetsPartition,
+    ListOffsetsPartitionResponse,
+    ListOffsetsRequest,
+    ListOffsetsResponse,
+    ListOffsetsTopicResponse,
+)
+from broker.replica.partition import Partition
+
+_READ_COMMITTED: Final = 1
+_CONSUMER: Final = -1
+_DEBUGGING_CONSUMER: Final = -2
+_FIRST_VERSION_OF: Final = {
+    MAX_TIMESTAMP: 7,
+    EARLIEST_LOCAL_TIMESTAMP: 8,
+    LATEST_TIERED_TIMESTAMP: 9,
+}
+
+
+def handle(request: ListOffsetsRequest, context: RequestContext) -> ListOffsetsResponse:
+    """Look up every partition; one that is named twice is an error in itself."""
+    named = [(t.name, p.partition_index) for t in request.topics for p in t.partitions]
+    repeated = {name for name in named if named.count(name) > 1} if len(named) > 1 else set()
+    return ListOffsetsResponse(
+        topics=[
+            ListOffsetsTopicResponse(
+                name=topic.name,
+                partitions=[
+                    _failed(asked.partition_index, ErrorCode.INVALID_REQUEST)
+                    if (topic.name, asked.partition_index) in repeated
+                    else _list_partition(topic.name, asked, request, context)
+                    for asked in topic.partitions
+                ],
+            )
+            for topic in request.topics
+        ]
+    )
+
+
+def _list_partition(
+    topic: str, asked: ListOffsetsPartition, request: ListOffsetsRequest, context: RequestContext
+) -> ListOffsetsPartitionResponse:
+    try:
+        partition = context.services.replicas.find(topic, asked.partition_index)
+        if request.replica_id != _DEBUGGING_CONSUMER:
+            partition.check_leader(asked.current_leader_epoch)
+        if context.api_version == 0:
+            return _old_style(partition, asked, request)
+        if context.api_version < _FIRST_VERSION_OF.get(asked.timestamp, 1):
+            return _failed(asked.partition_index, ErrorCode.UNSUPPORTED_VERSION)
+        return _by_time(partition, asked, request)
+    except ApiError as error:
+        return _failed(asked.partition_index, error.code)
+
+
+def _visible_end(partition: Partition, request: ListOffsetsRequest) -> int:
+    if request.replica_id != _CONSUMER:
+        return partition.log.log_end_offset
+    if request.isolation_level == _READ_COMMITTED:
+        return partition.log.last_stable_offset
+    return partition.log.high_watermark
+
+
+def _by_time(
+    partition: Partition, asked: ListOffsetsPartition, request: ListOffsetsRequest
+) -> ListOffsetsPartitionResponse:
+    index, end = asked.partition_index, _visible_end(partition, request)
+    if asked.timestamp == LATEST_TIMESTAMP:
+        epoch = partition.log.leader_epochs.latest_epoch
+        return ListOffsetsPartitionResponse(
+            partition_index=index, offset=end, leader_epoch=-1 if epoch is None else epoch
+        )
+    found = offset_for_timestamp(partition.log, asked.timestamp)
+    if found is None or (asked.timestamp >= 0 and found.offset >= end):
+        return ListOffsetsPartitionResponse(partition_index=index)
+    return ListOffsetsPartitionResponse(
+        partition_index=index,
+        timestamp=found.timestamp,
+        offset=found.offset,
+        leader_epoch=-1 if found.leader_epoch is None else found.leader_epoch,
+    )
+
+
+def _old_style(
+    partition: Partition, asked: ListOffsetsPartition, request: ListOffsetsRequest
+) -> ListOffsetsPartitionResponse:
+    offsets = legacy_offsets_before(partition.log, asked.timestamp, asked.max_num_offsets)
+    end = _visible_end(partition, request)
+    if any(offset > end for offset in offsets):  # the end, instead of what is not visible
+        offsets = [end, *(offset for offset in offsets if offset < end)][: asked.max_num_offsets]
+    return ListOffsetsPartitionResponse(
+        partition_index=asked.partition_index, old_style_offsets=offsets
+    )
+
+
+def _failed(index: int, code: ErrorCode) -> ListOffsetsPartitionResponse:
+    return ListOffsetsPartitionResponse(partition_index=index, error_code=code)
+
+
+def error_response(request: ListOffsetsRequest, code: ErrorCode) -> ListOffsetsResponse:
+    """The error on every partition."""
+    return ListOffsetsResponse(
+        topics=[
+            ListOffsetsTopicResponse(
+                name=topic.name,
+                partitions=[_failed(asked.partition_index, code) for asked in topic.partitions],
+            )
+            for topic in request.topics
+        ]
+    )

@@ -1,0 +1,242 @@
+"""Answers Produce: appends batches to the partitions this broker leads.
+
+All partitions are appended first, then, with acks=all, one wait for all of them. A single replica
+is replicated the moment it is written, so on one broker even that answers at once.
+
+Per partition, in this order: the request's version allows these bytes (from v3 on exactly one batch
+of magic 2, zstd from v7 on), the partition is here and led by us, the log takes the batch. With
+acks=0 nobody reads an answer, so an error closes the connection: that makes the producer ask anew.
+"""
+
+import asyncio
+from collections.abc import Awaitable
+from typing import Final
+
+from broker.api.context import RequestContext
+from broker.api.leaders import current_leader
+from broker.errors import ApiError, ErrorCode
+from broker.log.append import InvalidRecords, LogAppendInfo
+from broker.net.connection import CloseConnection
+from broker.protocol.messages.produce import (
+    BatchIndexAndErrorMessage,
+    LeaderIdAndEpoch,
+    PartitionProduceData,
+    PartitionProduceResponse,
+    ProduceRequest,
+    ProduceResponse,
+    TopicProduceResponse,
+)
+from broker.records.layout import (
+    ATTRIBUTES_POSITION,
+    CODEC_MASK,
+    CURRENT_MAGIC,
+    HEADER_SIZE,
+    LOG_OVERHEAD,
+    MAGIC_POSITION,
+    Codec,
+)
+from broker.replica.delayed import Ticket
+from broker.replica.partition import Partition
+
+_VALID_ACKS: Final = (-1, 0, 1)
+_ALL: Final = -1
+_FIRST_VERSION_OF_MAGIC_2: Final = 3
+_FIRST_VERSION_OF_ZSTD: Final = 7
+
+
+Appended = dict[tuple[str, int], tuple[Partition, int]]
+"""Partitions that took their batch, and the high watermark at which it is replicated."""
+
+
+def handle(
+    request: ProduceRequest, context: RequestContext
+) -> ProduceResponse | Awaitable[ProduceResponse] | None:
+    """Append every batch; answer when as many replicas have them as `acks` asks for."""
+    if request.acks not in _VALID_ACKS:
+        return error_response(request, ErrorCode.INVALID_REQUIRED_ACKS)
+    appended: Appended = {}
+    response = ProduceResponse(
+        responses=[
+            TopicProduceResponse(
+                name=topic.name,
+                partition_responses=[
+                    _produce_partition(topic.name, data, request.acks, context, appended)
+                    for data in topic.partition_data
+                ],
+            )
+            for topic in request.topic_data
+        ],
+    )
+    if request.acks == 0:
+        _close_on_error(response)
+        return None
+    if request.acks == _ALL and not _all_acknowledged(appended):
+        return _when_acknowledged(response, appended, request.timeout_ms / 1000)
+    return response
+
+
+def _produce_partition(
+    topic: str,
+    data: PartitionProduceData,
+    acks: int,
+    context: RequestContext,
+    appended: Appended,
+) -> PartitionProduceResponse:
+    replicas = context.services.replicas
+    try:
+        records = _check_records(data, context.api_version)
+        partition = replicas.find(topic, data.index)
+        info = partition.append_as_leader(records, acks)
+    except InvalidRecords as error:
+        return _refused(data.index, error)
+    except ApiError as error:
+        return _failed(topic, data.index, error, context)
+    appended[topic, data.index] = (partition, info.last_offset + 1)
+    return _done(data.index, info)
+
+
+def _check_records(data: PartitionProduceData, version: int) -> memoryview:
+    """The partition's bytes, if this version of the request may carry them."""
+    records = data.records
+    if not isinstance(records, memoryview) or len(records) <= MAGIC_POSITION:
+        raise ApiError(
+            ErrorCode.INVALID_RECORD,
+            f"Produce requests with version {version} must have at least one record batch",
+        )
+    if version < _FIRST_VERSION_OF_MAGIC_2:
+        return records
+    if records[MAGIC_POSITION] != CURRENT_MAGIC:
+        raise ApiError(
+            ErrorCode.INVALID_RECORD,
+            f"Produce requests with version {version} are only allowed to contain record batches "
+            f"with magic version {CURRENT_MAGIC}",
+        )
+    size = int.from_bytes(records[8:LOG_OVERHEAD]) + LOG_OVERHEAD
+    if HEADER_SIZE <= size < len(records):
+        raise ApiError(
+            ErrorCode.INVALID_RECORD,
+            f"Produce requests with version {version} are only allowed to contain exactly one "
+            "record batch per partition",
+        )
+    if version < _FIRST_VERSION_OF_ZSTD and (
+        records[ATTRIBUTES_POSITION + 1] & CODEC_MASK == Codec.ZSTD
+    ):
+        raise ApiError(
+            ErrorCode.UNSUPPORTED_COMPRESSION_TYPE,
+            f"Produce requests with version {version} are not allowed to use ZStandard compression",
+        )
+    return records
+
+
+def _done(index: int, info: LogAppendInfo) -> PartitionProduceResponse:
+    return PartitionProduceResponse(
+        index=index,
+        base_offset=info.first_offset,
+        log_append_time_ms=info.log_append_time,
+        log_start_offset=info.log_start_offset,
+    )
+
+
+def _refused(index: int, error: InvalidRecords) -> PartitionProduceResponse:
+    """Single records were at fault: name them (KIP-467)."""
+    return PartitionProduceResponse(
+        index=index,
+        error_code=error.code,
+        base_offset=-1,
+        error_message=error.message,
+        record_errors=[
+            BatchIndexAndErrorMessage(batch_index=at, batch_index_error_message=message)
+            for at, message in error.record_errors
+        ],
+    )
+
+
+def _failed(
+    topic: str, index: int, error: ApiError, context: RequestContext
+) -> PartitionProduceResponse:
+    leader = LeaderIdAndEpoch()
+    if error.code == ErrorCode.NOT_LEADER_OR_FOLLOWER:
+        leader_id, leader_epoch = current_leader(context, topic, index)
+        leader = LeaderIdAndEpoch(leader_id=leader_id, leader_epoch=leader_epoch)
+    return PartitionProduceResponse(
+        index=index,
+        error_code=error.code,
+        base_offset=-1,
+        error_message=error.message,
+        current_leader=leader,
+    )
+
+
+def _close_on_error(response: ProduceResponse) -> None:
+    for topic in response.responses:
+        for partition in topic.partition_responses:
+            if partition.error_code:
+                raise CloseConnection(
+                    f"produce with acks=0 failed topic={topic.name} partition={partition.index} "
+                    f"error={ErrorCode.name_of(partition.error_code)}"
+                )
+
+
+def _all_acknowledged(appended: Appended) -> bool:
+    return all(
+        partition.acks_reached(offset) == ErrorCode.NONE for partition, offset in appended.values()
+    )
+
+
+async def _when_acknowledged(
+    response: ProduceResponse, appended: Appended, timeout_s: float
+) -> ProduceResponse:
+    """Wait for the ISR; REQUEST_TIMED_OUT for partitions that it does not reach in time."""
+    loop = asyncio.get_running_loop()
+    deadline = loop.time() + timeout_s
+    while any(partition.acks_reached(offset) is None for partition, offset in appended.values()):
+        with Ticket(partition.moves for partition, _ in appended.values()) as ticket:
+            if not await ticket.moved(deadline - loop.time()):
+                break
+    return ProduceResponse(
+        responses=[
+            TopicProduceResponse(
+                name=topic.name,
+                partition_responses=[
+                    _acknowledged(answer, appended.get((topic.name, answer.index)))
+                    for answer in topic.partition_responses
+                ],
+            )
+            for topic in response.responses
+        ]
+    )
+
+
+def _acknowledged(
+    answer: PartitionProduceResponse, appended: tuple[Partition, int] | None
+) -> PartitionProduceResponse:
+    """The answer as it stands, unless the replicas did not follow."""
+    if appended is None:
+        return answer
+    partition, offset = appended
+    code = partition.acks_reached(offset)
+    if code == ErrorCode.NONE:
+        return answer
+    return PartitionProduceResponse(
+        index=answer.index,
+        error_code=ErrorCode.REQUEST_TIMED_OUT if code is None else code,
+        base_offset=answer.base_offset,
+        log_append_time_ms=answer.log_append_time_ms,
+        log_start_offset=answer.log_start_offset,
+    )
+
+
+def error_response(request: ProduceRequest, code: ErrorCode) -> ProduceResponse:
+    """The error on every partition."""
+    return ProduceResponse(
+        responses=[
+            TopicProduceResponse(
+                name=topic.name,
+                partition_responses=[
+                    PartitionProduceResponse(index=data.index, error_code=code, base_offset=-1)
+                    for data in topic.partition_data
+                ],
+            )
+            for topic in request.topic_data
+        ]
+    )

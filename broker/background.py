@@ -1,0 +1,36 @@
+"""Work that comes round: retention, flushes, checkpoints. In threads, so the loop never waits."""
+
+import asyncio
+import logging
+from collections.abc import Callable
+
+logger = logging.getLogger(__name__)
+
+
+class Background:
+    """Periodic jobs of a broker. A job that fails is logged and comes round again."""
+
+    def __init__(self) -> None:
+        self._tasks: list[asyncio.Task[None]] = []
+
+    def every(self, seconds: float, work: Callable[[], object], *, in_thread: bool = True) -> None:
+        """Run `work` again and again with pauses of `seconds`, first after one such pause."""
+        self._tasks.append(asyncio.create_task(self._repeat(seconds, work, in_thread)))
+
+    async def _repeat(self, seconds: float, work: Callable[[], object], in_thread: bool) -> None:
+        while True:
+            await asyncio.sleep(seconds)
+            try:
+                if in_thread:
+                    await asyncio.to_thread(work)
+                else:
+                    work()
+            except Exception:  # one bad round must not be the last one
+                logger.exception("background work failed work=%s", work.__qualname__)
+
+    async def stop(self) -> None:
+        """Start no new round, and wait for those under way."""
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        self._tasks.clear()

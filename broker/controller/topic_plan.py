@@ -1,0 +1,126 @@
+"""Checks and placement of new topics and partitions: pure, in Kafka's order and Kafka's words."""
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Final
+
+from broker.assignment import Assignment, assign_replicas
+from broker.errors import ApiError, ErrorCode
+from broker.topic_names import collisions, name_problem
+
+BROKER_DEFAULT: Final = -1
+"""A number of partitions or replicas that is left to the broker (KIP-464)."""
+
+
+def check_new_name(name: str, existing: Collection[str]) -> None:
+    """Raise unless a topic of this name can be created."""
+    if problem := name_problem(name):
+        raise ApiError(ErrorCode.INVALID_TOPIC_EXCEPTION, problem)
+    if name in existing:
+        raise ApiError(ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{name}' already exists.")
+    if colliding := collisions(name, existing):
+        raise ApiError(
+            ErrorCode.INVALID_TOPIC_EXCEPTION,
+            f"Topic '{name}' collides with existing topics: {', '.join(colliding)}",
+        )
+
+
+def place_new_topic(
+    brokers: Mapping[int, str | None], num_partitions: int, replication_factor: int
+) -> Assignment:
+    """Replicas for a new topic, spread over the live brokers (id → rack)."""
+    if num_partitions <= 0:
+        raise ApiError(ErrorCode.INVALID_PARTITIONS, "Number of partitions must be larger than 0.")
+    if replication_factor <= 0:
+        raise ApiError(
+            ErrorCode.INVALID_REPLICATION_FACTOR, "Replication factor must be larger than 0."
+        )
+    return _assign(brokers, num_partitions, replication_factor, first_partition=0)
+
+
+def check_manual_assignment(manual: Mapping[int, Sequence[int]]) -> Assignment:
+    """The replicas that a request lists by partition; partitions are 0 to n-1, replicas differ."""
+    if sorted(manual) != list(range(len(manual))):
+        raise ApiError(
+            ErrorCode.INVALID_REPLICA_ASSIGNMENT,
+            "partitions should be a consecutive 0-based integer sequence",
+        )
+    if len({len(replicas) for replicas in manual.values()}) > 1:
+        raise ApiError(
+            ErrorCode.INVALID_REPLICA_ASSIGNMENT,
+            "All partitions should have the same number of replicas",
+        )
+    for replicas in manual.values():
+        _check_replicas(replicas)
+    return [tuple(manual[index]) for index in range(len(manual))]
+
+
+def _check_replicas(replicas: Sequence[int]) -> None:
+    if not replicas or len(set(replicas)) != len(replicas) or min(replicas) < 0:
+        listed = ",".join(map(str, replicas))
+        raise ApiError(
+            ErrorCode.INVALID_REPLICA_ASSIGNMENT,
+            f"Duplicate, missing or negative replicas in assignment: [{listed}]",
+        )
+
+
+def place_more_partitions(
+    brokers: Mapping[int, str | None],
+    current: Assignment,
+    count: int,
+    manual: Sequence[Sequence[int]] | None,
+) -> Assignment:
+    """Replicas for partitions `len(current)` to `count` - 1; those that are there stay."""
+    added = count - len(current)
+    if added < 0:
+        raise ApiError(
+            ErrorCode.INVALID_PARTITIONS,
+            f"Topic currently has {len(current)} partitions, which is higher than the requested "
+            f"{count}.",
+        )
+    if added == 0:
+        raise ApiError(
+            ErrorCode.INVALID_PARTITIONS, f"Topic already has {len(current)} partitions."
+        )
+    replication_factor = len(current[0])
+    if manual is None:
+        return _assign(brokers, added, replication_factor, first_partition=len(current))
+    _check_manual_partitions(brokers, manual, added, replication_factor)
+    return [tuple(replicas) for replicas in manual]
+
+
+def _check_manual_partitions(
+    brokers: Mapping[int, str | None],
+    manual: Sequence[Sequence[int]],
+    added: int,
+    replication_factor: int,
+) -> None:
+    unknown = {replica for replicas in manual for replica in replicas} - set(brokers)
+    if unknown:
+        listed = ", ".join(map(str, sorted(unknown)))
+        raise ApiError(
+            ErrorCode.INVALID_REPLICA_ASSIGNMENT,
+            f"Unknown broker(s) in replica assignment: {listed}.",
+        )
+    if len(manual) != added:
+        raise ApiError(
+            ErrorCode.INVALID_REPLICA_ASSIGNMENT,
+            f"Increasing the number of partitions by {added} but {len(manual)} assignments "
+            "provided.",
+        )
+    for replicas in manual:
+        _check_replicas(replicas)
+        if len(replicas) != replication_factor:
+            raise ApiError(
+                ErrorCode.INVALID_REPLICA_ASSIGNMENT,
+                f"Inconsistent replication factor between partitions: {len(replicas)} instead of "
+                f"{replication_factor}.",
+            )
+
+
+def _assign(
+    brokers: Mapping[int, str | None], count: int, replication_factor: int, first_partition: int
+) -> Assignment:
+    try:
+        return assign_replicas(brokers, count, replication_factor, first_partition=first_partition)
+    except ValueError as error:
+        raise ApiError(ErrorCode.INVALID_REPLICATION_FACTOR, str(error)) from error

@@ -1,0 +1,75 @@
+"""Who this broker is: id and cluster, agreed between settings, store and meta.properties."""
+
+import logging
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from broker.log.checkpoints import MetaProperties
+from broker.log.log_dir import LogDir
+
+logger = logging.getLogger(__name__)
+
+
+class IdentityError(Exception):
+    """The directories belong to another broker or another cluster; nothing was changed."""
+
+
+@dataclass(frozen=True)
+class Identity:
+    """A broker's id and the id of its cluster."""
+
+    broker_id: int
+    cluster_id: str
+
+
+def stored_broker_id(dirs: Iterable[LogDir]) -> int | None:
+    """The id that the directories were written with; IdentityError if they do not agree."""
+    found = {
+        properties.broker_id: log_dir.path
+        for log_dir in dirs
+        if (properties := log_dir.meta_properties()) is not None
+        and properties.broker_id is not None
+    }
+    if len(found) > 1:
+        listed = ", ".join(f"{path} has broker.id={owner}" for owner, path in found.items())
+        raise IdentityError(f"the log directories are of different brokers: {listed}")
+    return next(iter(found), None)
+
+
+def check_identity(identity: Identity, dirs: Iterable[LogDir]) -> None:
+    """IdentityError if a directory is of another broker or cluster."""
+    for log_dir in dirs:
+        properties = log_dir.meta_properties()
+        if properties is None:
+            continue
+        if properties.broker_id not in (None, identity.broker_id):
+            raise IdentityError(
+                f"{log_dir.path}/meta.properties has broker.id={properties.broker_id}, configured "
+                f"is {identity.broker_id}: set broker.id back, or use another directory"
+            )
+        if properties.cluster_id not in (None, identity.cluster_id):
+            raise IdentityError(
+                f"{log_dir.path}/meta.properties has cluster.id={properties.cluster_id}, the "
+                f"metadata says {identity.cluster_id}: the directory is of another cluster"
+            )
+
+
+def write_identity(identity: Identity, dirs: Iterable[LogDir]) -> None:
+    """Write meta.properties where it is missing or lacks something."""
+    for log_dir in dirs:
+        properties = log_dir.meta_properties()
+        wanted = MetaProperties(identity.broker_id, identity.cluster_id)
+        if properties is None:
+            log_dir.write_meta_properties(wanted)
+        elif (properties.broker_id, properties.cluster_id) != (
+            identity.broker_id,
+            identity.cluster_id,
+        ):
+            log_dir.write_meta_properties(
+                MetaProperties(
+                    identity.broker_id,
+                    identity.cluster_id,
+                    properties.version,
+                    properties.others,
+                )
+            )

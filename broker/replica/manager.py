@@ -1,0 +1,112 @@
+"""All partitions of this broker: found by name, made leader or follower, taken away."""
+
+import asyncio
+import logging
+from collections.abc import Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from broker.errors import ApiError, ErrorCode
+from broker.log.checkpoints import CorruptCheckpoint, read_offsets, write_offsets
+from broker.log.files import DISK
+from broker.log.manager import LogManager
+from broker.model import LeaderAndIsr, TopicPartition, Uuid
+from broker.replica.partition import Partition
+
+logger = logging.getLogger(__name__)
+
+_THREADS = 32
+HIGH_WATERMARK_CHECKPOINT = "replication-offset-checkpoint"
+
+
+class ReplicaManager:
+    """The partitions this broker has a replica of.
+
+    Field `_high_watermarks`: what the checkpoints said at start, used up as partitions appear.
+    """
+
+    def __init__(self, broker_id: int, logs: LogManager) -> None:
+        self.broker_id = broker_id
+        self.logs = logs
+        self._partitions: dict[TopicPartition, Partition] = {}
+        self._high_watermarks: dict[TopicPartition, int] = {}
+
+    @property
+    def partitions(self) -> Mapping[TopicPartition, Partition]:
+        """Every partition with a replica here."""
+        return self._partitions
+
+    def load_high_watermarks(self) -> None:
+        """Read the checkpoints; a damaged one costs only that followers are asked again."""
+        for log_dir in self.logs.online_dirs:
+            try:
+                self._high_watermarks |= read_offsets(log_dir.path / HIGH_WATERMARK_CHECKPOINT)
+            except CorruptCheckpoint as error:
+                logger.warning("ignored high watermarks: %s", error)
+
+    def find(self, topic: str, index: int) -> Partition:
+        """The partition; UNKNOWN_TOPIC_OR_PARTITION if it has no replica here."""
+        # A plain tuple is found as well, and costs less to make on the hot path.
+        partition = self._partitions.get((topic, index))  # type: ignore[call-overload]
+        if partition is None:
+            raise ApiError(
+                ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+                f"{topic}-{index} has no replica on this broker",
+            )
+        return partition  # type: ignore[no-any-return]
+
+    async def become(
+        self, topic_id: Uuid, states: Mapping[TopicPartition, LeaderAndIsr], *, is_new: bool
+    ) -> None:
+        """Lead or follow partitions of one topic, as the controller decided.
+
+        Missing logs are made, in threads: every new log is flushed, and a disk serves many flushes
+        at once. KAFKA_STORAGE_ERROR if one cannot be.
+        """
+        missing = [name for name in states if self.logs.get(name) is None]
+        if missing:
+            await self._make_logs(missing, topic_id, is_new)
+        for name, state in states.items():
+            self._partition(name, topic_id).become(state)
+
+    async def _make_logs(
+        self, names: Iterable[TopicPartition], topic_id: Uuid, is_new: bool
+    ) -> None:
+        loop = asyncio.get_running_loop()
+
+        def make(name: TopicPartition) -> None:
+            self.logs.get_or_create(name, topic_id, is_new=is_new)
+
+        with ThreadPoolExecutor(_THREADS) as threads:
+            await asyncio.gather(*(loop.run_in_executor(threads, make, name) for name in names))
+
+    def _partition(self, name: TopicPartition, topic_id: Uuid) -> Partition:
+        partition = self._partitions.get(name)
+        if partition is None:
+            log = self.logs.get_or_create(name, topic_id)
+            log.update_high_watermark(self._high_watermarks.pop(name, 0))
+            unknown = LeaderAndIsr(-1, -1, (), ())
+            partition = Partition(name, topic_id, self.broker_id, log, unknown)
+            self._partitions[name] = partition
+        return partition
+
+    async def stop(self, names: Iterable[TopicPartition], *, delete: bool) -> None:
+        """Forget replicas; with `delete` their files go too, after the topic's delay."""
+        names = list(names)
+        for name in names:
+            partition = self._partitions.pop(name, None)
+            if partition is not None:
+                partition.moves.wake()
+        if delete:
+            await asyncio.to_thread(lambda: [self.logs.delete(name) for name in names])
+
+    def checkpoint_high_watermarks(self) -> None:
+        """Write the high watermarks of every log directory."""
+        by_dir: dict[Path, dict[TopicPartition, int]] = {
+            log_dir.path: {} for log_dir in self.logs.online_dirs
+        }
+        for name, partition in self._partitions.items():
+            if partition.log.log_dir in by_dir:
+                by_dir[partition.log.log_dir][name] = partition.log.high_watermark
+        for path, offsets in by_dir.items():
+            write_offsets(path / HIGH_WATERMARK_CHECKPOINT, offsets, DISK)
