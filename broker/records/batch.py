@@ -367,14 +367,13 @@ class BatchIterator:
             return None
         (size,) = _INT32.unpack_from(buffer, position + 8)
         _check_size(position, size, MIN_MESSAGE_SIZE_V0)
-        if remaining < HEADER_SIZE_UP_TO_MAGIC:
+        # As in Kafka a length beyond the end comes before the magic: a torn batch, whatever it is.
+        if remaining < HEADER_SIZE_UP_TO_MAGIC or remaining < size + LOG_OVERHEAD:
             return None
         magic = buffer[position + MAGIC_POSITION]
         if magic > CURRENT_MAGIC:
             raise CorruptRecord(f"position {position}: expected magic 0, 1 or 2, found {magic}")
         _check_size(position, size, MIN_SIZE_BY_MAGIC[magic])
-        if remaining < size + LOG_OVERHEAD:
-            return None
         if magic == CURRENT_MAGIC:
             return BatchHeader._make(HEADER.unpack_from(buffer, position))
         return _read_legacy_header(buffer, position, magic)

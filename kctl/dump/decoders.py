@@ -1,0 +1,231 @@
+"""Records of Kafka's internal topics, decoded: as JSON documents, and in the words of Kafka's tool.
+
+The version that a key begins with tells what kind of record it is; a value begins with a version
+of its own. A record that nobody can read is no reason to stop: it is shown with what is wrong.
+"""
+
+import base64
+import binascii
+import json
+import re
+from collections.abc import Callable
+from struct import Struct
+from typing import Any, Final, NamedTuple
+
+from broker.log.layout import parse_partition_dir
+from broker.protocol.codec import decode, decode_from
+from broker.protocol.errors import DecodeError
+from broker.protocol.json_view import to_json
+from broker.protocol.messages.consumer_protocol import (
+    ConsumerProtocolAssignment,
+    ConsumerProtocolSubscription,
+)
+from broker.protocol.messages.group_records import (
+    GroupMetadataKey,
+    GroupMetadataValue,
+    OffsetCommitKey,
+    OffsetCommitValue,
+)
+from broker.protocol.messages.transaction_records import TransactionLogKey, TransactionLogValue
+from broker.protocol.schema import Message
+
+OFFSETS_TOPIC: Final = "__consumer_offsets"
+TRANSACTIONS_TOPIC: Final = "__transaction_state"
+
+_VERSION: Final = Struct(">h")
+_CONSUMER_PROTOCOL: Final = "consumer"
+_ESCAPE: Final = re.compile(r"\\(?:u00[01][0-9a-f]|.)")
+
+_TRANSACTION_STATES: Final = (
+    "Empty",
+    "Ongoing",
+    "PrepareCommit",
+    "PrepareAbort",
+    "CompleteCommit",
+    "CompleteAbort",
+    "Dead",
+    "PrepareEpochFence",
+)
+
+Document = dict[str, Any]
+
+
+class UnknownRecordType(Exception):
+    """The key's version belongs to no kind of record we know."""
+
+    def __init__(self, record_type: int) -> None:
+        super().__init__(f"unknown record type {record_type}")
+        self.record_type = record_type
+
+
+class Documents(NamedTuple):
+    """A decoded record; a deletion (tombstone) has no value."""
+
+    key: Document
+    value: Document | None
+
+
+class KafkaWords(NamedTuple):
+    """A record as Kafka's dump tool words it; None is not printed at all."""
+
+    key: str | None
+    value: str | None
+
+
+class Decoder(NamedTuple):
+    """How the records of one internal topic are read."""
+
+    documents: Callable[[bytes | None, bytes | None], Documents]
+    """DecodeError or UnknownRecordType if that cannot be done."""
+    kafka_words: Callable[[int, bytes | None, bytes | None], KafkaWords]
+    """Of the record at an offset; DecodeError only where Kafka's tool gives up, too."""
+
+
+def decoder_for(directory_name: str) -> Decoder | None:
+    """The decoder for the topic that a partition's directory names; None for ordinary topics."""
+    partition = parse_partition_dir(directory_name)
+    return _BY_TOPIC.get(partition.topic) if partition else None
+
+
+def _read_version(data: bytes, name: str) -> int:
+    if len(data) < _VERSION.size:
+        raise DecodeError(f"Could not read version from {name}'s buffer.")
+    version: int = _VERSION.unpack_from(data)[0]
+    return version
+
+
+def _read(cls: type[Message], data: bytes, version: int, name: str) -> Message:
+    """The message behind the version; bytes after it are none of our business."""
+    try:
+        return decode_from(cls, data, _VERSION.size, version)[0]
+    except DecodeError as error:
+        raise DecodeError(
+            f"Could not read record with version {version} from {name}'s buffer due to: {error}."
+        ) from error
+
+
+# --- __consumer_offsets ------------------------------------------------------------------------
+
+_GROUP_RECORDS: Final[dict[int, tuple[type[Message], type[Message]]]] = {
+    0: (OffsetCommitKey, OffsetCommitValue),
+    1: (OffsetCommitKey, OffsetCommitValue),
+    2: (GroupMetadataKey, GroupMetadataValue),
+}
+
+
+def _group_documents(key: bytes | None, value: bytes | None) -> Documents:
+    if key is None:
+        raise DecodeError("message had a missing key")
+    record_type = _read_version(key, "key")
+    if record_type not in _GROUP_RECORDS:
+        raise UnknownRecordType(record_type)
+    key_class, value_class = _GROUP_RECORDS[record_type]
+    key_data = to_json(_read(key_class, key, record_type, "key"), record_type)
+    key_document = {"type": str(record_type), "data": key_data}
+    if value is None:
+        return Documents(key_document, None)
+    version = _read_version(value, "value")
+    data = to_json(_read(value_class, value, version, "value"), version)
+    if data.get("protocolType") == _CONSUMER_PROTOCOL:
+        for member in data["members"]:
+            _open_up(member, "subscription", ConsumerProtocolSubscription)
+            _open_up(member, "assignment", ConsumerProtocolAssignment)
+    return Documents(key_document, {"version": str(version), "data": data})
+
+
+def _open_up(member: Document, field: str, cls: type[Message]) -> None:
+    """Replace a member's bytes by what they say; bytes that are something else stay."""
+    try:
+        data = base64.b64decode(member[field])
+        version = _read_version(data, field)
+        member[field] = to_json(_read(cls, data, version, field), version)
+    except (DecodeError, binascii.Error):
+        return
+
+
+def _group_words(offset: int, key: bytes | None, value: bytes | None) -> KafkaWords:
+    if key is None:
+        raise DecodeError(f"the record at offset {offset} has no key, so it is no group's")
+    try:
+        documents = _group_documents(key, value)
+    except UnknownRecordType as error:
+        return KafkaWords(
+            f"Unknown record type {error.record_type} at offset {offset}, skipping.", None
+        )
+    except DecodeError as error:
+        return KafkaWords(f"Error at offset {offset}, skipping. {error}", None)
+    value_words = "<DELETE>" if documents.value is None else jackson(documents.value)
+    return KafkaWords(jackson(documents.key), value_words)
+
+
+def jackson(document: Document) -> str:
+    """JSON as the Java library prints it: nothing between the tokens, capitals in escapes."""
+    text = json.dumps(document, ensure_ascii=False, separators=(",", ":"))
+    if "\\u00" not in text:
+        return text
+    return _ESCAPE.sub(lambda escape: escape[0][:2] + escape[0][2:].upper(), text)
+
+
+# --- __transaction_state -----------------------------------------------------------------------
+
+
+def _transaction_messages(
+    key: bytes | None, value: bytes | None
+) -> tuple[TransactionLogKey, int, TransactionLogValue | None]:
+    if key is None:
+        raise DecodeError("a transaction's record has no key")
+    record_type = _read_version(key, "key")
+    if record_type != 0:
+        raise UnknownRecordType(record_type)
+    key_message = decode(TransactionLogKey, key[_VERSION.size :], record_type)
+    if value is None:
+        return key_message, -1, None
+    version = _read_version(value, "value")
+    return key_message, version, decode_from(TransactionLogValue, value, _VERSION.size, version)[0]
+
+
+def _transaction_documents(key: bytes | None, value: bytes | None) -> Documents:
+    key_message, version, value_message = _transaction_messages(key, value)
+    key_document = {"type": "0", "data": to_json(key_message, 0)}
+    if value_message is None:
+        return Documents(key_document, None)
+    data = to_json(value_message, version)
+    data["transactionStatus"] = _state(value_message)
+    return Documents(key_document, {"version": str(version), "data": data})
+
+
+def _transaction_words(offset: int, key: bytes | None, value: bytes | None) -> KafkaWords:
+    try:
+        key_message, _, value_message = _transaction_messages(key, value)
+    except UnknownRecordType as error:
+        return KafkaWords(f"unknown::version={error.record_type}", None)
+    except DecodeError as error:
+        raise DecodeError(f"the record at offset {offset} is no transaction's: {error}") from error
+    name = f"transaction_metadata::transactionalId={key_message.transactional_id}"
+    return KafkaWords(name, "<DELETE>" if value_message is None else _state_words(value_message))
+
+
+def _state(value: TransactionLogValue) -> str:
+    status = value.transaction_status
+    if not 0 <= status < len(_TRANSACTION_STATES):
+        raise DecodeError(f"expected a transaction status of 0 to 7, found {status}")
+    return _TRANSACTION_STATES[status]
+
+
+def _state_words(value: TransactionLogValue) -> str:
+    partitions = [
+        f"{topic.topic}-{partition}"
+        for topic in value.transaction_partitions or ()
+        for partition in topic.partition_ids
+    ]
+    return (
+        f"producerId:{value.producer_id},producerEpoch:{value.producer_epoch},"
+        f"state={_state(value)},partitions=[{','.join(partitions)}],"
+        f"txnLastUpdateTimestamp={value.transaction_last_update_timestamp_ms},"
+        f"txnTimeoutMs={value.transaction_timeout_ms}"
+    )
+
+
+OFFSETS_DECODER: Final = Decoder(_group_documents, _group_words)
+TRANSACTIONS_DECODER: Final = Decoder(_transaction_documents, _transaction_words)
+_BY_TOPIC: Final = {OFFSETS_TOPIC: OFFSETS_DECODER, TRANSACTIONS_TOPIC: TRANSACTIONS_DECODER}
