@@ -12,6 +12,11 @@ from tests.support.real_kafka import RealKafka, running_kafka
 from tests.support.zookeeper import ZooKeeper, running_zookeeper
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """`--rewrite`: golden texts (tests/scenarios) take what happens now; read the diff."""
+    parser.addoption("--rewrite", action="store_true", help="write golden texts anew")
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Keep the tests of one outside server on one worker, so that it is started once."""
     for item in items:
