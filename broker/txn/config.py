@@ -1,0 +1,13 @@
+"""The settings of the coordinator, with Kafka's defaults."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TxnConfig:
+    """What the coordinator was told; fields are named after Kafka's keys."""
+
+    transactional_id_expiration_ms: int = 604_800_000
+    transaction_max_timeout_ms: int = 900_000
+    transaction_abort_timed_out_transaction_cleanup_interval_ms: int = 10_000
+    transaction_remove_expired_transaction_cleanup_interval_ms: int = 3_600_000
