@@ -11,18 +11,15 @@ most one request and one response, whatever the client does. (Kafka mutes its ch
 
 import asyncio
 import logging
-import os
 from collections.abc import Awaitable, Callable
 from typing import NamedTuple
 
+from broker.net.sender import Sender
 from broker.protocol.errors import DecodeError
-from broker.protocol.framing import FrameBuffer, join
-from broker.protocol.primitives import Buffer, Part
+from broker.protocol.framing import FrameBuffer
+from broker.protocol.primitives import Part
 
 logger = logging.getLogger(__name__)
-
-_MAX_PARTS = os.sysconf("SC_IOV_MAX")
-"""How many pieces the kernel takes at once; a Fetch response may have more."""
 
 
 class Peer(NamedTuple):
@@ -68,11 +65,10 @@ class Connection(asyncio.BufferedProtocol):
         self._on_lost = on_lost
         self._loop = asyncio.get_running_loop()
         self._transport: asyncio.Transport
-        self._fd = -1
+        self._sender: Sender
+        self._closes_when_sent = False
         self._awaiting: asyncio.Task[None] | None = None
         """The answer under way. Invariant: while it is, no frame is taken from the buffer."""
-        self._may_write = True
-        """False while the client is too slow to read; no request is taken up then."""
 
     # asyncio's side
 
@@ -80,7 +76,8 @@ class Connection(asyncio.BufferedProtocol):
         """Part of asyncio's protocol."""
         assert isinstance(transport, asyncio.Transport)  # noqa: S101
         self._transport = transport
-        self._fd = transport.get_extra_info("socket").fileno()
+        fd = transport.get_extra_info("socket").fileno()
+        self._sender = Sender(fd, self._drained, self.abort)
         self.last_active_s = self._loop.time()
 
     def get_buffer(self, sizehint: int) -> memoryview:
@@ -93,30 +90,21 @@ class Connection(asyncio.BufferedProtocol):
         self._frames.wrote(nbytes)
         self._take_frames()
 
-    def pause_writing(self) -> None:
-        """Part of asyncio's protocol."""
-        self._may_write = False
-        self._transport.pause_reading()
-
-    def resume_writing(self) -> None:
-        """Part of asyncio's protocol."""
-        self.last_active_s = self._loop.time()
-        self._may_write = True
-        if self._awaiting is None:
-            self._transport.resume_reading()
-            self._take_frames()
-
     def connection_lost(self, exc: Exception | None) -> None:
         """Part of asyncio's protocol."""
         if self._awaiting is not None:
             self._awaiting.cancel()
+        self._sender.close()
         self._on_lost(self)
 
     # ours
 
     def close(self) -> None:
         """Close after what was written has gone out."""
-        self._transport.close()
+        if self._sender.is_blocked:
+            self._closes_when_sent = True
+        else:
+            self._transport.close()
 
     def abort(self) -> None:
         """Close now."""
@@ -130,7 +118,7 @@ class Connection(asyncio.BufferedProtocol):
     def _take_frames(self) -> None:
         """Answer whole frames for as long as answers come at once and the client reads them."""
         try:
-            while self._may_write and (frame := self._frames.next_frame()) is not None:
+            while not self._sender.is_blocked and (frame := self._frames.next_frame()) is not None:
                 if self._transport.is_closing():
                     return
                 answer = self._answerer(frame, self.peer)
@@ -156,26 +144,30 @@ class Connection(asyncio.BufferedProtocol):
         except Exception as error:  # noqa: BLE001  # the fence
             self._close_because(error)
         self._awaiting = None
-        if self._may_write and not self._transport.is_closing():
+        self._go_on()
+
+    def _drained(self) -> None:
+        """The client has read what it was sent."""
+        self.last_active_s = self._loop.time()
+        if self._closes_when_sent:
+            self._transport.close()
+        elif self._awaiting is None:
+            self._go_on()
+
+    def _go_on(self) -> None:
+        if not (self._sender.is_blocked or self._transport.is_closing()):
             self._transport.resume_reading()
             self._take_frames()
 
     def _send(self, parts: Answer) -> None:
-        """Write a response: straight to the socket, and only what it does not take is copied."""
+        """Write a response; while the client does not read it, nothing more is read from it."""
         if parts is None or self._transport.is_closing():
             return
         self.last_active_s = self._loop.time()
-        if self._transport.get_write_buffer_size():
-            self._transport.write(join(parts))
-            return
-        buffers = [part if isinstance(part, Buffer) else part.read() for part in parts]
         try:
-            written = os.writev(self._fd, buffers[:_MAX_PARTS])
-        except BlockingIOError:
-            written = 0
-        except OSError:  # the client is gone; asyncio notices by itself
+            self._sender.send(parts)
+        except OSError:  # the client is gone
+            self.abort()
             return
-        for buffer in buffers:
-            if written < len(buffer):
-                self._transport.write(memoryview(buffer)[written:])
-            written = max(0, written - len(buffer))
+        if self._sender.is_blocked:
+            self._transport.pause_reading()

@@ -14,7 +14,16 @@ Buffer = bytes | bytearray | memoryview
 class FileSlice(Protocol):
     """Record bytes that are still in a file, so that a plaintext connection can `sendfile` them."""
 
+    @property
+    def position(self) -> int:
+        """Where in the file they begin."""
+        ...
+
     def __len__(self) -> int: ...
+
+    def fileno(self) -> int:
+        """The file's descriptor, open as long as this lives."""
+        ...
 
     def read(self) -> bytes:
         """The bytes themselves."""

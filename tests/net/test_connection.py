@@ -1,0 +1,312 @@
+"""One connection: order, late answers, slow readers, bad bytes, clients that go away."""
+
+import asyncio
+import logging
+import os
+import socket
+import struct
+import tempfile
+import tempfile
+from collections.abc import Awaitable
+from typing import Any
+
+import pytest
+
+from broker.net.connection import Answer, CloseConnection, Peer
+from broker.protocol.errors import DecodeError
+from tests.net.support import (
+    RawClient,
+    connect,
+    connect_with_small_buffer,
+    echo,
+    framed,
+    in_loop,
+    listening,
+    receive_exactly,
+    until,
+)
+
+
+class LateAnswers:
+    """Answers b"late…" when told to, all else at once; remembers what it was asked."""
+
+    def __init__(self) -> None:
+        self.asked: list[bytes] = []
+        self.may_answer = asyncio.Event()
+        self.cancelled = 0
+
+    def __call__(self, frame: memoryview, peer: Peer) -> Answer | Awaitable[Answer]:
+        self.asked.append(bytes(frame))
+        return self._late(frame) if frame[:4] == b"late" else echo(frame, peer)
+
+    async def _late(self, frame: memoryview) -> Answer:
+        try:
+            await self.may_answer.wait()
+        except asyncio.CancelledError:
+            self.cancelled += 1
+            raise
+        # Only now: the frame must still be what it was.
+        return [bytearray(framed(bytes(frame)))]
+
+
+@in_loop
+async def test_pipelined_requests_are_answered_in_order_one_at_a_time() -> None:
+    answers = LateAnswers()
+    requests = [b"1", b"2", b"late 3", b"4", b"late 5", b"6" * 5000, b"7"]
+    async with listening(answers) as listener, await connect(listener) as client:
+        client.writer.write(b"".join(map(framed, requests)))
+        assert [await client.receive() for _ in range(2)] == [b"1", b"2"]
+        await until(lambda: len(answers.asked) == 3)
+        assert answers.asked == requests[:3]
+        answers.may_answer.set()
+        assert [await client.receive() for _ in range(5)] == requests[2:]
+
+
+@in_loop
+async def test_request_without_answer_is_passed_over() -> None:
+    def answer(frame: memoryview, peer: Peer) -> Answer | Awaitable[Answer]:
+        if frame[:4] == b"none":
+            return None
+        return nothing() if frame[:4] == b"late" else echo(frame, peer)
+
+    async def nothing() -> Answer:
+        return None
+
+    async with listening(answer) as listener, await connect(listener) as client:
+        client.writer.write(b"".join(map(framed, [b"none", b"late", b"none", b"answered"])))
+        assert await client.receive() == b"answered"
+
+
+@in_loop
+async def test_frame_that_comes_byte_by_byte_is_answered_as_one() -> None:
+    async with listening(echo) as listener, await connect(listener) as client:
+        client.writer.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        for byte in framed(b"request one") + framed(b"request two"):
+            client.writer.write(bytes((byte,)))
+            await asyncio.sleep(0)
+        assert [await client.receive() for _ in range(2)] == [b"request one", b"request two"]
+
+
+@in_loop
+async def test_frame_of_fifty_megabytes_comes_and_goes_whole() -> None:
+    body = os.urandom(2**20) * 50
+    async with (
+        listening(echo, request_max_bytes=len(body)) as listener,
+        await connect(listener) as client,
+    ):
+        assert await client.ask(body) == body
+        assert await client.ask(b"small") == b"small"
+
+
+@in_loop
+async def test_frame_above_the_limit_is_refused_before_its_bytes_come(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async with (
+        listening(echo, request_max_bytes=1000) as listener,
+        await connect(listener) as client,
+    ):
+        name = _name_of(client)
+        assert await client.ask(bytes(1000)) == bytes(1000)
+        client.writer.write((1001).to_bytes(4, "big"))
+        assert await client.is_closed()
+    assert [record.getMessage() for record in caplog.records if record.levelno > logging.INFO] == [
+        f"closing connection peer={name} "
+        "reason=a frame of 1001 bytes is announced, 0 to 1000 are allowed"
+    ]
+
+
+def _name_of(client: RawClient) -> str:
+    host, port = client.writer.get_extra_info("sockname")
+    return f"{host}:{port}"
+
+
+def failing(error: Exception) -> Any:
+    """An answerer that fails at once on b"fail" and later on b"late"."""
+
+    def answer(frame: memoryview, peer: Peer) -> Answer | Awaitable[Answer]:
+        if frame == b"fail":
+            raise error
+        return fail_later() if frame == b"late" else echo(frame, peer)
+
+    async def fail_later() -> Answer:
+        await asyncio.sleep(0)
+        raise error
+
+    return answer
+
+
+@pytest.mark.parametrize("request_body", [b"fail", b"late"])
+@pytest.mark.parametrize(
+    ("error", "level"),
+    [
+        (DecodeError("what is this"), logging.WARNING),
+        (CloseConnection("no acks, no error"), logging.WARNING),
+        (RuntimeError("a bug"), logging.ERROR),
+    ],
+)
+@in_loop
+async def test_failure_costs_one_log_line_and_only_that_connection(
+    caplog: pytest.LogCaptureFixture, request_body: bytes, error: Exception, level: int
+) -> None:
+    async with (
+        listening(failing(error)) as listener,
+        await connect(listener) as bad,
+        await connect(listener) as good,
+    ):
+        name = _name_of(bad)
+        assert await good.ask(b"before") == b"before"
+        bad.writer.write(framed(request_body) + framed(b"not looked at any more"))
+        assert await bad.is_closed()
+        assert await good.ask(b"after") == b"after"
+        await until(lambda: listener.num_connections == 1)
+    (record,) = [record for record in caplog.records if record.levelno > logging.INFO]
+    assert record.levelno == level
+    assert record.getMessage().startswith(f"closing connection peer={name}")
+    assert str(error) in (record.getMessage() if level == logging.WARNING else caplog.text)
+
+
+@in_loop
+async def test_client_that_does_not_read_is_not_answered_further_and_slows_nobody() -> None:
+    num_asked = 0
+    answer_bytes = 100_000
+
+    def answer(frame: memoryview, peer: Peer) -> Answer:
+        nonlocal num_asked
+        num_asked += frame[:4] == b"slow"
+        return [bytearray(framed(bytes(frame).ljust(answer_bytes, b".")))]
+
+    requests = [b"slow %d" % number for number in range(300)]
+    async with listening(answer) as listener:
+        slow = await connect_with_small_buffer(listener)
+        await asyncio.get_running_loop().sock_sendall(slow, b"".join(map(framed, requests)))
+        async with await connect(listener) as quick:
+            before = -1
+            while before != num_asked:  # until it is stuck
+                before = num_asked
+                for _ in range(20):
+                    assert (await quick.ask(b"quick"))[:5] == b"quick"
+            # What the kernel holds, and one response on top; not all of the 30 MB.
+            assert 0 < num_asked < 100
+            received = await receive_exactly(slow, len(requests) * (answer_bytes + 4))
+        slow.close()
+    assert received == b"".join(framed(r.ljust(answer_bytes, b".")) for r in requests)
+    assert num_asked == len(requests)
+
+
+class Slice:
+    """Records that are still in a file, behind some others."""
+
+    def __init__(self, data: bytes) -> None:
+        self._file = tempfile.TemporaryFile()
+        self._file.write(b"others" + data)
+        self._file.flush()
+        self.position = 6
+
+    def __len__(self) -> int:
+        return os.fstat(self.fileno()).st_size - self.position
+
+    def fileno(self) -> int:
+        return self._file.fileno()
+
+    def read(self) -> bytes:
+        return os.pread(self.fileno(), len(self), self.position)
+
+    def close(self) -> None:
+        self._file.close()
+
+
+@pytest.mark.parametrize("last", [0, 1, 3_000_000])
+@in_loop
+async def test_large_answer_in_many_kinds_of_parts_arrives_whole_at_a_slow_reader(
+    last: int,
+) -> None:
+    pieces: list[bytes] = [os.urandom(size) for size in (10, 3_000_000, 0, 5, 2_000_000, 0, last)]
+    slices = {number: Slice(pieces[number]) for number in (2, 4, 6)}
+    parts: list[Any] = [slices.get(number, piece) for number, piece in enumerate(pieces)]
+    size = sum(map(len, pieces))
+
+    def answer(frame: memoryview, peer: Peer) -> Answer:
+        return [bytearray(size.to_bytes(4, "big")), *parts]
+
+    async with listening(answer) as listener:
+        client = await connect_with_small_buffer(listener)
+        await asyncio.get_running_loop().sock_sendall(client, framed(b"1") + framed(b"2"))
+        assert await receive_exactly(client, 2 * (size + 4)) == framed(b"".join(pieces)) * 2
+        client.close()
+    for part in slices.values():
+        part.close()
+
+
+@in_loop
+async def test_regression_answer_of_more_parts_than_the_kernel_takes_at_once_arrives() -> None:
+    parts = [b"%05d" % number for number in range(3000)]
+
+    def answer(frame: memoryview, peer: Peer) -> Answer:
+        return [bytearray((15_000).to_bytes(4, "big")), *parts]
+
+    async with listening(answer) as listener, await connect(listener) as client:
+        assert await client.ask(b"") == b"".join(parts)
+
+
+@in_loop
+async def test_client_that_only_closes_its_sending_side_still_gets_its_answers() -> None:
+    answers = LateAnswers()
+    async with listening(answers) as listener, await connect(listener) as client:
+        client.writer.write(framed(b"late 1") + framed(b"2") + framed(b"late 3"))
+        client.writer.write_eof()
+        await until(lambda: len(answers.asked) == 1)
+        answers.may_answer.set()
+        assert [await client.receive() for _ in range(3)] == [b"late 1", b"2", b"late 3"]
+        assert await client.is_closed()
+        await until(lambda: listener.num_connections == 0)
+
+
+@pytest.mark.parametrize("with_reset", [False, True])
+@in_loop
+async def test_client_that_leaves_while_its_answer_is_awaited_is_forgotten_silently(
+    caplog: pytest.LogCaptureFixture, with_reset: bool
+) -> None:
+    answers = LateAnswers()
+    async with listening(answers) as listener:
+        client = await connect(listener)
+        client.writer.write(framed(b"late") + framed(b"another"))
+        await until(lambda: answers.asked == [b"late"])
+        if with_reset:
+            raw: socket.socket = client.writer.get_extra_info("socket")
+            raw.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        client.leave()
+        await asyncio.sleep(0.01)
+        answers.may_answer.set()
+        await until(lambda: listener.num_connections == 0)
+    assert not [record for record in caplog.records if record.levelno > logging.INFO]
+
+
+@in_loop
+async def test_slow_client_that_resets_its_connection_is_forgotten() -> None:
+    num_asked = 0
+
+    def much(frame: memoryview, peer: Peer) -> Answer:
+        nonlocal num_asked
+        num_asked += 1
+        return [bytearray(framed(bytes(20_000_000)))]
+
+    async with listening(much) as listener:
+        client = await connect_with_small_buffer(listener)
+        await asyncio.get_running_loop().sock_sendall(client, framed(b"much") * 2)
+        await until(lambda: num_asked == 1)
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        client.close()
+        await until(lambda: listener.num_connections == 0)
+    assert num_asked == 1
+
+
+@in_loop
+async def test_answer_under_way_is_cancelled_when_the_connection_is_closed_by_us() -> None:
+    answers = LateAnswers()
+    async with listening(answers) as listener, await connect(listener) as client:
+        client.writer.write(framed(b"late"))
+        await until(lambda: len(answers.asked) == 1)
+        await listener.stop()
+        assert answers.cancelled == 1
+        assert await client.is_closed()
