@@ -6,7 +6,6 @@ import os
 import socket
 import struct
 import tempfile
-import tempfile
 from collections.abc import Awaitable
 from typing import Any
 
@@ -198,7 +197,7 @@ class Slice:
     """Records that are still in a file, behind some others."""
 
     def __init__(self, data: bytes) -> None:
-        self._file = tempfile.TemporaryFile()
+        self._file = tempfile.TemporaryFile()  # noqa: SIM115  # closed by close
         self._file.write(b"others" + data)
         self._file.flush()
         self.position = 6
