@@ -28,18 +28,6 @@ class OffsetsTopic(Protocol):
         ...
 
 
-class OffsetNodes(Protocol):
-    """The znodes in which consumers of OffsetCommit v0 keep their offsets."""
-
-    async def read_offset(self, path: str) -> bytes | None:
-        """The data of a znode; None if there is none."""
-        ...
-
-    async def write_offset(self, path: str, data: bytes) -> None:
-        """Set a znode, creating it and its parents where they are missing."""
-        ...
-
-
 VerifyTransaction = Callable[[int, str, int, int], Awaitable[None]]
 """(partition of the offsets topic, transactional id, producer id, producer epoch).
 

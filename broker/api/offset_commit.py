@@ -1,0 +1,109 @@
+"""Answers OffsetCommit.
+
+Versions:
+    v0 into znodes, for whoever asks
+    v1 into `__consumer_offsets`, by members of a generation or by nobody; the client's own time
+    v2 the client may choose how long its offsets are kept; from v5 on the broker does (KIP-211)
+    v6 leader epochs (KIP-320)
+    v7 static members (KIP-345)
+"""
+
+from collections.abc import Mapping
+
+from broker.api.context import RequestContext
+from broker.api.partitions import split_by_existence
+from broker.errors import ApiError, ErrorCode
+from broker.group.java_strings import java_length
+from broker.group.offset_manager import Committer
+from broker.group.offsets import OffsetAndMetadata
+from broker.model import TopicPartition
+from broker.protocol.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitResponse,
+    OffsetCommitResponsePartition,
+    OffsetCommitResponseTopic,
+)
+
+_Asked = Mapping[TopicPartition, OffsetCommitRequestPartition]
+_Errors = Mapping[TopicPartition, ErrorCode]
+
+
+async def handle(request: OffsetCommitRequest, context: RequestContext) -> OffsetCommitResponse:
+    """What exists is committed, all together; the rest is unknown."""
+    asked = {
+        TopicPartition(topic.name, partition.partition_index): partition
+        for topic in request.topics
+        for partition in topic.partitions
+    }
+    known, unknown = split_by_existence(asked, context)
+    commit = _commit_to_nodes if context.api_version == 0 else _commit_to_group
+    committed = await commit(request, {name: asked[name] for name in known}, context)
+    return _response(request, {**committed, **unknown})
+
+
+async def _commit_to_group(
+    request: OffsetCommitRequest, asked: _Asked, context: RequestContext
+) -> _Errors:
+    if not asked:
+        return {}
+    committer = Committer(
+        request.member_id, request.group_instance_id, request.generation_id_or_member_epoch
+    )
+    now_ms = context.services.clock.now_ms()
+    values = {name: _value(request, partition, now_ms) for name, partition in asked.items()}
+    try:
+        return await context.services.groups.offsets.commit(request.group_id, committer, values)
+    except ApiError as error:
+        return dict.fromkeys(asked, error.code)
+
+
+def _value(
+    request: OffsetCommitRequest, partition: OffsetCommitRequestPartition, now_ms: int
+) -> OffsetAndMetadata:
+    own_time, retention_ms = partition.commit_timestamp, request.retention_time_ms
+    return OffsetAndMetadata(
+        offset=partition.committed_offset,
+        metadata=partition.committed_metadata or "",
+        commit_timestamp_ms=now_ms if own_time == -1 else own_time,
+        leader_epoch=partition.committed_leader_epoch,
+        expire_timestamp_ms=None if retention_ms == -1 else now_ms + retention_ms,
+    )
+
+
+async def _commit_to_nodes(
+    request: OffsetCommitRequest, asked: _Asked, context: RequestContext
+) -> _Errors:
+    nodes, limit = context.services.offset_nodes, context.services.groups.config
+    errors = {}
+    for name, partition in asked.items():
+        if java_length(partition.committed_metadata or "") > limit.offset_metadata_max_bytes:
+            errors[name] = ErrorCode.OFFSET_METADATA_TOO_LARGE
+            continue
+        await nodes.write_offset(request.group_id, name, partition.committed_offset)
+        errors[name] = ErrorCode.NONE
+    return errors
+
+
+def _response(request: OffsetCommitRequest, errors: _Errors) -> OffsetCommitResponse:
+    return OffsetCommitResponse(
+        topics=[
+            OffsetCommitResponseTopic(
+                name=topic.name,
+                partitions=[
+                    OffsetCommitResponsePartition(
+                        partition_index=partition.partition_index,
+                        error_code=errors[TopicPartition(topic.name, partition.partition_index)],
+                    )
+                    for partition in topic.partitions
+                ],
+            )
+            for topic in request.topics
+        ]
+    )
+
+
+def error_response(request: OffsetCommitRequest, code: ErrorCode) -> OffsetCommitResponse:
+    """The error on every partition."""
+    names = (TopicPartition(t.name, p.partition_index) for t in request.topics for p in t.partitions)
+    return _response(request, dict.fromkeys(names, code))

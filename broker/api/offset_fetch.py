@@ -1,0 +1,135 @@
+"""Answers OffsetFetch. An offset that was never committed is -1, which is no error.
+
+Versions:
+    v0 from znodes
+    v1 from the coordinator; an error of the group stands on every partition
+    v2 null asks for all partitions; the group has an error of its own
+    v7 `require_stable`: partitions with a commit under way are answered UNSTABLE_OFFSET_COMMIT
+       (KIP-447)
+    v8 several groups (KIP-709)
+"""
+
+from collections.abc import Awaitable, Iterable, Mapping, Sequence
+
+from broker.api.context import RequestContext
+from broker.api.partitions import split_by_existence
+from broker.errors import ApiError, ErrorCode
+from broker.group.offset_manager import FetchedOffset
+from broker.model import TopicPartition
+from broker.protocol.messages.offset_fetch import (
+    OffsetFetchRequest,
+    OffsetFetchRequestGroup,
+    OffsetFetchRequestTopic,
+    OffsetFetchRequestTopics,
+    OffsetFetchResponse,
+    OffsetFetchResponseGroup,
+    OffsetFetchResponsePartition,
+    OffsetFetchResponsePartitions,
+    OffsetFetchResponseTopic,
+    OffsetFetchResponseTopics,
+)
+
+_Fetched = Mapping[TopicPartition, FetchedOffset]
+_Topics = Sequence[OffsetFetchRequestTopic] | Sequence[OffsetFetchRequestTopics]
+
+
+def handle(
+    request: OffsetFetchRequest, context: RequestContext
+) -> OffsetFetchResponse | Awaitable[OffsetFetchResponse]:
+    """From memory, so at once; only znodes have to be waited for."""
+    if context.api_version == 0:
+        return _fetch_from_nodes(request, context)
+    if context.api_version >= 8:
+        groups = [_fetch_group(group, request.require_stable, context) for group in request.groups]
+        return OffsetFetchResponse(groups=groups)
+    offsets = context.services.groups.offsets
+    try:
+        fetched = offsets.fetch(request.group_id, _names(request.topics), request.require_stable)
+    except ApiError as error:
+        if context.api_version >= 2:
+            return OffsetFetchResponse(error_code=error.code)
+        return error_response(request, error.code)
+    return _response(fetched)
+
+
+def _fetch_group(
+    group: OffsetFetchRequestGroup, require_stable: bool, context: RequestContext
+) -> OffsetFetchResponseGroup:
+    offsets = context.services.groups.offsets
+    try:
+        fetched = offsets.fetch(group.group_id, _names(group.topics), require_stable)
+    except ApiError as error:
+        return OffsetFetchResponseGroup(group_id=group.group_id, error_code=error.code)
+    topics = [
+        OffsetFetchResponseTopics(
+            name=topic,
+            partitions=[
+                OffsetFetchResponsePartitions(
+                    partition_index=index,
+                    committed_offset=offset.offset,
+                    committed_leader_epoch=offset.leader_epoch,
+                    metadata=offset.metadata,
+                    error_code=offset.error,
+                )
+                for index, offset in partitions
+            ],
+        )
+        for topic, partitions in _by_topic(fetched)
+    ]
+    return OffsetFetchResponseGroup(group_id=group.group_id, topics=topics)
+
+
+async def _fetch_from_nodes(
+    request: OffsetFetchRequest, context: RequestContext
+) -> OffsetFetchResponse:
+    nothing = FetchedOffset(error=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+    known, unknown = split_by_existence(_names(request.topics) or (), context)
+    fetched = dict.fromkeys(unknown, nothing)
+    for name in known:
+        offset = await context.services.offset_nodes.read_offset(request.group_id, name)
+        fetched[name] = nothing if offset is None else FetchedOffset(offset)
+    return _response(fetched)
+
+
+def _names(topics: _Topics | None) -> list[TopicPartition] | None:
+    if topics is None:
+        return None
+    return [TopicPartition(topic.name, index) for topic in topics for index in topic.partition_indexes]
+
+
+def _by_topic(fetched: _Fetched) -> Iterable[tuple[str, list[tuple[int, FetchedOffset]]]]:
+    topics: dict[str, list[tuple[int, FetchedOffset]]] = {}
+    for name, offset in fetched.items():
+        topics.setdefault(name.topic, []).append((name.partition, offset))
+    return topics.items()
+
+
+def _response(fetched: _Fetched) -> OffsetFetchResponse:
+    """The answer in the form of versions 0 to 7."""
+    return OffsetFetchResponse(
+        topics=[
+            OffsetFetchResponseTopic(
+                name=topic,
+                partitions=[
+                    OffsetFetchResponsePartition(
+                        partition_index=index,
+                        committed_offset=offset.offset,
+                        committed_leader_epoch=offset.leader_epoch,
+                        metadata=offset.metadata,
+                        error_code=offset.error,
+                    )
+                    for index, offset in partitions
+                ],
+            )
+            for topic, partitions in _by_topic(fetched)
+        ]
+    )
+
+
+def error_response(request: OffsetFetchRequest, code: ErrorCode) -> OffsetFetchResponse:
+    """The error wherever the version may have a place for it."""
+    if request.groups:
+        groups = [OffsetFetchResponseGroup(group_id=g.group_id, error_code=code) for g in request.groups]
+        return OffsetFetchResponse(groups=groups)
+    failed = _response(dict.fromkeys(_names(request.topics) or (), FetchedOffset(error=code)))
+    return OffsetFetchResponse(topics=failed.topics, error_code=code)

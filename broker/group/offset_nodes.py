@@ -1,0 +1,61 @@
+"""Offsets in the metadata store, where the consumers of OffsetCommit v0 keep them.
+
+`/consumers/<group>/offsets/<topic>/<partition>` holds the offset as decimal text. Anybody may write
+there, no group is asked, and nothing expires.
+"""
+
+from broker.errors import ApiError, ErrorCode
+from broker.metadata.errors import NodeExists, NoNode
+from broker.metadata.store import MetadataStore, parent_of
+from broker.model import TopicPartition
+
+
+class OffsetNodes:
+    """The offsets of old consumers."""
+
+    def __init__(self, store: MetadataStore) -> None:
+        self._store = store
+
+    async def read_offset(self, group_id: str, partition: TopicPartition) -> int | None:
+        """The offset; None if none was committed. ApiError if it is not a number."""
+        path = _path(group_id, partition)
+        try:
+            node = await self._store.get(path)
+        except NoNode:
+            return None
+        if node.data is None:
+            return None
+        try:
+            return int(node.data)
+        except ValueError as error:
+            raise ApiError(
+                ErrorCode.UNKNOWN_SERVER_ERROR, f"{path}: {node.data!r} is no offset"
+            ) from error
+
+    async def write_offset(self, group_id: str, partition: TopicPartition, offset: int) -> None:
+        """Commit an offset."""
+        path, data = _path(group_id, partition), str(offset).encode()
+        try:
+            await self._store.set(path, data)
+        except NoNode:
+            await self._create(path, data)
+
+    async def _create(self, path: str, data: bytes) -> None:
+        await self._create_missing(parent_of(path))
+        try:
+            await self._store.create(path, data)
+        except NodeExists:  # another consumer was quicker
+            await self._store.set(path, data)
+
+    async def _create_missing(self, path: str) -> None:
+        if path == "/" or await self._store.exists(path):
+            return
+        await self._create_missing(parent_of(path))
+        try:
+            await self._store.create(path)
+        except NodeExists:
+            return
+
+
+def _path(group_id: str, partition: TopicPartition) -> str:
+    return f"/consumers/{group_id}/offsets/{partition.topic}/{partition.partition}"

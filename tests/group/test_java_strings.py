@@ -1,0 +1,42 @@
+"""Expected values are what Java's String gives."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from broker.group.java_strings import java_hash, java_length, partition_for
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("", 0),
+        ("a", 97),
+        ("group-a", 293_427_347),
+        ("polygenelubricants", -(2**31)),
+        ("é", 233),
+        ("😀", 1_772_899),
+    ],
+)
+def test_hash_is_javas(text: str, expected: int) -> None:
+    assert java_hash(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("group_id", "partition"), [("group-a", 47), ("group-b", 48), ("simple-group", 30)]
+)
+def test_groups_lie_where_kafka_put_them(group_id: str, partition: int) -> None:
+    assert partition_for(group_id, 50) == partition
+
+
+def test_smallest_hash_is_partition_0() -> None:
+    assert partition_for("polygenelubricants", 50) == 0
+
+
+def test_length_counts_utf16_units() -> None:
+    assert [java_length(text) for text in ("", "abc", "é", "😀")] == [0, 3, 1, 2]
+
+
+@given(st.text(), st.integers(1, 100))
+def test_every_group_has_a_partition(group_id: str, num_partitions: int) -> None:
+    assert 0 <= partition_for(group_id, num_partitions) < num_partitions
