@@ -14,7 +14,7 @@ connection the watches are asked for again, and what changed meanwhile shows in 
 import asyncio
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 from kazoo import exceptions as kazoo_errors
@@ -35,6 +35,7 @@ from broker.metadata.errors import (
     StoreError,
 )
 from broker.metadata.loop_handler import LoopHandler
+from broker.metadata.recursive import ensure_path
 from broker.metadata.session import Session, SessionState
 from broker.metadata.store import (
     MISSING_PARENT,
@@ -152,13 +153,19 @@ class ZooKeeperStore(MetadataStore):
             ) from None
         if self.session.state is SessionState.AUTH_FAILED:
             raise StoreError(self._settings.connect, "authentication failed")
-        if not self._client.chroot:
-            return
-        if create_chroot:
-            # kazoo would write b"" into the nodes above; Kafka does not mind.
-            await self._answer("/", lambda: self._client.ensure_path_async("/", self._acl("/")))
-        elif await self.exists("/") is None:
-            raise NoNode(self._client.chroot, "there is no such chroot")
+        if self._client.chroot and await self.exists("/") is None:
+            await self._create_chroot(create_chroot)
+
+    async def _create_chroot(self, wanted: bool) -> None:
+        chroot = self._client.chroot
+        if not wanted:
+            raise NoNode(chroot, "there is no such chroot")
+        hosts = self._settings.connect.partition("/")[0]
+        above = await ZooKeeperStore.open(replace(self._settings, connect=hosts))
+        try:
+            await ensure_path(above, chroot)
+        finally:
+            await above.close()
 
     # Reading
 

@@ -1,0 +1,98 @@
+"""Whole branches of a store: what one operation on one node cannot do."""
+
+from collections.abc import AsyncIterator, Sequence
+from typing import NamedTuple
+
+from broker.metadata.errors import NodeExists, NoNode
+from broker.metadata.store import (
+    Delete,
+    MetadataStore,
+    Operation,
+    Result,
+    Stat,
+    join,
+    parent_of,
+)
+
+# ZooKeeper refuses requests above jute.maxbuffer, 1 MiB less a byte, operations and all.
+MAX_BATCH_BYTES = 512 * 1024
+# What an operation needs beside its path and data: header, version or flags, ACL.
+_OPERATION_BYTES = 64
+
+
+class WalkedNode(NamedTuple):
+    """A node met on a walk."""
+
+    path: str
+    data: bytes | None
+    stat: Stat
+
+
+async def create_recursive(store: MetadataStore, path: str, data: bytes | None = None) -> None:
+    """Create the node, and whatever is missing above it without data; NodeExists."""
+    try:
+        await store.create(path, data)
+    except NoNode:
+        await ensure_path(store, parent_of(path))
+        await store.create(path, data)
+
+
+async def ensure_path(store: MetadataStore, path: str) -> None:
+    """Create what is missing of `path`, without data; nothing if it is there."""
+    if await store.exists(path):
+        return
+    try:
+        await create_recursive(store, path)
+    except NodeExists:
+        return  # another broker is starting too
+
+
+async def delete_recursive(store: MetadataStore, path: str) -> None:
+    """Delete the node and all below it; what goes meanwhile, or is not there, is no error.
+
+    A child that others create meanwhile makes it NotEmpty.
+    """
+    for found in reversed([node.path async for node in walk(store, path)]):
+        try:
+            await store.multi([Delete(found)])
+        except NoNode:
+            continue
+
+
+async def walk(store: MetadataStore, path: str) -> AsyncIterator[WalkedNode]:
+    """The node and all below it, parents before children; none where there is no node."""
+    try:
+        data, stat = await store.get(path)
+        yield WalkedNode(path, data, stat)
+        if not stat.num_children:
+            return
+        names = await store.children(path)
+    except NoNode:
+        return  # gone since its parent was asked
+    for name in names:
+        async for node in walk(store, join(path, name)):
+            yield node
+
+
+async def multi_in_batches(store: MetadataStore, operations: Sequence[Operation]) -> list[Result]:
+    """As `multi`, but in as many as ZooKeeper's limit makes necessary: atomic each, not together.
+
+    Those before a failing one stay made.
+    """
+    results: list[Result] = []
+    for batch in _batches(operations):
+        results += await store.multi(batch)
+    return results
+
+
+def _batches(operations: Sequence[Operation]) -> list[list[Operation]]:
+    batches: list[list[Operation]] = []
+    room = 0
+    for operation in operations:
+        size = _OPERATION_BYTES + len(operation.path) + len(getattr(operation, "data", b"") or b"")
+        if not batches or size > room:
+            batches.append([])
+            room = MAX_BATCH_BYTES
+        batches[-1].append(operation)
+        room -= size
+    return batches

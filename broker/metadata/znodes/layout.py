@@ -1,0 +1,88 @@
+"""Which nodes a cluster has: what a broker creates when it starts, and what is Kafka's at all."""
+
+from broker.metadata.znodes.acls import (
+    EXTENDED_ACLS_PATH,
+    LITERAL,
+    LITERAL_ACLS_PATH,
+    RESOURCE_TYPES,
+    AclChangeZnode,
+    resource_type_path,
+)
+from broker.metadata.znodes.admin import ADMIN_PATH, DELETE_TOPICS_PATH
+from broker.metadata.znodes.brokers import BROKER_IDS_PATH, BROKER_SEQUENCE_ID_PATH, BROKERS_PATH
+from broker.metadata.znodes.cluster import (
+    CLUSTER_PATH,
+    FeatureZnode,
+    ProducerIdBlockZnode,
+)
+from broker.metadata.znodes.configs import CONFIG_PATH, CONFIG_TYPES, ConfigChangeZnode
+from broker.metadata.znodes.consumers import CONSUMERS_PATH
+from broker.metadata.znodes.controller import ControllerEpochZnode, ControllerZnode
+from broker.metadata.znodes.notifications import IsrChangeZnode, LogDirEventZnode
+from broker.metadata.znodes.tokens import TOKENS_PATH, TokenChangeZnode
+from broker.metadata.znodes.topics import TOPICS_PATH
+
+DELEGATION_TOKEN_PATH = "/delegation_token"  # noqa: S105 - a path
+MIGRATION_PATH = "/migration"
+
+TOP_LEVEL_PATHS = (
+    ADMIN_PATH,
+    BROKERS_PATH,
+    CLUSTER_PATH,
+    CONFIG_PATH,
+    CONSUMERS_PATH,
+    ControllerZnode.PATH,
+    ControllerEpochZnode.PATH,
+    DELEGATION_TOKEN_PATH,
+    FeatureZnode.PATH,
+    IsrChangeZnode.PARENT,
+    LITERAL_ACLS_PATH,
+    AclChangeZnode.LITERAL_PARENT,
+    EXTENDED_ACLS_PATH,
+    AclChangeZnode.EXTENDED_PARENT,
+    ProducerIdBlockZnode.PATH,
+    LogDirEventZnode.PARENT,
+    MIGRATION_PATH,
+)
+"""Everything of Kafka's is one of these or below; others may share the ensemble."""
+
+CHANGE_NOTE_PARENTS = (
+    ConfigChangeZnode.PARENT,
+    AclChangeZnode.LITERAL_PARENT,
+    AclChangeZnode.EXTENDED_PARENT,
+    TokenChangeZnode.PARENT,
+    IsrChangeZnode.PARENT,
+    LogDirEventZnode.PARENT,
+)
+"""Children of these are notes to brokers that run now; a broker that starts reads everything."""
+
+
+def persistent_paths() -> list[str]:
+    """What must exist before a broker can work: it creates what is missing, without data."""
+    return [
+        CONSUMERS_PATH,
+        BROKER_IDS_PATH,
+        TOPICS_PATH,
+        ConfigChangeZnode.PARENT,
+        DELETE_TOPICS_PATH,
+        BROKER_SEQUENCE_ID_PATH,
+        IsrChangeZnode.PARENT,
+        ProducerIdBlockZnode.PATH,
+        LogDirEventZnode.PARENT,
+        *(f"{CONFIG_PATH}/{config_type}" for config_type in CONFIG_TYPES),
+    ]
+
+
+def authorizer_paths() -> list[str]:
+    """What must exist before ACLs can be kept."""
+    patterns = (LITERAL, "PREFIXED")
+    return [
+        *(resource_type_path(kind, pattern) for pattern in patterns for kind in RESOURCE_TYPES),
+        AclChangeZnode.LITERAL_PARENT,
+        AclChangeZnode.EXTENDED_PARENT,
+    ]
+
+
+def delegation_token_paths() -> list[str]:
+    """What must exist before delegation tokens can be kept."""
+    return [TOKENS_PATH, TokenChangeZnode.PARENT]

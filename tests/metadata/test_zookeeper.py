@@ -1,0 +1,183 @@
+"""What only the ZooKeeper store has: connections that break, chroots, credentials, ACLs."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+
+import pytest
+from kazoo.client import KazooClient
+
+from broker.metadata.errors import ConnectionLoss, NoNode, StoreError
+from broker.metadata.session import SessionState
+from broker.metadata.store import EventKind, WatchEvent
+from broker.metadata.zookeeper import ZooKeeperSettings, ZooKeeperStore
+from tests.support.processes import free_port
+
+pytestmark = pytest.mark.zk
+
+
+class Wire:
+    """A port in front of ZooKeeper that can be cut and mended."""
+
+    def __init__(self, target: str) -> None:
+        host, _, port = target.partition("/")[0].rpartition(":")
+        self._target = (host, int(port))
+        self._chroot = target.partition("/")[2]
+        self._server: asyncio.Server | None = None
+        self._writers: list[asyncio.StreamWriter] = []
+        self.port = free_port()
+
+    @property
+    def connect(self) -> str:
+        return f"127.0.0.1:{self.port}/{self._chroot}"
+
+    async def mend(self) -> None:
+        self._server = await asyncio.start_server(self._serve, "127.0.0.1", self.port)
+
+    async def cut(self) -> None:
+        assert self._server
+        self._server.close()
+        for writer in self._writers:
+            writer.close()
+        self._writers.clear()
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        upstream_reader, upstream = await asyncio.open_connection(*self._target)
+        self._writers += [writer, upstream]
+        await asyncio.gather(_pump(reader, upstream), _pump(upstream_reader, writer))
+
+
+async def _pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    try:
+        while data := await reader.read(65536):
+            writer.write(data)
+            await writer.drain()
+    except ConnectionError:
+        pass
+    writer.close()
+
+
+@asynccontextmanager
+async def opened(settings: ZooKeeperSettings) -> AsyncIterator[ZooKeeperStore]:
+    store = await ZooKeeperStore.open(settings)
+    try:
+        yield store
+    finally:
+        await store.close()
+
+
+def states_of(store: ZooKeeperStore) -> "asyncio.Queue[SessionState]":
+    states: asyncio.Queue[SessionState] = asyncio.Queue()
+    store.session.on_state(states.put_nowait)
+    return states
+
+
+async def reach(states: "asyncio.Queue[SessionState]", wanted: SessionState) -> None:
+    async with asyncio.timeout(20):
+        while await states.get() is not wanted:
+            pass
+
+
+async def test_broken_connection_keeps_session_and_watches_and_tells_what_was_missed(
+    zookeeper: str,
+) -> None:
+    wire = Wire(zookeeper)
+    await wire.mend()
+    settings = ZooKeeperSettings(wire.connect, session_timeout_ms=10_000)
+    async with opened(settings) as store, opened(replace(settings, connect=zookeeper)) as other:
+        states = states_of(store)
+        events: asyncio.Queue[WatchEvent] = asyncio.Queue()
+        quiet: list[WatchEvent] = []
+        for path in ("/p", "/quiet"):
+            await store.create(path)
+        await store.create("/me", ephemeral=True)
+        store.watch_children("/p", events.put_nowait)
+        store.watch_data("/d", events.put_nowait)
+        store.watch_children("/quiet", quiet.append)
+        store.watch_data("/me", quiet.append)
+        session_id = store.session.id
+        await store.exists("/")  # the watches are set
+
+        await wire.cut()
+        await reach(states, SessionState.DISCONNECTED)
+        await other.create("/p/missed")
+        await other.create("/d")
+        read_meanwhile = asyncio.create_task(store.children("/p"))
+        await wire.mend()
+
+        async with asyncio.timeout(20):
+            missed = {(await events.get()), (await events.get())}
+            assert await read_meanwhile == ["missed"]
+        assert missed == {(EventKind.CHILDREN, "/p"), (EventKind.CREATED, "/d")}
+        assert store.session.id == session_id
+        assert await store.exists("/me")
+        await other.create("/p/later")
+        async with asyncio.timeout(20):
+            assert await events.get() == (EventKind.CHILDREN, "/p")
+        assert quiet == []
+        await wire.cut()
+
+
+async def test_change_under_way_when_the_connection_breaks_is_a_connection_loss(
+    zookeeper: str,
+) -> None:
+    wire = Wire(zookeeper)
+    await wire.mend()
+    async with opened(ZooKeeperSettings(wire.connect, session_timeout_ms=10_000)) as store:
+        states = states_of(store)
+        await wire.cut()
+        outcomes = await asyncio.gather(
+            *(asyncio.wait_for(store.create(f"/{n}"), 0.1) for n in range(3)),
+            return_exceptions=True,
+        )
+        await reach(states, SessionState.DISCONNECTED)
+        assert all(isinstance(o, (ConnectionLoss, TimeoutError)) for o in outcomes)
+        await wire.mend()
+        await reach(states, SessionState.CONNECTED)
+        await store.create("/after")
+        await wire.cut()
+
+
+async def test_no_zookeeper_is_a_connection_loss_that_names_it() -> None:
+    address = f"127.0.0.1:{free_port()}"
+    settings = ZooKeeperSettings(address, connection_timeout_ms=300)
+    with pytest.raises(ConnectionLoss, match=f"{address}.*no ZooKeeper answered within 300 ms"):
+        await ZooKeeperStore.open(settings)
+
+
+async def test_missing_chroot_is_created_or_named(zookeeper: str) -> None:
+    settings = ZooKeeperSettings(f"{zookeeper}/deep/down")
+    with pytest.raises(NoNode, match=r"/deep/down.*no such chroot"):
+        await ZooKeeperStore.open(settings, create_chroot=False)
+    async with opened(settings) as store:
+        await store.create("/a", b"x")
+        assert await store.create("/s_", sequence=True) == "/s_0000000001"
+        assert await store.children("/") == ["a", "s_0000000001"]
+    async with opened(ZooKeeperSettings(zookeeper)) as above:
+        assert (await above.get("/deep/down/a")).data == b"x"
+
+
+async def test_secured_nodes_are_for_their_creator_and_only_sensitive_ones_unreadable(
+    zookeeper: str,
+) -> None:
+    settings = ZooKeeperSettings(zookeeper, auth=(("digest", "kafka:secret"),), set_acl=True)
+    async with opened(settings) as ours, opened(ZooKeeperSettings(zookeeper)) as stranger:
+        for path in ("/brokers", "/config", "/config/users", "/consumers"):
+            await ours.create(path, b"x")
+        assert (await stranger.get("/brokers")).data == b"x"
+        for refused in (stranger.set("/brokers", b"y"), stranger.get("/config/users")):
+            with pytest.raises(StoreError, match="NoAuth"):
+                await refused
+        await stranger.set("/consumers", b"y")
+        assert (await ours.get("/config/users")).data == b"x"
+
+    client = KazooClient(zookeeper)
+    client.start()
+    acls, _ = client.get_acls("/brokers")
+    client.stop()
+    client.close()
+    assert {(acl.id.scheme, tuple(acl.acl_list)) for acl in acls} == {
+        ("digest", ("ALL",)),
+        ("world", ("READ",)),
+    }
