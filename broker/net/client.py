@@ -384,6 +384,8 @@ def _parse_address(text: str) -> Node:
     host, colon, port = text.rpartition(":")
     if not colon or text.endswith("]"):  # no port
         host, port = text, str(DEFAULT_PORT)
-    if not host or not port.isdecimal() or not 0 < int(port) < 65536:
-        raise ValueError(f"{text!r} is not an address; wanted is host:port")
+    is_bare_ipv6 = ":" in host and not (host.startswith("[") and host.endswith("]"))
+    is_port = port.isdecimal() and 0 < int(port) < 65536
+    if not host or is_bare_ipv6 or not is_port:
+        raise ValueError(f"{text!r} is not an address; wanted is host:port or [ipv6]:port")
     return Node(-1, host.removeprefix("[").removesuffix("]"), int(port))
