@@ -1,6 +1,9 @@
 """The topic settings that a log obeys, under Kafka's names with underscores."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from typing import Self
+
+from broker.config.topic import TopicConfig
 
 MAX_LONG = 2**63 - 1
 _HOUR_MS = 60 * 60 * 1000
@@ -43,6 +46,13 @@ class LogConfig:
     compression_gzip_level: int = -1
     compression_lz4_level: int = 9
     compression_zstd_level: int = 3
+
+    @classmethod
+    def of(cls, topic: TopicConfig) -> Self:
+        """The part of a topic's settings that its logs obey; they have the same names."""
+        values = {field.name: getattr(topic, field.name) for field in fields(cls)}
+        values["cleanup_policy"] = frozenset(topic.cleanup_policy)
+        return cls(**values)
 
     @property
     def is_compacted(self) -> bool:

@@ -108,9 +108,9 @@ class FileRecords:
         if self._has_tail:
             self.truncate_to(self.size)
 
-    def flush(self) -> None:
-        """Bring the bytes to the medium."""
-        self._fs.sync(self._opened())
+    def open_file(self) -> OpenFile:
+        """The file, for somebody who flushes it."""
+        return self._opened()
 
     def release(self) -> None:
         """Give the descriptor back; the next use opens the file again."""

@@ -112,10 +112,9 @@ class Index:
         self._entries = 0
         self._resize(self._full_length)
 
-    def flush(self) -> None:
-        """Bring the entries to the medium."""
-        if self._file is not None:
-            self._fs.sync(self._file)
+    def open_file(self) -> OpenFile:
+        """The file, for somebody who flushes it."""
+        return self._opened()
 
     def release(self) -> None:
         """Give the descriptors back; the next use opens the file again.

@@ -12,6 +12,7 @@ from broker.errors import ApiError, ErrorCode
 from broker.log.append import Prepared
 from broker.log.config import LogConfig
 from broker.log.environment import LogEnvironment
+from broker.log.files import OpenFile
 from broker.log.layout import DELETED, SEGMENT_FILES, SWAP
 from broker.log.offsets import UNKNOWN_POSITION, FetchData, LogOffsetMetadata
 from broker.log.segment import LogSegment
@@ -26,6 +27,7 @@ class LocalLog:
 
     Field `log_end`: offset and place of the next append. Invariant: the active segment's end.
     Field `recovery_point`: Invariant: every batch below it is on the medium.
+    Field `truncations`: how often the log was cut; what was flushed before a cut proves nothing.
     Field `_pending_deletes`: (when, file names) of what was renamed to `.deleted`.
     Field `_resolved`: the last offset whose place was looked up; None after every change of files.
     """
@@ -45,6 +47,7 @@ class LocalLog:
         self.recovery_point = recovery_point
         active = segments.active
         self.log_end = LogOffsetMetadata(log_end_offset, active.base_offset, active.size)
+        self.truncations = 0
         self._env = environment
         self._resolved: LogOffsetMetadata | None = None
         self._pending_deletes: list[tuple[int, list[str]]] = []
@@ -92,6 +95,7 @@ class LocalLog:
         self.log_end = LogOffsetMetadata(offset, active.base_offset, active.size)
         self._resolved = None
         self.recovery_point = min(self.recovery_point, offset)
+        self.truncations += 1
 
     # --- reading ---------------------------------------------------------------------------------
 
@@ -201,18 +205,16 @@ class LocalLog:
 
     # --- flushing, closing -----------------------------------------------------------------------
 
-    def unflushed(self, offset: int) -> list[LogSegment]:
-        """The segments with batches below `offset` that may not be on the medium."""
+    def take_unflushed(self, offset: int) -> list[OpenFile]:
+        """The files with batches below `offset` that may not be on the medium, to be flushed."""
         if offset <= self.recovery_point:
             return []
-        return self.segments.between(self.recovery_point, offset)
+        segments = self.segments.between(self.recovery_point, offset)
+        return [file for segment in segments for file in segment.take_unflushed()]
 
-    def flush(self, segments: list[LogSegment], recovery_point: int) -> None:
-        """Bring segments to the medium, and their names if they are new since `recovery_point`."""
-        for segment in segments:
-            segment.flush()
-        if any(segment.base_offset >= recovery_point for segment in segments):
-            self._env.fs.sync_directory(self.directory)
+    def mark_flushed(self, offset: int) -> None:
+        """Everything below `offset` is on the medium."""
+        self.recovery_point = max(self.recovery_point, offset)
 
     def release_idle_files(self) -> None:
         """Give back the descriptors of segments that were not used since the last call."""

@@ -168,15 +168,34 @@ class LogCleaner:
     def paused(self, partition: TopicPartition) -> Iterator[None]:
         """Nobody cleans the partition inside; a cleaning under way is aborted and waited for."""
         with self._changed:
-            self._paused[partition] = self._paused.get(partition, 0) + 1
+            self._pause(partition)
             self._changed.wait_for(lambda: self._cleaning != partition)
         try:
             yield
         finally:
-            with self._changed:
-                self._paused[partition] -= 1
-                if not self._paused[partition]:
-                    del self._paused[partition]
+            self._resume(partition)
+
+    @contextmanager
+    def paused_if_idle(self, partition: TopicPartition) -> Iterator[bool]:
+        """As `paused`, but False and no pause if the partition is being cleaned right now."""
+        with self._changed:
+            is_idle = self._cleaning != partition
+            if is_idle:
+                self._pause(partition)
+        try:
+            yield is_idle
+        finally:
+            if is_idle:
+                self._resume(partition)
+
+    def _pause(self, partition: TopicPartition) -> None:
+        self._paused[partition] = self._paused.get(partition, 0) + 1
+
+    def _resume(self, partition: TopicPartition) -> None:
+        with self._changed:
+            self._paused[partition] -= 1
+            if not self._paused[partition]:
+                del self._paused[partition]
 
     # --- checkpoints ---------------------------------------------------------------------------
 

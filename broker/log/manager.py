@@ -314,9 +314,9 @@ class LogManager:
         """Apply retention, remove `.deleted` files and `-delete` directories; segments deleted."""
         deleted = 0
         for log in self._all_logs():
-            with self.cleaner.paused(log.partition):
+            with self.cleaner.paused_if_idle(log.partition) as is_idle:
                 try:
-                    deleted += delete_old_segments(log)
+                    deleted += delete_old_segments(log) if is_idle else 0
                     log.delete_pending_files()
                 except ApiError as error:
                     logger.error("retention failed partition=%s: %s", log.partition, error)

@@ -540,17 +540,18 @@ class PartitionLog:
 
     def _flush(self, offset: int, upper_bound: int) -> None:
         """Flush the segments below `upper_bound`; `offset` becomes the recovery point."""
-        with self._lock:
-            self._check_online()
-            point = self._local.recovery_point
-            segments = self._local.unflushed(upper_bound)
-        if not segments:
-            return
+        local, fs = self._local, self.environment.fs
+        with self._lock, self.storing("flush"):
+            truncations = local.truncations
+            files = local.take_unflushed(upper_bound)
         with self.storing("flush"):
-            self._local.flush(segments, point)
+            for file in files:
+                fs.sync(file)
+            if files:
+                fs.sync_directory(self.directory)
         with self._lock:
-            if point <= offset <= self._local.log_end.offset:
-                self._local.recovery_point = max(self._local.recovery_point, offset)
+            if truncations == local.truncations:
+                local.mark_flushed(offset)
                 self.last_flush_ms = self.environment.clock.now_ms()
 
     def release_idle_files(self) -> None:

@@ -19,7 +19,7 @@ from broker.clock import Clock
 from broker.errors import CorruptRecord
 from broker.log.config import LogConfig
 from broker.log.file_records import BatchPosition, FileRecords
-from broker.log.files import Buffer, FileSlice, FileSystem
+from broker.log.files import Buffer, FileSlice, FileSystem, OpenFile
 from broker.log.layout import (
     LOG,
     MAX_RELATIVE_OFFSET,
@@ -55,6 +55,7 @@ class LogSegment:
     Field `_max_timestamp`: largest timestamp so far and its batch; None until asked for.
     Field `_rolling_timestamp`: that of the first batch, which time-based rolling counts from;
       None until asked for.
+    Field `_is_dirty`: whether files changed since they were last flushed.
     Field `_bytes_since_last_index_entry`: Invariant: at most `index_interval_bytes` and one append.
     """
 
@@ -63,6 +64,7 @@ class LogSegment:
         "_created_ms",
         "_fs",
         "_is_checked",
+        "_is_dirty",
         "_is_full",
         "_max_timestamp",
         "_offset_index",
@@ -100,6 +102,7 @@ class LogSegment:
         self._time_index: TimeIndex | None = None
         self._txn_index: TransactionIndex | None = None
         self._is_checked = False
+        self._is_dirty = False
         self._is_full: bool | None = None
         self._max_timestamp: TimestampOffset | None = None
         self._rolling_timestamp: int | None = None
@@ -111,7 +114,7 @@ class LogSegment:
         for kind in SEGMENT_FILES:
             self._fs.remove(self.path(kind))
         self.log.create(self.config.segment_bytes if self.config.preallocate else 0)
-        self._is_checked = True
+        self._is_checked = self._is_dirty = True
         for index in (self.offset_index, self.time_index):
             index.reset()
             index.release()  # most segments of an idle broker wait long for their first entry
@@ -255,7 +258,7 @@ class LogSegment:
 
         After an OSError the segment is as it was: no byte, no entry, no timestamp of it remains.
         """
-        self.was_used = True
+        self.was_used = self._is_dirty = True
         position = self.log.size
         if not position:
             self._rolling_timestamp = max_timestamp.timestamp
@@ -353,7 +356,7 @@ class LogSegment:
 
         The time index ends with the largest timestamp and both are trimmed, as after a roll.
         """
-        self._is_checked = True
+        self._is_checked = self._is_dirty = True
         self._is_full = None
         self.offset_index.reset()
         self.time_index.reset()
@@ -378,6 +381,7 @@ class LogSegment:
     def truncate_to(self, offset: int) -> int:
         """Drop the batch that holds `offset` and all after it; how many bytes that were."""
         found = self.find_batch(offset)
+        self._is_dirty = True
         self.offset_index.truncate_to(offset)
         self.time_index.truncate_to(offset)
         self.txn_index.truncate_to(offset)
@@ -411,12 +415,22 @@ class LogSegment:
         self.offset_index.release()
         self.time_index.release()
 
+    def take_unflushed(self) -> list[OpenFile]:
+        """The files, if they changed since the last call; the caller flushes them.
+
+        So that flushing needs no lock: a file that is renamed or deleted meanwhile stays open.
+        """
+        if not self._is_dirty:
+            return []
+        self._is_dirty = False
+        files = [self.log.open_file(), self.offset_index.open_file(), self.time_index.open_file()]
+        aborted = self.txn_index.open_file()
+        return files if aborted is None else [*files, aborted]
+
     def flush(self) -> None:
         """Bring log and indexes to the medium."""
-        self.log.flush()
-        for index in (self._offset_index, self._time_index, self._txn_index):
-            if index is not None:
-                index.flush()
+        for file in self.take_unflushed():
+            self._fs.sync(file)
 
     def close(self) -> None:
         """Leave the files as a clean stop leaves them; files that nobody used stay untouched."""

@@ -96,10 +96,9 @@ class TransactionIndex:
         if file is not None:
             self._fs.truncate(file, 0)
 
-    def flush(self) -> None:
-        """Bring the entries to the medium."""
-        if self._file is not None:
-            self._fs.sync(self._file)
+    def open_file(self) -> OpenFile | None:
+        """The file, for somebody who flushes it; None where there is none."""
+        return self._opened()
 
     def release(self) -> None:
         """Give the descriptor back; the next use opens the file again."""

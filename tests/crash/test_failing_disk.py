@@ -109,9 +109,10 @@ def test_failed_index_write_leaves_no_batch_behind(tmp_path: Path) -> None:
 
 
 def test_failed_flush_does_not_move_the_recovery_point(tmp_path: Path) -> None:
-    log = open_log(tmp_path / "orders-0")
+    disk = BreakingDisk(fails_at=-1, stays_broken=False)
+    log = open_log(tmp_path / "orders-0", fs=disk)
     log.append_as_leader(batch("a"), 0)
-    log.segments.active.log._fs = BreakingDisk(fails_at=1)
-    with pytest.raises(ApiError, match="could not flush"):
+    disk.fails_at = disk.changes + 1
+    with pytest.raises(ApiError, match=r"could not flush: .*\.log"):
         log.flush()
     assert log.recovery_point == 0

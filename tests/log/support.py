@@ -182,15 +182,15 @@ class BreakingDisk(UnflushedDisk):
     ) -> None:
         self.changes = 0
         self.failed_on: Path | None = None
-        self._fails_at = fails_at
+        self.fails_at = fails_at
         self._error = error
         self._torn_bytes = torn_bytes
         self._stays_broken = stays_broken
 
     def _change(self, path: Path) -> None:
         self.changes += 1
-        is_due = self.changes == self._fails_at
-        if is_due or (self._stays_broken and self.changes > self._fails_at):
+        is_due = self.changes == self.fails_at
+        if is_due or (self._stays_broken and self.changes > self.fails_at):
             self.failed_on = self.failed_on or path
             raise OSError(self._error, os.strerror(self._error), str(path))
 

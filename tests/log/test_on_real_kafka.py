@@ -1,6 +1,8 @@
 """Apache Kafka's own tools read what we wrote, and its broker opens it."""
 
+import shutil
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -8,6 +10,7 @@ from confluent_kafka import Consumer, Producer
 
 from broker.clock import ManualClock
 from broker.log.append import AppendOrigin
+from broker.log.checkpoints import read_offsets
 from broker.log.cleaner import Cleaner
 from broker.log.config import CleanerConfig, LogConfig
 from broker.log.manager import LogManager
@@ -20,6 +23,7 @@ from tests.log.support import (
     COMMIT,
     NOW_MS,
     batch,
+    files_of,
     keyed,
     marker,
     open_log,
@@ -125,3 +129,60 @@ def consume(servers: str, topic: str, count: int) -> list[str]:
     finally:
         consumer.close()
     return values
+
+
+def test_our_cleaner_writes_the_segments_that_kafkas_cleaner_writes(tmp_path: Path) -> None:
+    """The same log, compacted by both: every file of the cleaned segments is the same."""
+    tool = "org.apache.kafka.tools.TopicCommand"
+    settings = {"log.cleaner.backoff.ms": 50, "log.index.interval.bytes": 200}
+    small = ("--config", "segment.bytes=1500", "--config", "min.cleanable.dirty.ratio=0")
+    with running_kafka(tmp_path, settings=settings) as kafka:
+        server = ("--bootstrap-server", kafka.bootstrap_servers)
+        kafka.tool(tool, *server, "--create", "--topic", "compacted", *small)
+        produce_keys(kafka.bootstrap_servers, "compacted", 400)
+    ours = tmp_path / "ours"
+    shutil.copytree(tmp_path / "data-1", ours)
+    with running_kafka(tmp_path, settings=settings) as kafka:
+        server = ("--bootstrap-server", kafka.bootstrap_servers)
+        compact = ("--alter", "--topic", "compacted", "--add-config", "cleanup.policy=compact")
+        kafka.tool("kafka.admin.ConfigCommand", *server, *compact)
+        cleaned_to = wait_for_cleaner(kafka.log_dir(1), TopicPartition("compacted", 0))
+    config = LogConfig(
+        segment_bytes=1_500,
+        index_interval_bytes=200,
+        min_cleanable_dirty_ratio=0.0,
+        cleanup_policy=frozenset({"compact"}),
+    )
+    logs = LogManager([ours], lambda topic: config, cleaner=CleanerConfig())
+    logs.startup()
+    log = logs.logs[TopicPartition("compacted", 0)]
+    log.update_high_watermark(log.log_end_offset)
+    logs.cleaner.clean_filthiest([log])
+    logs.shutdown()
+    assert read_offsets(ours / "cleaner-offset-checkpoint") == {log.partition: cleaned_to}
+    kinds = (".log", ".index", ".timeindex")
+    theirs = files_of(tmp_path / "data-1" / "compacted-0", *kinds)
+    assert files_of(ours / "compacted-0", *kinds) == theirs
+    assert len(theirs) >= 6
+
+
+def produce_keys(servers: str, topic: str, count: int) -> None:
+    """Batches of seven records over eleven keys, in changing order."""
+    producer = Producer({"bootstrap.servers": servers, "linger.ms": 1_000})
+    for number in range(count):
+        key, value = b"key-%d" % (number * number % 11), b"value %d " % number * (number % 5)
+        producer.produce(topic, value, key, timestamp=NOW_MS + number)
+        if number % 7 == 6:
+            assert producer.flush(30) == 0
+    assert producer.flush(30) == 0
+
+
+def wait_for_cleaner(log_dir: Path, partition: TopicPartition) -> int:
+    """How far Kafka's cleaner says the partition is clean, once it says so."""
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        cleaned = read_offsets(log_dir / "cleaner-offset-checkpoint").get(partition)
+        if cleaned:
+            return cleaned
+        time.sleep(0.1)  # a file of another process: there is nothing to wait on
+    raise AssertionError("Kafka did not clean the log within a minute")
