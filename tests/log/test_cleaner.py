@@ -1,5 +1,6 @@
 """Compaction: the latest of every key stays, tombstones and markers go when their time is over."""
 
+import threading
 from pathlib import Path
 
 import pytest
@@ -8,6 +9,7 @@ from broker.clock import ManualClock
 from broker.log.append import AppendOrigin
 from broker.log.cleaner import Cleaner, CleaningAborted, group_segments
 from broker.log.config import CleanerConfig, LogConfig
+from broker.log.files import OpenFile
 from broker.log.layout import OFFSET_INDEX, TIME_INDEX
 from broker.log.log_cleaner import LogCleaner, measure
 from broker.log.partition_log import PartitionLog
@@ -34,6 +36,20 @@ from tests.log.support import (
 DAY_MS = 24 * 60 * 60 * 1000
 COMPACT = frozenset({"compact"})
 MEMORY = CleanerConfig(dedupe_buffer_size=24 * 1_000)
+
+
+class GatedDisk(UnflushedDisk):
+    """A disk on which the cleaner's first write waits until somebody opens the gate."""
+
+    def __init__(self) -> None:
+        self.reached = threading.Event()
+        self.opened = threading.Event()
+
+    def truncate(self, file: OpenFile, size: int) -> None:
+        if file.path.suffix == ".cleaned":
+            self.reached.set()
+            assert self.opened.wait(10)
+        super().truncate(file, size)
 
 
 def compacted(**settings: object) -> LogConfig:
@@ -328,6 +344,26 @@ class TestWhatIsCleaned:
         with cleaner.paused(log.partition):
             assert not cleaner.clean_filthiest([log])
         assert cleaner.clean_filthiest([log])
+
+    def test_pausing_aborts_a_cleaning_under_way_and_waits_for_it(self, tmp_path: Path) -> None:
+        disk = GatedDisk()
+        log = open_log(tmp_path / "orders-0", compacted(), ManualClock(NOW_MS), disk)
+        for number in range(4):
+            log.append_as_leader(keyed("k", f"v{number}"), 0)
+            log.roll()
+        log.update_high_watermark(4)
+        cleaner = LogCleaner(MEMORY, disk)
+        thread = threading.Thread(target=cleaner.clean_filthiest, args=([log],))
+        thread.start()
+        assert disk.reached.wait(10)
+        with cleaner.paused_if_idle(log.partition) as is_idle:
+            assert not is_idle
+        disk.opened.set()
+        with cleaner.paused(log.partition):
+            assert len(values_of(log)) == 4
+            assert not list(log.directory.glob("*.cleaned"))
+        thread.join(10)
+        assert not thread.is_alive()
 
     def test_aborted_cleaning_leaves_the_log_as_it_was(self, tmp_path: Path) -> None:
         log = self.log(tmp_path / "orders-0", compacted(), ManualClock(NOW_MS))

@@ -156,6 +156,7 @@ def test_our_cleaner_writes_the_segments_that_kafkas_cleaner_writes(tmp_path: Pa
     logs = LogManager([ours], lambda topic: config, cleaner=CleanerConfig())
     logs.startup()
     log = logs.logs[TopicPartition("compacted", 0)]
+    size_before = log.size_in_bytes
     log.update_high_watermark(log.log_end_offset)
     logs.cleaner.clean_filthiest([log])
     logs.shutdown()
@@ -164,6 +165,7 @@ def test_our_cleaner_writes_the_segments_that_kafkas_cleaner_writes(tmp_path: Pa
     theirs = files_of(tmp_path / "data-1" / "compacted-0", *kinds)
     assert files_of(ours / "compacted-0", *kinds) == theirs
     assert len(theirs) >= 6
+    assert sum(len(data) for name, data in theirs.items() if name.endswith(".log")) < size_before
 
 
 def produce_keys(servers: str, topic: str, count: int) -> None:
