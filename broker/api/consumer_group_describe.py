@@ -24,5 +24,7 @@ def error_response(
 ) -> ConsumerGroupDescribeResponse:
     """The error on every group."""
     return ConsumerGroupDescribeResponse(
-        groups=[DescribedGroup(group_id=group_id, error_code=code) for group_id in request.group_ids]
+        groups=[
+            DescribedGroup(group_id=group_id, error_code=code) for group_id in request.group_ids
+        ]
     )

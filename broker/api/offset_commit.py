@@ -105,5 +105,7 @@ def _response(request: OffsetCommitRequest, errors: _Errors) -> OffsetCommitResp
 
 def error_response(request: OffsetCommitRequest, code: ErrorCode) -> OffsetCommitResponse:
     """The error on every partition."""
-    names = (TopicPartition(t.name, p.partition_index) for t in request.topics for p in t.partitions)
+    names = (
+        TopicPartition(t.name, p.partition_index) for t in request.topics for p in t.partitions
+    )
     return _response(request, dict.fromkeys(names, code))

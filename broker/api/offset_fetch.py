@@ -94,7 +94,9 @@ async def _fetch_from_nodes(
 def _names(topics: _Topics | None) -> list[TopicPartition] | None:
     if topics is None:
         return None
-    return [TopicPartition(topic.name, index) for topic in topics for index in topic.partition_indexes]
+    return [
+        TopicPartition(topic.name, index) for topic in topics for index in topic.partition_indexes
+    ]
 
 
 def _by_topic(fetched: _Fetched) -> Iterable[tuple[str, list[tuple[int, FetchedOffset]]]]:
@@ -129,7 +131,9 @@ def _response(fetched: _Fetched) -> OffsetFetchResponse:
 def error_response(request: OffsetFetchRequest, code: ErrorCode) -> OffsetFetchResponse:
     """The error wherever the version may have a place for it."""
     if request.groups:
-        groups = [OffsetFetchResponseGroup(group_id=g.group_id, error_code=code) for g in request.groups]
+        groups = [
+            OffsetFetchResponseGroup(group_id=g.group_id, error_code=code) for g in request.groups
+        ]
         return OffsetFetchResponse(groups=groups)
     failed = _response(dict.fromkeys(_names(request.topics) or (), FetchedOffset(error=code)))
     return OffsetFetchResponse(topics=failed.topics, error_code=code)

@@ -83,5 +83,7 @@ def _response(request: TxnOffsetCommitRequest, errors: _Errors) -> TxnOffsetComm
 
 def error_response(request: TxnOffsetCommitRequest, code: ErrorCode) -> TxnOffsetCommitResponse:
     """The error on every partition."""
-    names = (TopicPartition(t.name, p.partition_index) for t in request.topics for p in t.partitions)
+    names = (
+        TopicPartition(t.name, p.partition_index) for t in request.topics for p in t.partitions
+    )
     return _response(request, dict.fromkeys(names, code))

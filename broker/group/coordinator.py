@@ -125,6 +125,7 @@ class GroupCoordinator:
             await asyncio.wait([self._expiry])
         if self._appends:
             await asyncio.wait(self._appends)
+        await self.offsets.stop()
 
     async def load(self, partition: int, leader_epoch: int) -> None:
         """This broker leads the partition now: read its groups, then answer for them."""

@@ -4,10 +4,11 @@ An offset counts when its record is in the log of every in-sync replica, not bef
 its way it is pending (see `offsets.py`).
 """
 
+import asyncio
 import logging
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Coroutine, Iterable, Sequence
+from typing import Any, NamedTuple
 
 from broker.errors import ApiError, ErrorCode
 from broker.group.errors import commit_error
@@ -63,6 +64,8 @@ class OffsetManager:
         self._verify_transaction = verify_transaction
         self._groups_of_producer: defaultdict[int, set[str]] = defaultdict(set)
         """Groups that wait for the end of a producer's transaction."""
+        self._commits: set[asyncio.Task[ErrorCode]] = set()
+        """On their way into the log."""
 
     # Committing
 
@@ -76,16 +79,21 @@ class OffsetManager:
         group = self._registry.find_or_create(group_id)
         group.check_commit(*committer, is_transactional=False)
         fitting, errors = self._split_by_metadata(commits)
-        if fitting:
-            group.offsets.prepare(fitting)
-            batch = self._build(group_id, fitting)
-            try:
-                batch_offset = await self._append(group, batch)
-            except ApiError as error:
-                group.offsets.fail(fitting)
-                return errors | dict.fromkeys(fitting, commit_error(error.code))
-            group.offsets.complete(fitting, batch_offset)
-        return errors | dict.fromkeys(fitting, ErrorCode.NONE)
+        if not fitting:
+            return errors
+        group.offsets.prepare(fitting)
+        # In a task: what has begun is finished, also when the client hangs up meanwhile.
+        code = await self._finish(self._store(group, fitting))
+        return errors | dict.fromkeys(fitting, code)
+
+    async def _store(self, group: Group, commits: Commits) -> ErrorCode:
+        try:
+            batch_offset = await self._append(group, self._build(group.group_id, commits))
+        except ApiError as error:
+            group.offsets.fail(commits)
+            return commit_error(error.code)
+        group.offsets.complete(commits, batch_offset)
+        return ErrorCode.NONE
 
     async def commit_transactional(
         self,
@@ -101,19 +109,37 @@ class OffsetManager:
         await self._verify(group_id, transactional_id, producer)
         group.check_commit(*committer, is_transactional=True)
         fitting, errors = self._split_by_metadata(commits)
-        if fitting:
-            producer_id = producer.producer_id
-            self._groups_of_producer[producer_id].add(group_id)
-            group.offsets.prepare_transactional(producer_id, fitting)
-            try:
-                batch_offset = await self._append(group, self._build(group_id, fitting, producer))
-            except ApiError as error:
-                group.offsets.fail_transactional(producer_id, fitting)
-                if not group.offsets.has_transaction(producer_id):
-                    self._forget_producer(producer_id, group_id)
-                return errors | dict.fromkeys(fitting, commit_error(error.code))
-            group.offsets.append_transactional(producer_id, fitting, batch_offset)
-        return errors | dict.fromkeys(fitting, ErrorCode.NONE)
+        if not fitting:
+            return errors
+        self._groups_of_producer[producer.producer_id].add(group_id)
+        group.offsets.prepare_transactional(producer.producer_id, fitting)
+        code = await self._finish(self._store_transactional(group, producer, fitting))
+        return errors | dict.fromkeys(fitting, code)
+
+    async def _store_transactional(
+        self, group: Group, producer: ProducerState, commits: Commits
+    ) -> ErrorCode:
+        producer_id = producer.producer_id
+        try:
+            batch_offset = await self._append(group, self._build(group.group_id, commits, producer))
+        except ApiError as error:
+            group.offsets.fail_transactional(producer_id, commits)
+            if not group.offsets.has_transaction(producer_id):
+                self._forget_producer(producer_id, group.group_id)
+            return commit_error(error.code)
+        group.offsets.append_transactional(producer_id, commits, batch_offset)
+        return ErrorCode.NONE
+
+    async def _finish(self, work: Coroutine[Any, Any, ErrorCode]) -> ErrorCode:
+        task = asyncio.get_running_loop().create_task(work)
+        self._commits.add(task)
+        task.add_done_callback(self._commits.discard)
+        return await asyncio.shield(task)
+
+    async def stop(self) -> None:
+        """Commits under way are finished."""
+        if self._commits:
+            await asyncio.wait(self._commits)
 
     async def _verify(self, group_id: str, transactional_id: str, producer: ProducerState) -> None:
         if self._verify_transaction is None:

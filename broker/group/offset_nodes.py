@@ -6,7 +6,8 @@ there, no group is asked, and nothing expires.
 
 from broker.errors import ApiError, ErrorCode
 from broker.metadata.errors import NodeExists, NoNode
-from broker.metadata.store import MetadataStore, parent_of
+from broker.metadata.recursive import create_recursive
+from broker.metadata.store import MetadataStore
 from broker.model import TopicPartition
 
 
@@ -41,20 +42,10 @@ class OffsetNodes:
             await self._create(path, data)
 
     async def _create(self, path: str, data: bytes) -> None:
-        await self._create_missing(parent_of(path))
         try:
-            await self._store.create(path, data)
+            await create_recursive(self._store, path, data)
         except NodeExists:  # another consumer was quicker
             await self._store.set(path, data)
-
-    async def _create_missing(self, path: str) -> None:
-        if path == "/" or await self._store.exists(path):
-            return
-        await self._create_missing(parent_of(path))
-        try:
-            await self._store.create(path)
-        except NodeExists:
-            return
 
 
 def _path(group_id: str, partition: TopicPartition) -> str:
