@@ -1,4 +1,9 @@
-"""Builds every part of a broker, starts and stops them in order: the only wiring."""
+"""Builds every part of a broker, starts and stops them in order: the only wiring.
+
+    store → identity → settings → logs → replicas → controller → coordinators → listeners
+
+Each needs those before it. Stopping goes the other way round.
+"""
 
 import asyncio
 import gc
@@ -9,13 +14,21 @@ from broker.api.context import Services
 from broker.api.dispatch import Dispatcher
 from broker.api.fetch_session import FetchSessionCache
 from broker.background import Background
+from broker.clock import SystemClock
 from broker.config import BrokerConfig
+from broker.config.dynamic import CLUSTER_DEFAULT, DynamicConfig, EntityType
+from broker.controller import registration
+from broker.controller.topic_records import load_configs, load_topics
 from broker.controller.topics import TopicController
-from broker.identity import Identity, stored_broker_id, write_identity
-from broker.log.config import LogConfig
+from broker.identity import Identity, check_identity, stored_broker_id, write_identity
+from broker.log.config import CleanerConfig, LogConfig, ProducerStateConfig
+from broker.log.environment import LogEnvironment
 from broker.log.manager import LogManager
+from broker.metadata.config_store import ZnodeConfigStore
+from broker.metadata.embedded import METADATA_FILE, EmbeddedStore
+from broker.metadata.store import MetadataStore
+from broker.metadata.znodes.brokers import BrokerIdZnode, Endpoint
 from broker.metadata_cache import BrokerEndpoint, MetadataCache
-from broker.model import Uuid
 from broker.net.listener import Limits, Listener
 from broker.replica.manager import ReplicaManager
 
@@ -24,64 +37,124 @@ logger = logging.getLogger(__name__)
 _GC_THRESHOLDS = (50_000, 50, 1_000)
 """Requests make few cycles; looking for them seldom keeps the pauses out of the latency."""
 
+_FETCH_SESSION_EVICTION_MS = 120_000
+"""How long a fetch session may be idle before it gives way; Kafka has no setting for it either."""
+
 
 class Server:
     """One broker. `start` returns when it answers; `stop` when everything is closed."""
 
     def __init__(self, config: BrokerConfig) -> None:
         self.config = config
+        self._clock = SystemClock()
         self._background = Background()
         self.listeners: list[Listener] = []
+        self.identity: Identity
+        self._store: MetadataStore
+        self._logs: LogManager
+        self._replicas: ReplicaManager
+        self._services: Services
 
     async def start(self) -> None:
-        """Open the logs, lead the partitions, listen; OSError if an address cannot be had."""
-        config = self.config
-        self._logs = LogManager(config.log_directories, lambda topic: LogConfig())
+        """Start every part; OSError, IdentityError or StoreError name what is in the way."""
+        self._store = await self._open_store()
+        await registration.make_persistent_paths(self._store)
+        self._logs = LogManager(
+            self.config.log_directories,
+            lambda topic: LogConfig.of(dynamic.topic(topic)),
+            LogEnvironment(clock=self._clock, producer_state=_producer_state(self.config)),
+            _cleaner(self.config),
+        )
+        self.identity = await self._identify()
+        dynamic = await self._load_settings()
         await asyncio.to_thread(self._logs.startup)
-        dirs = self._logs.online_dirs
-        broker_id = config.broker_id if config.broker_id >= 0 else stored_broker_id(dirs)
-        if broker_id is None:
-            broker_id = config.reserved_broker_max_id + 1
-        self.identity = Identity(broker_id, str(Uuid.random()))
-        write_identity(self.identity, dirs)
-        self._replicas = ReplicaManager(broker_id, self._logs)
+        write_identity(self.identity, self._logs.online_dirs)
+        self._replicas = ReplicaManager(self.identity.broker_id, self._logs, dynamic)
         self._replicas.load_high_watermarks()
-        self._metadata = MetadataCache(self.identity.cluster_id, broker_id)
-        controller = TopicController(config, self._metadata, self._replicas)
-        services = Services(
-            config,
-            self._metadata,
-            self._replicas,
-            FetchSessionCache(config.max_incremental_fetch_session_cache_slots, 120_000),
-            controller,
-        )
-        limits = Limits(
-            request_max_bytes=config.socket_request_max_bytes,
-            max_idle_ms=config.connections_max_idle_ms,
-            max_connections=config.max_connections,
-            max_connections_per_ip=config.max_connections_per_ip,
-            per_ip_overrides=dict(config.max_connections_per_ip_overrides),
-            backlog=config.socket_listen_backlog_size,
-        )
-        dispatcher = Dispatcher(services)
-        self.listeners = [Listener(address, limits, dispatcher) for address in config.listeners]
-        for listener in self.listeners:
-            await listener.start()
-        self._metadata.brokers = self._endpoints()
+        await self._open_listeners(dynamic)
+        self._start_background()
         gc.collect()
         gc.freeze()  # what lives now lives to the end: the collector need not look at it again
         gc.set_threshold(*_GC_THRESHOLDS)
         listening = ",".join(str(listener.address) for listener in self.listeners)
-        logger.info("started broker.id=%s listeners=%s", broker_id, listening)
+        logger.info("started broker.id=%s listeners=%s", self.identity.broker_id, listening)
 
     async def stop(self) -> None:
-        """Close every connection, then every log."""
+        """Close every connection, then the logs, then the store."""
         for listener in self.listeners:
             await listener.stop()
         await self._background.stop()
         self._replicas.checkpoint_high_watermarks()
         await asyncio.to_thread(self._logs.shutdown)
+        await self._store.close()
         logger.info("stopped broker.id=%s", self.identity.broker_id)
+
+    async def _open_store(self) -> MetadataStore:
+        first = self.config.log_directories[0]
+        first.mkdir(parents=True, exist_ok=True)
+        return EmbeddedStore.open(first / METADATA_FILE, self._clock)
+
+    async def _identify(self) -> Identity:
+        """Agree on who we are; an id is generated when nothing says one."""
+        dirs = self._logs.online_dirs
+        broker_id: int | None = self.config.broker_id
+        if broker_id is None or broker_id < 0:
+            broker_id = stored_broker_id(dirs)
+        if broker_id is None:
+            above = self.config.reserved_broker_max_id
+            broker_id = await registration.generate_broker_id(self._store, above)
+        known = next((p.cluster_id for d in dirs if (p := d.meta_properties())), None)
+        identity = Identity(broker_id, await registration.cluster_id(self._store, known))
+        check_identity(identity, dirs)
+        return identity
+
+    async def _load_settings(self) -> DynamicConfig:
+        """What was changed while the broker ran, over what its file says."""
+        dynamic = DynamicConfig(self.config, self.identity.broker_id)
+        stored = ZnodeConfigStore(self._store)
+        for name in (CLUSTER_DEFAULT, str(self.identity.broker_id)):
+            dynamic.apply(EntityType.BROKER, name, await stored.read(EntityType.BROKER, name))
+        for topic, configs in (await load_configs(self._store)).items():
+            dynamic.apply(EntityType.TOPIC, topic, configs)
+        return dynamic
+
+    async def _open_listeners(self, dynamic: DynamicConfig) -> None:
+        """Register, take the controllership, lead, and only then let clients in."""
+        broker_id = self.identity.broker_id
+        metadata = MetadataCache(self.identity.cluster_id, broker_id)
+        epoch = await registration.become_controller(self._store, broker_id, self._clock.now_ms())
+        controller = TopicController(self._store, dynamic, metadata, self._replicas, epoch)
+        slots = self.config.max_incremental_fetch_session_cache_slots
+        self._services = Services(
+            config=self.config,
+            dynamic=dynamic,
+            config_store=ZnodeConfigStore(self._store),
+            metadata=metadata,
+            replicas=self._replicas,
+            fetch_sessions=FetchSessionCache(slots, _FETCH_SESSION_EVICTION_MS),
+            controller=controller,
+        )
+        limits = _limits(self.config)
+        dispatcher = Dispatcher(self._services)
+        self.listeners = [Listener(where, limits, dispatcher) for where in self.config.listeners]
+        for listener in self.listeners:
+            listener.bind()
+        metadata.brokers = self._endpoints()
+        await registration.register(self._store, self._registration(metadata))
+        await controller.start(await load_topics(self._store))
+        for listener in self.listeners:
+            await listener.start()
+
+    def _registration(self, metadata: MetadataCache) -> BrokerIdZnode:
+        return BrokerIdZnode(
+            self.identity.broker_id,
+            tuple(
+                Endpoint(name, own.host, own.port, self.config.security_protocol(name) or name)
+                for name, (own,) in metadata.brokers.items()
+            ),
+            self.config.broker_rack,
+            self._clock.now_ms(),
+        )
 
     def _endpoints(self) -> dict[str, tuple[BrokerEndpoint, ...]]:
         """This broker by listener name: as advertised, else as it listens."""
@@ -98,3 +171,49 @@ class Server:
             )
             for name, address in (bound | advertised).items()
         }
+
+    def _start_background(self) -> None:
+        config, every, logs = self.config, self._background.every, self._logs
+        every(config.log_retention_check_interval_ms / 1000, logs.delete_expired)
+        every(config.log_flush_scheduler_interval_ms / 1000, logs.flush_dirty)
+        every(config.log_cleaner_backoff_ms / 1000, logs.clean)
+        every(60, logs.release_idle_files)
+        every(config.producer_id_expiration_check_interval_ms / 1000, logs.remove_expired_producers)
+        every(
+            config.log_flush_offset_checkpoint_interval_ms / 1000, logs.checkpoint_recovery_points
+        )
+        every(
+            config.log_flush_start_offset_checkpoint_interval_ms / 1000,
+            logs.checkpoint_log_start_offsets,
+        )
+        every(
+            config.replica_high_watermark_checkpoint_interval_ms / 1000,
+            self._replicas.checkpoint_high_watermarks,
+        )
+
+
+def _limits(config: BrokerConfig) -> Limits:
+    return Limits(
+        request_max_bytes=config.socket_request_max_bytes,
+        max_idle_ms=config.connections_max_idle_ms,
+        max_connections=config.max_connections,
+        max_connections_per_ip=config.max_connections_per_ip,
+        per_ip_overrides=dict(config.max_connections_per_ip_overrides),
+        backlog=config.socket_listen_backlog_size,
+    )
+
+
+def _producer_state(config: BrokerConfig) -> ProducerStateConfig:
+    return ProducerStateConfig(
+        producer_id_expiration_ms=config.producer_id_expiration_ms,
+        max_transaction_timeout_ms=config.transaction_max_timeout_ms,
+    )
+
+
+def _cleaner(config: BrokerConfig) -> CleanerConfig:
+    return CleanerConfig(
+        enable=config.log_cleaner_enable,
+        dedupe_buffer_size=config.log_cleaner_dedupe_buffer_size,
+        io_buffer_load_factor=config.log_cleaner_io_buffer_load_factor,
+        io_buffer_size=config.log_cleaner_io_buffer_size,
+    )

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from broker.api.fetch_session import FetchSessionCache
 from broker.config import BrokerConfig
+from broker.config.dynamic import ConfigStore, DynamicConfig
 from broker.controller.topics import TopicController
 from broker.metadata_cache import MetadataCache
 from broker.net.connection import Peer
@@ -15,6 +16,8 @@ class Services:
     """The parts of the broker that handlers use; `server` builds them and puts them here."""
 
     config: BrokerConfig
+    dynamic: DynamicConfig
+    config_store: ConfigStore
     metadata: MetadataCache
     replicas: ReplicaManager
     fetch_sessions: FetchSessionCache

@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from broker.assignment import Assignment
-from broker.config import BrokerConfig
+from broker.config.dynamic import DynamicConfig, EntityType
+from broker.config.values import ConfigError
 from broker.controller.topic_plan import (
     BROKER_DEFAULT,
     check_manual_assignment,
@@ -19,9 +20,18 @@ from broker.controller.topic_plan import (
     place_more_partitions,
     place_new_topic,
 )
+from broker.controller.topic_records import (
+    StoredTopic,
+    add_partitions,
+    create_topic,
+    delete_topic,
+    first_states,
+)
 from broker.errors import ApiError, ErrorCode
+from broker.metadata.store import MetadataStore
 from broker.metadata_cache import MetadataCache, PartitionMetadata, TopicMetadata
 from broker.model import LeaderAndIsr, TopicPartition, Uuid
+from broker.topic_names import OFFSETS_TOPIC, TRANSACTION_STATE_TOPIC
 
 
 @dataclass(frozen=True)
@@ -60,30 +70,85 @@ class LocalBroker(Protocol):
 class TopicController:
     """The topics of a cluster of one broker, which leads all partitions."""
 
-    def __init__(self, config: BrokerConfig, metadata: MetadataCache, broker: LocalBroker) -> None:
-        self._config = config
+    def __init__(
+        self,
+        store: MetadataStore,
+        configs: DynamicConfig,
+        metadata: MetadataCache,
+        broker: LocalBroker,
+        controller_epoch: int,
+    ) -> None:
+        self._store = store
+        self._configs = configs
         self._metadata = metadata
         self._broker = broker
+        self._controller_epoch = controller_epoch
         self._one_at_a_time = asyncio.Lock()
+
+    async def start(self, topics: Iterable[StoredTopic]) -> None:
+        """Lead what the store says, and show it to clients."""
+        for topic in topics:
+            await self._broker.become(topic.topic_id, topic.states, is_new=False)
+            self._show(topic)
 
     async def create_topic(self, new: NewTopic, *, validate_only: bool = False) -> CreatedTopic:
         """Create a topic; ApiError says why it cannot be, and then nothing has changed."""
         async with self._one_at_a_time:
             check_new_name(new.name, self._metadata.topics)
             assignment = self._place(new)
+            self._check_configs(new.configs)
             if validate_only:
                 return CreatedTopic(Uuid.ZERO, assignment)
-            topic_id = Uuid.random()
-            await self._lead(new.name, topic_id, assignment, first_partition=0)
-            return CreatedTopic(topic_id, assignment)
+            states = first_states(new.name, assignment, 0, self._controller_epoch)
+            topic = StoredTopic(new.name, Uuid.random(), states)
+            await self._store.multi(list(create_topic(topic, new.configs)))
+            self._configs.apply(EntityType.TOPIC, new.name, new.configs)
+            await self._broker.become(topic.topic_id, states, is_new=True)
+            self._show(topic)
+            return CreatedTopic(topic.topic_id, assignment)
 
     async def auto_create(self, name: str) -> None:
         """Create a topic that a client asked for, unless somebody else did meanwhile."""
         try:
-            await self.create_topic(NewTopic(name))
+            await self.create_topic(self._as_wanted(name))
         except ApiError as error:
             if error.code != ErrorCode.TOPIC_ALREADY_EXISTS:
                 raise
+
+    def _as_wanted(self, name: str) -> NewTopic:
+        """The broker's own topics have settings of their own."""
+        config = self._configs.broker
+        if name == OFFSETS_TOPIC:
+            return NewTopic(
+                name,
+                config.offsets_topic_num_partitions,
+                self._replicas(config.offsets_topic_replication_factor),
+                configs={
+                    "cleanup.policy": "compact",
+                    "segment.bytes": str(config.offsets_topic_segment_bytes),
+                    "compression.type": "producer",
+                },
+            )
+        if name == TRANSACTION_STATE_TOPIC:
+            return NewTopic(
+                name,
+                config.transaction_state_log_num_partitions,
+                self._replicas(config.transaction_state_log_replication_factor),
+                configs={
+                    "unclean.leader.election.enable": "false",
+                    "compression.type": "uncompressed",
+                    "cleanup.policy": "compact",
+                    "min.insync.replicas": str(
+                        self._replicas(config.transaction_state_log_min_isr)
+                    ),
+                    "segment.bytes": str(config.transaction_state_log_segment_bytes),
+                },
+            )
+        return NewTopic(name)
+
+    def _replicas(self, wanted: int) -> int:
+        """No more than there can be: a cluster of one broker has room for one."""
+        return min(wanted, len(self._metadata.live_brokers()))
 
     async def create_partitions(
         self,
@@ -98,9 +163,14 @@ class TopicController:
             topic = self._known(name)
             current = [partition.replicas for partition in topic.partitions]
             brokers = self._metadata.live_brokers()
-            added = place_more_partitions(brokers, current, count, manual)
-            if not validate_only:
-                await self._lead(name, topic.topic_id, added, first_partition=len(current))
+            placed = place_more_partitions(brokers, current, count, manual)
+            if validate_only:
+                return
+            added = first_states(name, placed, len(current), self._controller_epoch)
+            grown = StoredTopic(name, topic.topic_id, {**_states(topic), **added})
+            await self._store.multi(list(add_partitions(grown, added)))
+            await self._broker.become(topic.topic_id, added, is_new=True)
+            self._show(grown)
 
     async def delete_topic(self, name: str) -> None:
         """Take the topic away; its files go after `file.delete.delay.ms`."""
@@ -109,6 +179,15 @@ class TopicController:
             self._metadata.remove([name])
             names = [TopicPartition(name, index) for index in range(len(topic.partitions))]
             await self._broker.stop(names, delete=True)
+            await self._store.multi(await delete_topic(self._store, name))
+            self._configs.apply(EntityType.TOPIC, name, {})
+
+    def _show(self, topic: StoredTopic) -> None:
+        partitions = tuple(
+            PartitionMetadata(state.leader, state.leader_epoch, state.replicas, state.isr)
+            for state in topic.states.values()
+        )
+        self._metadata.put([TopicMetadata(topic.name, topic.topic_id, partitions)])
 
     def _known(self, name: str) -> TopicMetadata:
         topic = self._metadata.topics.get(name)
@@ -117,6 +196,12 @@ class TopicController:
                 ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"The topic '{name}' does not exist."
             )
         return topic
+
+    def _check_configs(self, configs: Mapping[str, str]) -> None:
+        try:
+            self._configs.validate_topic(configs)
+        except ConfigError as error:
+            raise ApiError(ErrorCode.INVALID_CONFIG, str(error)) from error
 
     def _place(self, new: NewTopic) -> Assignment:
         is_counted = (new.num_partitions, new.replication_factor) != (-1, -1)
@@ -129,26 +214,18 @@ class TopicController:
                 )
             return check_manual_assignment(new.manual_assignment)
         partitions, replicas = new.num_partitions, new.replication_factor
+        config = self._configs.broker
         return place_new_topic(
             self._metadata.live_brokers(),
-            self._config.num_partitions if partitions == BROKER_DEFAULT else partitions,
-            self._config.default_replication_factor if replicas == BROKER_DEFAULT else replicas,
+            config.num_partitions if partitions == BROKER_DEFAULT else partitions,
+            config.default_replication_factor if replicas == BROKER_DEFAULT else replicas,
         )
 
-    async def _lead(
-        self, name: str, topic_id: Uuid, assignment: Assignment, first_partition: int
-    ) -> None:
-        """Make the logs and lead the partitions, then show them to clients."""
-        states = {
-            TopicPartition(name, first_partition + n): LeaderAndIsr(
-                replicas[0], 0, tuple(replicas), tuple(replicas)
-            )
-            for n, replicas in enumerate(assignment)
-        }
-        await self._broker.become(topic_id, states, is_new=True)
-        known = self._metadata.topics.get(name)
-        added = tuple(
-            PartitionMetadata(s.leader, s.leader_epoch, s.replicas, s.isr) for s in states.values()
+
+def _states(topic: TopicMetadata) -> dict[TopicPartition, LeaderAndIsr]:
+    return {
+        TopicPartition(topic.name, index): LeaderAndIsr(
+            known.leader, known.leader_epoch, known.isr, known.replicas
         )
-        partitions = (known.partitions if known else ()) + added
-        self._metadata.put([TopicMetadata(name, topic_id, partitions)])
+        for index, known in enumerate(topic.partitions)
+    }

@@ -59,10 +59,13 @@ class Listener:
         """How many clients are connected."""
         return len(self._connections)
 
-    async def start(self) -> None:
-        """Listen; OSError if the address cannot be had."""
+    def bind(self) -> None:
+        """Take the address, so that it is known; OSError if it cannot be had."""
         self._socket = _listen(self.address, self._limits.backlog)
         self.address = self.address._replace(port=self._socket.getsockname()[1])
+
+    async def start(self) -> None:
+        """Let clients in; those that came since `bind` have waited."""
         self._tasks = [
             asyncio.create_task(self._accept()),
             asyncio.create_task(self._close_idle()),

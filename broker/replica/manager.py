@@ -6,8 +6,10 @@ from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+from broker.config.dynamic import DynamicConfig
 from broker.errors import ApiError, ErrorCode
 from broker.log.checkpoints import CorruptCheckpoint, read_offsets, write_offsets
+from broker.log.config import LogConfig
 from broker.log.files import DISK
 from broker.log.manager import LogManager
 from broker.model import LeaderAndIsr, TopicPartition, Uuid
@@ -25,9 +27,12 @@ class ReplicaManager:
     Field `_high_watermarks`: what the checkpoints said at start, used up as partitions appear.
     """
 
-    def __init__(self, broker_id: int, logs: LogManager) -> None:
+    def __init__(self, broker_id: int, logs: LogManager, configs: DynamicConfig) -> None:
         self.broker_id = broker_id
         self.logs = logs
+        self._configs = configs
+        configs.on_topic_change(lambda topic, _: self._update_configs({topic}))
+        configs.on_broker_change(lambda _old, _new: self._update_configs(None))
         self._partitions: dict[TopicPartition, Partition] = {}
         self._high_watermarks: dict[TopicPartition, int] = {}
 
@@ -86,9 +91,18 @@ class ReplicaManager:
             log = self.logs.get_or_create(name, topic_id)
             log.update_high_watermark(self._high_watermarks.pop(name, 0))
             unknown = LeaderAndIsr(-1, -1, (), ())
-            partition = Partition(name, topic_id, self.broker_id, log, unknown)
+            min_isr = self._configs.topic(name.topic).min_insync_replicas
+            partition = Partition(name, topic_id, self.broker_id, log, unknown, min_isr)
             self._partitions[name] = partition
         return partition
+
+    def _update_configs(self, topics: set[str] | None) -> None:
+        """Let partitions obey what holds now for their topics (None: for all topics)."""
+        for name, partition in self._partitions.items():
+            if topics is None or name.topic in topics:
+                config = self._configs.topic(name.topic)
+                partition.min_insync_replicas = config.min_insync_replicas
+                partition.log.update_config(LogConfig.of(config))
 
     async def stop(self, names: Iterable[TopicPartition], *, delete: bool) -> None:
         """Forget replicas; with `delete` their files go too, after the topic's delay."""

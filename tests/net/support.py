@@ -50,6 +50,7 @@ async def listening(
         "max_connections_per_ip": 100,
     }
     listener = Listener(address, Limits(**(unlimited | limits)), answerer)
+    listener.bind()
     await listener.start()
     try:
         yield listener

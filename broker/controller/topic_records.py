@@ -1,0 +1,142 @@
+"""Topics in the store: the operations that write, change and delete them, and reading them back."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from broker.assignment import Assignment
+from broker.metadata.errors import NoNode
+from broker.metadata.store import Create, Delete, MetadataStore, Operation, SetData
+from broker.metadata.znodes.configs import ConfigEntityZnode
+from broker.metadata.znodes.topics import (
+    TOPICS_PATH,
+    PartitionStateZnode,
+    ReplicaAssignment,
+    TopicZnode,
+    partition_path,
+    partitions_path,
+)
+from broker.model import LeaderAndIsr, TopicPartition, Uuid
+
+_TOPIC_CONFIGS = "topics"
+
+
+@dataclass(frozen=True)
+class StoredTopic:
+    """A topic as the store has it."""
+
+    name: str
+    topic_id: Uuid
+    states: Mapping[TopicPartition, LeaderAndIsr]
+
+
+def first_states(
+    topic: str, assignment: Assignment, first_partition: int, controller_epoch: int
+) -> dict[TopicPartition, LeaderAndIsr]:
+    """New partitions: the first replica leads, all are in sync because all are empty."""
+    return {
+        TopicPartition(topic, first_partition + n): LeaderAndIsr(
+            leader=replicas[0],
+            leader_epoch=0,
+            isr=tuple(replicas),
+            replicas=tuple(replicas),
+            controller_epoch=controller_epoch,
+        )
+        for n, replicas in enumerate(assignment)
+    }
+
+
+def create_topic(topic: StoredTopic, configs: Mapping[str, str]) -> Iterator[Operation]:
+    """Write a new topic: its configuration, its assignment, the state of every partition."""
+    yield Create(
+        ConfigEntityZnode.path(_TOPIC_CONFIGS, topic.name), ConfigEntityZnode.encode(configs)
+    )
+    yield Create(TopicZnode.path(topic.name), _encode(topic))
+    yield Create(partitions_path(topic.name))
+    yield from _create_partitions(topic.states)
+
+
+def add_partitions(
+    topic: StoredTopic, added: Mapping[TopicPartition, LeaderAndIsr]
+) -> Iterator[Operation]:
+    """Write more partitions of `topic`, which already names them."""
+    yield SetData(TopicZnode.path(topic.name), _encode(topic))
+    yield from _create_partitions(added)
+
+
+def _encode(topic: StoredTopic) -> bytes:
+    assignment = {p.partition: ReplicaAssignment(s.replicas) for p, s in topic.states.items()}
+    return TopicZnode(topic.name, topic.topic_id, assignment).encode()
+
+
+def _create_partitions(states: Mapping[TopicPartition, LeaderAndIsr]) -> Iterator[Operation]:
+    for partition, state in states.items():
+        yield Create(partition_path(partition))
+        yield Create(PartitionStateZnode.path(partition), _state(state).encode())
+
+
+def _state(state: LeaderAndIsr) -> PartitionStateZnode:
+    return PartitionStateZnode(state.leader, state.leader_epoch, state.isr, state.controller_epoch)
+
+
+async def delete_topic(store: MetadataStore, name: str) -> list[Operation]:
+    """Remove all that the store has of a topic, children before parents."""
+    operations: list[Operation] = []
+    for index in await _children(store, partitions_path(name)):
+        path = f"{partitions_path(name)}/{index}"
+        operations += [Delete(f"{path}/{child}") for child in await _children(store, path)]
+        operations.append(Delete(path))
+    config_path = ConfigEntityZnode.path(_TOPIC_CONFIGS, name)
+    for path in (partitions_path(name), TopicZnode.path(name), config_path):
+        if await store.exists(path) is not None:
+            operations.append(Delete(path))
+    return operations
+
+
+async def load_topics(store: MetadataStore) -> list[StoredTopic]:
+    """Every topic; a partition without state yet (a crash while it was made) leads anew."""
+    return [await _load_topic(store, name) for name in await store.children(TOPICS_PATH)]
+
+
+async def _load_topic(store: MetadataStore, name: str) -> StoredTopic:
+    topic = TopicZnode.decode(name, (await store.get(TopicZnode.path(name))).data)
+    states = {}
+    for index, assigned in topic.assignment.items():
+        partition = TopicPartition(name, index)
+        states[partition] = await _load_state(store, partition, assigned.replicas)
+    return StoredTopic(name, topic.topic_id or Uuid.ZERO, states)
+
+
+async def _load_state(
+    store: MetadataStore, partition: TopicPartition, replicas: tuple[int, ...]
+) -> LeaderAndIsr:
+    try:
+        node = await store.get(PartitionStateZnode.path(partition))
+    except NoNode:
+        return LeaderAndIsr(replicas[0], 0, replicas, replicas)
+    state = PartitionStateZnode.decode(partition, node.data)
+    return LeaderAndIsr(
+        leader=state.leader,
+        leader_epoch=state.leader_epoch,
+        isr=state.isr,
+        replicas=replicas,
+        partition_epoch=node.stat.version,
+        controller_epoch=state.controller_epoch,
+    )
+
+
+async def load_configs(store: MetadataStore) -> dict[str, dict[str, str]]:
+    """The configuration overrides of every topic that has some."""
+    root = ConfigEntityZnode.path(_TOPIC_CONFIGS, "").rstrip("/")
+    found = {}
+    for name in await _children(store, root):
+        path = ConfigEntityZnode.path(_TOPIC_CONFIGS, name)
+        if configs := ConfigEntityZnode.decode(path, (await store.get(path)).data):
+            found[name] = configs
+    return found
+
+
+async def _children(store: MetadataStore, path: str) -> list[str]:
+    try:
+        return await store.children(path)
+    except NoNode:
+        return []

@@ -1,0 +1,34 @@
+"""The znodes under /config as a store of settings; see `config.dynamic.ConfigStore`."""
+
+from collections.abc import Mapping
+
+from broker.metadata.errors import NoNode
+from broker.metadata.recursive import create_recursive
+from broker.metadata.store import MetadataStore
+from broker.metadata.znodes.configs import ConfigChangeZnode, ConfigEntityZnode
+
+
+class ZnodeConfigStore:
+    """Reads and writes the settings of topics, brokers and others."""
+
+    def __init__(self, store: MetadataStore) -> None:
+        self._store = store
+
+    async def read(self, entity_type: str, name: str) -> dict[str, str]:
+        """The settings of one entity; none if it has none."""
+        path = ConfigEntityZnode.path(entity_type, name)
+        try:
+            return ConfigEntityZnode.decode(path, (await self._store.get(path)).data)
+        except NoNode:
+            return {}
+
+    async def write(self, entity_type: str, name: str, config: Mapping[str, str]) -> None:
+        """Replace the settings of one entity, and leave a note for every broker."""
+        path = ConfigEntityZnode.path(entity_type, name)
+        data = ConfigEntityZnode.encode(config)
+        try:
+            await self._store.set(path, data)
+        except NoNode:
+            await create_recursive(self._store, path, data)
+        note = ConfigChangeZnode.encode(path.removeprefix("/config/"))
+        await self._store.create(ConfigChangeZnode.PREFIX, note, sequence=True)
