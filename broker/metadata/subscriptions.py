@@ -26,8 +26,8 @@ class Subscription(Watch):
     """One lasting watch.
 
     Field `_mark`: the node when the current watch was set. `_UNKNOWN` while the first answer is
-    awaited, or that to a request which was sent before anybody was told; `_LOST` when there was
-    no answer, so that others may have read before the next watch is set, and have to be told.
+    awaited, or that to a request which was sent before anybody was told; `_LOST` when that answer
+    never came, so that others may have read before the next watch is set, and have to be told.
     """
 
     def __init__(self, client: KazooClient, path: str, callback: WatchCallback) -> None:
@@ -76,7 +76,8 @@ class Subscription(Watch):
 
     def _failed(self) -> None:
         """The connection broke; the watch is asked for again when there is a new one."""
-        self._mark = _LOST
+        if self._mark == _UNKNOWN:
+            self._mark = _LOST
 
     def _tell(self, kind: EventKind) -> None:
         if self._active:

@@ -373,6 +373,7 @@ class TestSession:
             store.watch_children("/ids", ids)
             store.watch_children("/", quiet)
             first_session = store.session.id
+            await flush(store)
             store.session.on_state(
                 lambda state: connected.set() if state is SessionState.CONNECTED else None
             )
