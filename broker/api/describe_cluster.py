@@ -11,11 +11,16 @@ from broker.protocol.messages.describe_cluster import (
     DescribeClusterResponse,
 )
 
-_BROKERS = 1  # the endpoint type
+_BROKERS, _CONTROLLERS = 1, 2  # the endpoint types
 
 
 def handle(request: DescribeClusterRequest, context: RequestContext) -> DescribeClusterResponse:
     """The cluster as the client's listener shows it."""
+    if request.endpoint_type not in (_BROKERS, _CONTROLLERS):
+        return DescribeClusterResponse(
+            error_code=ErrorCode.UNSUPPORTED_ENDPOINT_TYPE,
+            error_message=f"Unsupported endpoint type {request.endpoint_type}",
+        )
     if request.endpoint_type != _BROKERS:
         return DescribeClusterResponse(
             error_code=ErrorCode.MISMATCHED_ENDPOINT_TYPE,

@@ -29,6 +29,7 @@ def handle(
 ) -> MetadataResponse | Awaitable[MetadataResponse]:
     """The cluster as the client's listener shows it; a topic that is not there has an error."""
     metadata = context.services.metadata
+    _check_ids(request, context.api_version)
     if request.topics is None or (not request.topics and context.api_version == 0):
         return _respond(context, [_describe(topic) for topic in metadata.topics.values()])
     if context.services.config.auto_create_topics_enable and request.allow_auto_topic_creation:
@@ -36,6 +37,15 @@ def handle(
         if missing:
             return _create_and_describe(missing, request.topics, context)
     return _respond(context, [_look_up(topic, context) for topic in request.topics])
+
+
+def _check_ids(request: MetadataRequest, version: int) -> None:
+    """Versions 10 and 11 have a place for a topic id but no way to ask by it (KIP-516)."""
+    if version < 12 and any(
+        topic.name is None or topic.topic_id != Uuid.ZERO for topic in request.topics or ()
+    ):
+        message = f"in version {version} topics are asked for by name, not by id"
+        raise ApiError(ErrorCode.INVALID_REQUEST, message)
 
 
 async def _create_and_describe(
@@ -117,10 +127,13 @@ def _describe_partition(index: int, partition: PartitionMetadata) -> MetadataRes
 
 
 def error_response(request: MetadataRequest, code: ErrorCode) -> MetadataResponse:
-    """The error on every topic asked for; there is no other place for it."""
+    """The error on every topic asked for; there is no other place for it.
+
+    A name that is null reads as empty: most versions have no null here.
+    """
     return MetadataResponse(
         topics=[
-            MetadataResponseTopic(error_code=code, name=topic.name, topic_id=topic.topic_id)
+            MetadataResponseTopic(error_code=code, name=topic.name or "", topic_id=topic.topic_id)
             for topic in request.topics or ()
         ]
     )
