@@ -30,6 +30,7 @@ from broker.records.layout import (
     HEADER,
     HEADER_SIZE,
     LOG_OVERHEAD,
+    MAGIC_POSITION,
     NO_TIMESTAMP,
     TIMESTAMP_TYPE_MASK,
     BytesLike,
@@ -117,7 +118,7 @@ class Prepared(NamedTuple):
 def analyze(records: BytesLike, max_batch_bytes: int, origin: AppendOrigin) -> list[Batch]:
     """The whole batches of `records`, each checked for size and crc; a cut tail is left out."""
     view = memoryview(records)
-    batches = list(iterate_batches(view))
+    batches = _only_batch(view) or list(iterate_batches(view))
     for batch in batches:
         header, end = batch.header, batch.position + batch.header.batch_length + LOG_OVERHEAD
         if header.base_offset and origin is AppendOrigin.CLIENT and header.magic == CURRENT_MAGIC:
@@ -133,6 +134,15 @@ def analyze(records: BytesLike, max_batch_bytes: int, origin: AppendOrigin) -> l
         ):
             check_crc(batch)  # the way of the old formats, and of the error
     return batches
+
+
+def _only_batch(view: memoryview) -> list[Batch]:
+    """The batch, if `view` is exactly one of format 2, as nearly every request is; else nothing."""
+    if len(view) < HEADER_SIZE or view[MAGIC_POSITION] != CURRENT_MAGIC:
+        return []
+    header = BatchHeader._make(HEADER.unpack_from(view))
+    is_only = header.batch_length + LOG_OVERHEAD == len(view)
+    return [Batch(view, 0, header)] if is_only else []
 
 
 def _invalid(problem: str) -> ApiError:
