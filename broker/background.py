@@ -2,7 +2,8 @@
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
+from typing import Any
 
 logger = logging.getLogger(__name__)
 
@@ -17,6 +18,18 @@ class Background:
         """Run `work` again and again with pauses of `seconds`, first after one such pause."""
         self._tasks.append(asyncio.create_task(self._repeat(seconds, work, in_thread)))
 
+    def run(self, work: Coroutine[Any, Any, None]) -> None:
+        """Run something once, that nobody waits for."""
+        task = asyncio.create_task(self._once(work))
+        self._tasks.append(task)
+        task.add_done_callback(self._tasks.remove)
+
+    async def _once(self, work: Coroutine[Any, Any, None]) -> None:
+        try:
+            await work
+        except Exception:
+            logger.exception("background work failed work=%s", work)
+
     async def _repeat(self, seconds: float, work: Callable[[], object], in_thread: bool) -> None:
         while True:
             await asyncio.sleep(seconds)
@@ -30,7 +43,7 @@ class Background:
 
     async def stop(self) -> None:
         """Start no new round, and wait for those under way."""
-        for task in self._tasks:
+        tasks = list(self._tasks)
+        for task in tasks:
             task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
-        self._tasks.clear()
+        await asyncio.gather(*tasks, return_exceptions=True)

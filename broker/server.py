@@ -9,6 +9,7 @@ import asyncio
 import gc
 import logging
 import socket
+from dataclasses import fields
 
 from broker.api.context import Services
 from broker.api.dispatch import Dispatcher
@@ -20,6 +21,9 @@ from broker.config.dynamic import CLUSTER_DEFAULT, DynamicConfig, EntityType
 from broker.controller import registration
 from broker.controller.topic_records import load_configs, load_topics
 from broker.controller.topics import TopicController
+from broker.group.config import GroupConfig
+from broker.group.coordinator import GroupCoordinator
+from broker.group.offset_nodes import OffsetNodes
 from broker.identity import Identity, check_identity, stored_broker_id, write_identity
 from broker.log.config import CleanerConfig, LogConfig, ProducerStateConfig
 from broker.log.environment import LogEnvironment
@@ -29,8 +33,16 @@ from broker.metadata.embedded import METADATA_FILE, EmbeddedStore
 from broker.metadata.store import MetadataStore
 from broker.metadata.znodes.brokers import BrokerIdZnode, Endpoint
 from broker.metadata_cache import BrokerEndpoint, MetadataCache
+from broker.model import TopicPartition
 from broker.net.listener import Limits, Listener
+from broker.records.layout import Codec
+from broker.replica.internal_topic import InternalTopic
 from broker.replica.manager import ReplicaManager
+from broker.topic_names import OFFSETS_TOPIC, TRANSACTION_STATE_TOPIC
+from broker.txn.config import TxnConfig
+from broker.txn.coordinator import TransactionCoordinator
+from broker.txn.local_markers import LocalMarkers
+from broker.txn.producer_ids import StoredProducerIdBlocks
 
 logger = logging.getLogger(__name__)
 
@@ -83,6 +95,8 @@ class Server:
         """Close every connection, then the logs, then the store."""
         for listener in self.listeners:
             await listener.stop()
+        await self._services.groups.stop()
+        await self._services.transactions.stop()
         await self._background.stop()
         self._replicas.checkpoint_high_watermarks()
         await asyncio.to_thread(self._logs.shutdown)
@@ -124,6 +138,7 @@ class Server:
         metadata = MetadataCache(self.identity.cluster_id, broker_id)
         epoch = await registration.become_controller(self._store, broker_id, self._clock.now_ms())
         controller = TopicController(self._store, dynamic, metadata, self._replicas, epoch)
+        groups, transactions, markers = self._coordinators(metadata)
         slots = self.config.max_incremental_fetch_session_cache_slots
         self._services = Services(
             config=self.config,
@@ -133,6 +148,11 @@ class Server:
             replicas=self._replicas,
             fetch_sessions=FetchSessionCache(slots, _FETCH_SESSION_EVICTION_MS),
             controller=controller,
+            groups=groups,
+            offset_nodes=OffsetNodes(self._store),
+            transactions=transactions,
+            markers=markers,
+            clock=self._clock,
         )
         limits = _limits(self.config)
         dispatcher = Dispatcher(self._services)
@@ -144,6 +164,54 @@ class Server:
         await controller.start(await load_topics(self._store))
         for listener in self.listeners:
             await listener.start()
+
+    def _coordinators(
+        self, metadata: MetadataCache
+    ) -> tuple[GroupCoordinator, TransactionCoordinator, LocalMarkers]:
+        """Both coordinators, which load what they keep as its partitions are led."""
+        config, replicas = self.config, self._replicas
+        offsets = InternalTopic(
+            OFFSETS_TOPIC,
+            config.offsets_topic_num_partitions,
+            replicas,
+            metadata,
+            config.offsets_commit_timeout_ms,
+        )
+        groups = GroupCoordinator(_group_config(config), offsets, self._clock)
+        states = InternalTopic(
+            TRANSACTION_STATE_TOPIC,
+            config.transaction_state_log_num_partitions,
+            replicas,
+            metadata,
+        )
+        markers = LocalMarkers(
+            replicas,
+            metadata,
+            self._clock,
+            config.request_timeout_ms,
+            groups.offsets.on_transaction_completed,
+        )
+        producer_ids = StoredProducerIdBlocks(self._store, self.identity.broker_id)
+        transactions = TransactionCoordinator(
+            _txn_config(config), states, markers, producer_ids, self._clock
+        )
+
+        def on_leading(name: TopicPartition, leader_epoch: int) -> None:
+            if name.topic == OFFSETS_TOPIC:
+                self._background.run(groups.load(name.partition, leader_epoch))
+            elif name.topic == TRANSACTION_STATE_TOPIC:
+                transactions.on_election(name.partition, leader_epoch)
+
+        def on_gone(name: TopicPartition) -> None:
+            if name.topic == OFFSETS_TOPIC:
+                groups.unload(name.partition, None)
+            elif name.topic == TRANSACTION_STATE_TOPIC:
+                transactions.on_resignation(name.partition)
+
+        replicas.on_leading, replicas.on_gone = on_leading, on_gone
+        groups.start()
+        transactions.start()
+        return groups, transactions, markers
 
     def _registration(self, metadata: MetadataCache) -> BrokerIdZnode:
         return BrokerIdZnode(
@@ -201,6 +269,23 @@ def _limits(config: BrokerConfig) -> Limits:
         per_ip_overrides=dict(config.max_connections_per_ip_overrides),
         backlog=config.socket_listen_backlog_size,
     )
+
+
+def _group_config(config: BrokerConfig) -> GroupConfig:
+    return GroupConfig(
+        group_min_session_timeout_ms=config.group_min_session_timeout_ms,
+        group_max_session_timeout_ms=config.group_max_session_timeout_ms,
+        group_max_size=config.group_max_size,
+        group_initial_rebalance_delay_ms=config.group_initial_rebalance_delay_ms,
+        offset_metadata_max_bytes=config.offset_metadata_max_bytes,
+        offsets_retention_minutes=config.offsets_retention_minutes,
+        offsets_retention_check_interval_ms=config.offsets_retention_check_interval_ms,
+        offsets_topic_compression_codec=Codec(config.offsets_topic_compression_codec),
+    )
+
+
+def _txn_config(config: BrokerConfig) -> TxnConfig:
+    return TxnConfig(**{field.name: getattr(config, field.name) for field in fields(TxnConfig)})
 
 
 def _producer_state(config: BrokerConfig) -> ProducerStateConfig:

@@ -3,12 +3,17 @@
 from dataclasses import dataclass
 
 from broker.api.fetch_session import FetchSessionCache
+from broker.clock import Clock
 from broker.config import BrokerConfig
 from broker.config.dynamic import ConfigStore, DynamicConfig
 from broker.controller.topics import TopicController
+from broker.group.coordinator import GroupCoordinator
+from broker.group.offset_nodes import OffsetNodes
 from broker.metadata_cache import MetadataCache
 from broker.net.connection import Peer
 from broker.replica.manager import ReplicaManager
+from broker.txn.coordinator import TransactionCoordinator
+from broker.txn.local_markers import LocalMarkers
 
 
 @dataclass
@@ -22,6 +27,12 @@ class Services:
     replicas: ReplicaManager
     fetch_sessions: FetchSessionCache
     controller: TopicController
+    groups: GroupCoordinator
+    offset_nodes: OffsetNodes
+    """Where the oldest consumers keep their offsets."""
+    transactions: TransactionCoordinator
+    markers: LocalMarkers
+    clock: Clock
 
 
 @dataclass(frozen=True, slots=True)

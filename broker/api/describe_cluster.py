@@ -19,7 +19,7 @@ def handle(request: DescribeClusterRequest, context: RequestContext) -> Describe
     if request.endpoint_type not in (_BROKERS, _CONTROLLERS):
         return DescribeClusterResponse(
             error_code=ErrorCode.UNSUPPORTED_ENDPOINT_TYPE,
-            error_message=f"Unsupported endpoint type {request.endpoint_type}",
+            error_message=f"There is no endpoint type {request.endpoint_type}.",
         )
     if request.endpoint_type != _BROKERS:
         return DescribeClusterResponse(

@@ -14,13 +14,13 @@ from typing import NamedTuple
 
 from broker.api.context import RequestContext
 from broker.errors import ApiError, ErrorCode
-from broker.group.storage import OFFSETS_TOPIC
 from broker.metadata_cache import BrokerEndpoint
 from broker.protocol.messages.find_coordinator import (
     Coordinator,
     FindCoordinatorRequest,
     FindCoordinatorResponse,
 )
+from broker.topic_names import OFFSETS_TOPIC, TRANSACTION_STATE_TOPIC
 
 
 class KeyType(IntEnum):
@@ -68,7 +68,7 @@ def _endpoint(key_type: int, key: str, context: RequestContext) -> BrokerEndpoin
     topic_name, index = _partition(key_type, key, context)
     topic = services.metadata.topics.get(topic_name)
     if topic is None:
-        services.internal_topics.request_creation(topic_name)
+        services.controller.request_creation(topic_name)
         raise ApiError(ErrorCode.COORDINATOR_NOT_AVAILABLE)
     leader = topic.partitions[index].leader if index < len(topic.partitions) else None
     for endpoint in services.metadata.brokers_of(context.peer.listener_name):

@@ -8,8 +8,7 @@ of magic 2, zstd from v7 on), the partition is here and led by us, the log takes
 acks=0 nobody reads an answer, so an error closes the connection: that makes the producer ask anew.
 """
 
-import asyncio
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Iterable
 from typing import Final
 
 from broker.api.context import RequestContext
@@ -35,17 +34,12 @@ from broker.records.layout import (
     MAGIC_POSITION,
     Codec,
 )
-from broker.replica.delayed import Ticket
-from broker.replica.partition import Partition
+from broker.replica.acks import Appended, wait_for_acks
 
 _VALID_ACKS: Final = (-1, 0, 1)
 _ALL: Final = -1
 _FIRST_VERSION_OF_MAGIC_2: Final = 3
 _FIRST_VERSION_OF_ZSTD: Final = 7
-
-
-Appended = dict[tuple[str, int], tuple[Partition, int]]
-"""Partitions that took their batch, and the high watermark at which it is replicated."""
 
 
 def handle(
@@ -54,7 +48,7 @@ def handle(
     """Append every batch; answer when as many replicas have them as `acks` asks for."""
     if request.acks not in _VALID_ACKS:
         return error_response(request, ErrorCode.INVALID_REQUIRED_ACKS)
-    appended: Appended = {}
+    appended: dict[tuple[str, int], Appended] = {}
     response = ProduceResponse(
         responses=[
             TopicProduceResponse(
@@ -70,7 +64,7 @@ def handle(
     if request.acks == 0:
         _close_on_error(response)
         return None
-    if request.acks == _ALL and not _all_acknowledged(appended):
+    if request.acks == _ALL and not _all_acknowledged(appended.values()):
         return _when_acknowledged(response, appended, request.timeout_ms / 1000)
     return response
 
@@ -80,7 +74,7 @@ def _produce_partition(
     data: PartitionProduceData,
     acks: int,
     context: RequestContext,
-    appended: Appended,
+    appended: dict[tuple[str, int], Appended],
 ) -> PartitionProduceResponse:
     replicas = context.services.replicas
     try:
@@ -177,22 +171,15 @@ def _close_on_error(response: ProduceResponse) -> None:
                 )
 
 
-def _all_acknowledged(appended: Appended) -> bool:
-    return all(
-        partition.acks_reached(offset) == ErrorCode.NONE for partition, offset in appended.values()
-    )
+def _all_acknowledged(appended: Iterable[Appended]) -> bool:
+    return all(partition.acks_reached(offset) == ErrorCode.NONE for partition, offset in appended)
 
 
 async def _when_acknowledged(
-    response: ProduceResponse, appended: Appended, timeout_s: float
+    response: ProduceResponse, appended: dict[tuple[str, int], Appended], timeout_s: float
 ) -> ProduceResponse:
     """Wait for the ISR; REQUEST_TIMED_OUT for partitions that it does not reach in time."""
-    loop = asyncio.get_running_loop()
-    deadline = loop.time() + timeout_s
-    while any(partition.acks_reached(offset) is None for partition, offset in appended.values()):
-        with Ticket(partition.moves for partition, _ in appended.values()) as ticket:
-            if not await ticket.moved(deadline - loop.time()):
-                break
+    await wait_for_acks(appended.values(), timeout_s)
     return ProduceResponse(
         responses=[
             TopicProduceResponse(
@@ -208,7 +195,7 @@ async def _when_acknowledged(
 
 
 def _acknowledged(
-    answer: PartitionProduceResponse, appended: tuple[Partition, int] | None
+    answer: PartitionProduceResponse, appended: Appended | None
 ) -> PartitionProduceResponse:
     """The answer as it stands, unless the replicas did not follow."""
     if appended is None:

@@ -84,6 +84,8 @@ class TopicController:
         self._broker = broker
         self._controller_epoch = controller_epoch
         self._one_at_a_time = asyncio.Lock()
+        self._creating: dict[str, asyncio.Task[None]] = {}
+        """Topics that somebody wants and nobody waits for."""
 
     async def start(self, topics: Iterable[StoredTopic]) -> None:
         """Lead what the store says, and show it to clients."""
@@ -106,6 +108,13 @@ class TopicController:
             await self._broker.become(topic.topic_id, states, is_new=True)
             self._show(topic)
             return CreatedTopic(topic.topic_id, assignment)
+
+    def request_creation(self, name: str) -> None:
+        """Create a topic soon; who wants it will ask for it again."""
+        if name not in self._creating:
+            task = asyncio.get_running_loop().create_task(self.auto_create(name))
+            self._creating[name] = task
+            task.add_done_callback(lambda _: self._creating.pop(name, None))
 
     async def auto_create(self, name: str) -> None:
         """Create a topic that a client asked for, unless somebody else did meanwhile."""

@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -21,6 +21,10 @@ _THREADS = 32
 HIGH_WATERMARK_CHECKPOINT = "replication-offset-checkpoint"
 
 
+def _nobody_waits(*_: object) -> None:
+    """Nobody wants to know."""
+
+
 class ReplicaManager:
     """The partitions this broker has a replica of.
 
@@ -33,6 +37,10 @@ class ReplicaManager:
         self._configs = configs
         configs.on_topic_change(lambda topic, _: self._update_configs({topic}))
         configs.on_broker_change(lambda _old, _new: self._update_configs(None))
+        self.on_leading: Callable[[TopicPartition, int], None] = _nobody_waits
+        """Told of every partition that this broker begins to lead, and the leader epoch."""
+        self.on_gone: Callable[[TopicPartition], None] = _nobody_waits
+        """Told of every partition that has no replica here any more."""
         self._partitions: dict[TopicPartition, Partition] = {}
         self._high_watermarks: dict[TopicPartition, int] = {}
 
@@ -73,6 +81,8 @@ class ReplicaManager:
             await self._make_logs(missing, topic_id, is_new)
         for name, state in states.items():
             self._partition(name, topic_id).become(state)
+            if state.leader == self.broker_id:
+                self.on_leading(name, state.leader_epoch)
 
     async def _make_logs(
         self, names: Iterable[TopicPartition], topic_id: Uuid, is_new: bool
@@ -111,6 +121,7 @@ class ReplicaManager:
             partition = self._partitions.pop(name, None)
             if partition is not None:
                 partition.moves.wake()
+                self.on_gone(name)
         if delete:
             await asyncio.to_thread(lambda: [self.logs.delete(name) for name in names])
 

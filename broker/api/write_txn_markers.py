@@ -1,0 +1,71 @@
+"""Answers WriteTxnMarkers (KIP-98): a coordinator ends transactions in partitions led here.
+
+Also what `kafka-transactions --abort` sends, to end a transaction that nobody ends any more.
+"""
+
+from collections.abc import Iterable, Mapping
+
+from broker.api.context import RequestContext
+from broker.errors import ErrorCode
+from broker.model import TopicPartition
+from broker.protocol.messages.write_txn_markers import (
+    WritableTxnMarker,
+    WritableTxnMarkerPartitionResult,
+    WritableTxnMarkerResult,
+    WritableTxnMarkerTopicResult,
+    WriteTxnMarkersRequest,
+    WriteTxnMarkersResponse,
+)
+from broker.txn.storage import TxnMarker
+
+
+async def handle(
+    request: WriteTxnMarkersRequest, context: RequestContext
+) -> WriteTxnMarkersResponse:
+    """Marker by marker; what became of it, partition by partition."""
+    return WriteTxnMarkersResponse(
+        markers=[_result(marker, await _write(marker, context)) for marker in request.markers]
+    )
+
+
+async def _write(
+    asked: WritableTxnMarker, context: RequestContext
+) -> Mapping[TopicPartition, ErrorCode]:
+    marker = TxnMarker(
+        asked.producer_id, asked.producer_epoch, asked.coordinator_epoch, asked.transaction_result
+    )
+    return await context.services.markers.write_markers(marker, list(_names(asked)))
+
+
+def _names(marker: WritableTxnMarker) -> Iterable[TopicPartition]:
+    for topic in marker.topics:
+        for index in topic.partition_indexes:
+            yield TopicPartition(topic.name, index)
+
+
+def _result(
+    marker: WritableTxnMarker, errors: Mapping[TopicPartition, ErrorCode]
+) -> WritableTxnMarkerResult:
+    return WritableTxnMarkerResult(
+        producer_id=marker.producer_id,
+        topics=[
+            WritableTxnMarkerTopicResult(
+                name=topic.name,
+                partitions=[
+                    WritableTxnMarkerPartitionResult(
+                        partition_index=index,
+                        error_code=errors[TopicPartition(topic.name, index)],
+                    )
+                    for index in topic.partition_indexes
+                ],
+            )
+            for topic in marker.topics
+        ],
+    )
+
+
+def error_response(request: WriteTxnMarkersRequest, code: ErrorCode) -> WriteTxnMarkersResponse:
+    """The error on every partition of every marker."""
+    return WriteTxnMarkersResponse(
+        markers=[_result(marker, dict.fromkeys(_names(marker), code)) for marker in request.markers]
+    )
