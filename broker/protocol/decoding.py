@@ -168,7 +168,7 @@ class _Decoder:
 
     def _sized(self, kind: str, target: str) -> None:
         value = {
-            "string": "str(b[p:q], 'utf-8')",
+            "string": "str(b[p:q], 'utf-8', 'replace')",
             "bytes": "bytes(b[p:q])",
             "records": "m[p:q]",
         }

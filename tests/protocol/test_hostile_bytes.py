@@ -24,7 +24,7 @@ from broker.protocol.messages.fetch import (
     PartitionData,
 )
 from broker.protocol.messages.list_groups import ListGroupsRequest
-from broker.protocol.messages.metadata import MetadataRequest
+from broker.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from broker.protocol.primitives import MAX_STRING_BYTES
 from broker.protocol.schema import Message
 from tests.protocol.golden import declared, samples
@@ -160,3 +160,10 @@ def test_regression_null_inside_a_nullable_array_is_refused() -> None:
     null = data.replace(b"\x02x", b"\x00")
     with pytest.raises(DecodeError, match="configuration_keys at byte 4: null is not allowed"):
         decode(DescribeConfigsRequest, null, 4)
+
+
+def test_bytes_that_are_not_utf8_are_replaced_in_a_string_as_kafka_does() -> None:
+    data = b"\0\0\0\x01\0\x03a\xff\xfe"
+    assert decode(MetadataRequest, data, 1) == MetadataRequest(
+        topics=[MetadataRequestTopic(name="a\ufffd\ufffd")]
+    )
