@@ -144,7 +144,7 @@ class GroupCoordinator:
             self.offsets.on_loaded(group)
             group.on_loaded()
             self._settle(group)
-        logger.info("loaded groups partition=%s groups=%s", partition, len(groups))
+        logger.debug("loaded groups partition=%s groups=%s", partition, len(groups))
 
     async def _read(self, partition: int, replay: Replay) -> None:
         loop = asyncio.get_running_loop()
