@@ -5,20 +5,20 @@ coordinates the transaction: then the next coordinator finds the decision in the
 again. A marker may so be written twice; a second one ends nothing and does no harm.
 """
 
-import asyncio
 import logging
-from collections.abc import Mapping
-from typing import Final
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Any, Final
 
 from broker.clock import Clock
 from broker.errors import ApiError, ErrorCode
-from broker.model import TopicPartition
 from broker.txn.states import PREPARE_COMMIT
 from broker.txn.storage import MarkerChannel, TxnMarker
 from broker.txn.transaction import Transaction
 from broker.txn.transaction_log import Coordinated, TransactionLog
 
 logger = logging.getLogger(__name__)
+
+Sleep = Callable[[float], Awaitable[None]]
 
 _FIRST_BACKOFF_S: Final = 0.02
 _MAX_BACKOFF_S: Final = 1.0
@@ -46,96 +46,66 @@ _RETRIED: Final = frozenset(
 else has ended the transaction; the rest must not happen, and repeating would not help."""
 
 
+class MarkerRefused(ApiError):
+    """A leader will never take this marker."""
+
+
 class Completion:
     """Completes transactions."""
 
-    def __init__(self, log: TransactionLog, channel: MarkerChannel, clock: Clock) -> None:
+    def __init__(
+        self, log: TransactionLog, channel: MarkerChannel, clock: Clock, sleep: Sleep
+    ) -> None:
         self._log = log
         self._channel = channel
         self._clock = clock
+        self._sleep = sleep
 
-    def begin(self, coordinated: Coordinated, transaction: Transaction) -> "CompletionTask":
-        """Close the transaction to changes; what is returned then has to be run."""
+    def begin(
+        self, coordinated: Coordinated, transaction: Transaction
+    ) -> Coroutine[Any, Any, None]:
+        """Close the transaction to other changes, at once; what is returned has to be run."""
         current = transaction.current
         commit = current.state == PREPARE_COMMIT
         marker = TxnMarker(
             current.producer_id, current.producer_epoch, coordinated.coordinator_epoch, commit
         )
         transaction.prepare_complete(self._clock.now_ms())
-        return CompletionTask(self._log, self._channel, coordinated, transaction, marker)
+        return self._run(coordinated, transaction, marker)
 
-
-class CompletionTask:
-    """The completion of one transaction."""
-
-    def __init__(
-        self,
-        log: TransactionLog,
-        channel: MarkerChannel,
-        coordinated: Coordinated,
-        transaction: Transaction,
-        marker: TxnMarker,
+    async def _run(
+        self, coordinated: Coordinated, transaction: Transaction, marker: TxnMarker
     ) -> None:
-        self._log = log
-        self._channel = channel
-        self._coordinated = coordinated
-        self._transaction = transaction
-        self._marker = marker
-        self._backoff_s = _FIRST_BACKOFF_S
-
-    async def run(self) -> None:
         """Returns when the transaction is complete, or is not this broker's to complete."""
-        if await self._write_markers():
-            await self._store()
-
-    async def _write_markers(self) -> bool:
-        """Whether every partition has its marker; a deleted one needs none."""
-        while True:
-            deleted = [p for p in self._partitions if not self._channel.has_partition(p)]
-            self._transaction.remove_partitions(deleted)
-            if not self._partitions:
-                return True
-            results = await self._channel.write_markers(self._marker, self._partitions)
-            if not self._log.is_current(self._coordinated):
-                return False
-            if not self._take(results):
-                return False
-            if self._partitions:
-                await self._back_off()
-
-    @property
-    def _partitions(self) -> tuple[TopicPartition, ...]:
-        return self._transaction.current.partitions
-
-    def _take(self, results: Mapping[TopicPartition, ErrorCode]) -> bool:
-        """Note what has its marker; False if there is no sense in going on."""
-        written = {partition for partition, code in results.items() if code in _WRITTEN}
-        self._transaction.remove_partitions(written)
-        final = {
-            str(partition): code.name
-            for partition, code in results.items()
-            if code not in _WRITTEN and code not in _RETRIED
-        }
-        if final:
-            logger.error("gave up writing markers %s errors=%s", self._what(), final)
-        return not final
-
-    async def _store(self) -> None:
-        """The last step: repeated while the log cannot be written."""
-        while self._log.is_current(self._coordinated):
+        backoff_s = _FIRST_BACKOFF_S
+        while self._log.is_current(coordinated):
             try:
-                await self._log.store(self._coordinated, self._transaction, keep_pending=True)
-            except ApiError as error:
-                if error.code != ErrorCode.COORDINATOR_NOT_AVAILABLE:
-                    logger.warning("cannot complete %s: %s", self._what(), error)
+                if await self._write_markers(coordinated, transaction, marker):
+                    await self._log.store(coordinated, transaction, keep_pending=True)
                     return
-                await self._back_off()
-            else:
+            except MarkerRefused as error:
+                logger.error("gave up completing a transaction %s: %s", marker, error)
                 return
+            except ApiError as error:
+                logger.warning("cannot complete a transaction yet %s: %s", marker, error)
+            await self._sleep(backoff_s)
+            backoff_s = min(2 * backoff_s, _MAX_BACKOFF_S)
 
-    async def _back_off(self) -> None:
-        await asyncio.sleep(self._backoff_s)
-        self._backoff_s = min(2 * self._backoff_s, _MAX_BACKOFF_S)
+    async def _write_markers(
+        self, coordinated: Coordinated, transaction: Transaction, marker: TxnMarker
+    ) -> bool:
+        """Whether every partition has its marker; a deleted one needs none.
 
-    def _what(self) -> str:
-        return f"transactional_id={self._transaction.transactional_id} marker={self._marker}"
+        MarkerRefused if there is no sense in trying again.
+        """
+        partitions = transaction.current.partitions
+        wanted = [p for p in partitions if self._channel.has_partition(p)]
+        results = await self._channel.write_markers(marker, wanted) if wanted else {}
+        if not self._log.is_current(coordinated):
+            return False
+        for partition, code in results.items():
+            if code not in _WRITTEN and code not in _RETRIED:
+                raise MarkerRefused(code, f"{partition}: {code.name}")
+        left = {partition for partition, code in results.items() if code in _RETRIED}
+        transaction.remove_partitions(set(partitions) - left)
+        return not left

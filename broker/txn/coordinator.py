@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, TypeVar
 from broker.clock import Clock
 from broker.errors import ApiError, ErrorCode
 from broker.model import TopicPartition
-from broker.txn.completion import Completion
+from broker.txn.completion import Completion, Sleep
 from broker.txn.config import TxnConfig
 from broker.txn.producer_ids import ProducerIdManager
 from broker.txn.states import BY_KAFKA_NAME, EMPTY, ENDING, TransactionState
@@ -53,11 +53,12 @@ class TransactionCoordinator:
         markers: MarkerChannel,
         producer_ids: ProducerIdBlocks,
         clock: Clock,
+        sleep: Sleep = asyncio.sleep,
     ) -> None:
         self.config = config
         self._clock = clock
         self._log = TransactionLog(topic, clock)
-        self._completion = Completion(self._log, markers, clock)
+        self._completion = Completion(self._log, markers, clock, sleep)
         self._producer_ids = ProducerIdManager(producer_ids)
         self._tasks: set[asyncio.Task[Any]] = set()
 
@@ -209,7 +210,7 @@ class TransactionCoordinator:
         self._complete(coordinated, transaction)
 
     def _complete(self, coordinated: Coordinated, transaction: Transaction) -> None:
-        self._run(self._completion.begin(coordinated, transaction).run())
+        self._run(self._completion.begin(coordinated, transaction))
 
     # --- time -------------------------------------------------------------------------------------
 

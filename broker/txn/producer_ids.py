@@ -5,20 +5,17 @@ a broker did not use before it stopped are lost, and there are 2^63 of them.
 """
 
 import asyncio
-import json
 import logging
 from typing import Final
 
 from broker.errors import ApiError, ErrorCode
 from broker.metadata.errors import BadVersion, NodeExists, NoNode, StoreError
 from broker.metadata.store import MetadataStore
+from broker.metadata.znodes.cluster import ProducerIdBlockZnode
 from broker.txn.storage import ProducerIdBlock, ProducerIdBlocks
 
 logger = logging.getLogger(__name__)
 
-PRODUCER_ID_BLOCK_PATH: Final = "/latest_producer_id_block"
-BLOCK_SIZE: Final = 1000
-_ZNODE_VERSION: Final = 1
 _MAX_PRODUCER_ID: Final = 2**63 - 1
 
 
@@ -35,8 +32,7 @@ class ProducerIdManager:
         """A producer id that nobody has; ApiError if no block can be had."""
         async with self._allocating:  # the first one in fetches the block, the others find it
             if self._next > self._last:
-                block = await self._blocks.allocate()
-                self._next, self._last = block.first_producer_id, block.last_producer_id
+                self._next, self._last = await self._blocks.allocate()
             producer_id = self._next
             self._next += 1
             return producer_id
@@ -57,43 +53,21 @@ class StoredProducerIdBlocks:
         """
         while True:
             try:
-                block = await self._allocate_next()
+                return await self._allocate_next()
             except (BadVersion, NodeExists, NoNode):
                 continue
             except StoreError as error:
                 raise ApiError(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, str(error)) from error
-            logger.info("took producer ids block=%s", block)
-            return block
 
     async def _allocate_next(self) -> ProducerIdBlock:
-        if await self._store.exists(PRODUCER_ID_BLOCK_PATH) is None:
-            block = self._block_from(0)
-            await self._store.create(PRODUCER_ID_BLOCK_PATH, encode_block(block))
-            return block
-        data, stat = await self._store.get(PRODUCER_ID_BLOCK_PATH)
-        block = self._block_from(decode_block(data).last_producer_id + 1)
-        await self._store.set(PRODUCER_ID_BLOCK_PATH, encode_block(block), stat.version)
-        return block
-
-    def _block_from(self, first_producer_id: int) -> ProducerIdBlock:
-        last = first_producer_id + BLOCK_SIZE - 1
-        if last > _MAX_PRODUCER_ID:
+        path = ProducerIdBlockZnode.PATH
+        if await self._store.exists(path) is None:
+            await self._store.create(path)
+        data, stat = await self._store.get(path)
+        latest = ProducerIdBlockZnode.decode(data) if data else None
+        block = ProducerIdBlockZnode.next_block(self._broker_id, latest)
+        if block.last_producer_id > _MAX_PRODUCER_ID:
             raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR, "all producer ids have been given away")
-        return ProducerIdBlock(self._broker_id, first_producer_id, last)
-
-
-def encode_block(block: ProducerIdBlock) -> bytes:
-    """The znode's data, as Kafka writes it: the ids are strings."""
-    fields = {
-        "version": _ZNODE_VERSION,
-        "broker": block.broker_id,
-        "block_start": str(block.first_producer_id),
-        "block_end": str(block.last_producer_id),
-    }
-    return json.dumps(fields, separators=(",", ":")).encode()
-
-
-def decode_block(data: bytes | None) -> ProducerIdBlock:
-    """The block that was given last."""
-    fields = json.loads(data or b"")
-    return ProducerIdBlock(fields["broker"], int(fields["block_start"]), int(fields["block_end"]))
+        await self._store.set(path, block.encode(), stat.version)
+        logger.info("took producer ids %s to %s", block.first_producer_id, block.last_producer_id)
+        return ProducerIdBlock(block.first_producer_id, block.last_producer_id)

@@ -52,9 +52,8 @@ class MarkerChannel(Protocol):
 
 
 class ProducerIdBlock(NamedTuple):
-    """Producer ids that one broker may give away; nobody else ever gets them."""
+    """Producer ids that this broker may give away; nobody else ever gets them."""
 
-    broker_id: int
     first_producer_id: int
     last_producer_id: int
 

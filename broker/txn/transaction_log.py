@@ -119,10 +119,9 @@ class TransactionLog:
         try:
             await self._topic.append(coordinated.partition, batch)
         except ApiError as error:
-            code = _APPEND_ERRORS.get(error.code, error.code)
-            is_retried = keep_pending and code == ErrorCode.COORDINATOR_NOT_AVAILABLE
-            if not is_retried:
+            if not keep_pending:
                 transaction.abandon_transition()
+            code = _APPEND_ERRORS.get(error.code, error.code)
             raise ApiError(code, error.message) from error
         self._check_current(coordinated)
         transaction.complete_transition()

@@ -1,0 +1,188 @@
+"""A coordinator over a log that is a list of real batches, with hands on its time and its fate."""
+
+import asyncio
+from collections import defaultdict
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
+from typing import NamedTuple
+
+from broker.clock import ManualClock
+from broker.errors import ApiError, CorruptRecord, ErrorCode
+from broker.model import TopicPartition
+from broker.records.batch import Batch, assign_offset_and_epoch, iterate_batches
+from broker.txn.config import TxnConfig
+from broker.txn.coordinator import TransactionCoordinator
+from broker.txn.records import read_key, read_value
+from broker.txn.states import TransactionState
+from broker.txn.storage import ProducerIdBlock, TxnMarker
+from broker.txn.transaction import TransactionMetadata
+
+NUM_PARTITIONS = 3
+START_MS = 1_700_000_000_000
+
+
+class Stored(NamedTuple):
+    """A record of the transaction log; no metadata is a tombstone."""
+
+    transactional_id: str
+    metadata: TransactionMetadata | None
+
+
+class Written(NamedTuple):
+    """A marker in a partition."""
+
+    marker: TxnMarker
+    partition: TopicPartition
+
+
+Trace = list[Stored | Written]
+"""What was written for good, in its order."""
+
+
+class MemoryTransactionTopic:
+    """Partitions of the transaction topic, as bytes."""
+
+    num_partitions = NUM_PARTITIONS
+
+    def __init__(self, trace: Trace) -> None:
+        self.trace = trace
+        self.logs: dict[int, bytearray] = defaultdict(bytearray)
+        self.next_offset: dict[int, int] = defaultdict(int)
+        self.failures: list[ErrorCode] = []
+        """What the next appends answer instead of appending."""
+        self.acks = asyncio.Event()
+        """Cleared: appends are in the log, but not acknowledged yet."""
+        self.acks.set()
+        self._more = asyncio.Event()
+
+    async def append(self, partition: int, batch: bytes) -> int:
+        if self.failures:
+            raise ApiError(self.failures.pop(0))
+        data, base_offset = bytearray(batch), self.next_offset[partition]
+        assign_offset_and_epoch(data, 0, base_offset, 0)
+        self.logs[partition] += data
+        (appended,) = iterate_batches(data)
+        self.next_offset[partition] = appended.header.next_offset
+        with suppress(CorruptRecord):  # which tests write, too
+            self.trace += stored([appended])
+        self._more.set()
+        await self.acks.wait()
+        return base_offset
+
+    async def appended(self, transactional_id: str, state: TransactionState | None) -> None:
+        """Wait until this is the last that was stored; None is the tombstone."""
+        async with asyncio.timeout(5):
+            while self._last(transactional_id) != state:
+                self._more.clear()
+                await self._more.wait()
+
+    def _last(self, transactional_id: str) -> TransactionState | None:
+        known = [e for e in self.trace if isinstance(e, Stored) and e[0] == transactional_id]
+        return known[-1].metadata.state if known[-1].metadata else None
+
+    def read(self, partition: int) -> Iterable[Batch]:
+        return iterate_batches(bytes(self.logs[partition]))
+
+
+def stored(batches: Iterable[Batch]) -> list[Stored]:
+    """The records of batches, read as the coordinator reads them."""
+    records = [record for batch in batches for record in batch.records()]
+    return [
+        Stored(
+            read_key(record.key) or "", None if record.value is None else read_value(record.value)
+        )
+        for record in records
+    ]
+
+
+class MemoryMarkers:
+    """Partitions that take markers, unless told otherwise."""
+
+    def __init__(self, trace: Trace) -> None:
+        self.trace = trace
+        self.errors: dict[TopicPartition, list[ErrorCode]] = defaultdict(list)
+        """What the next markers of a partition are answered, instead of being written."""
+        self.deleted: set[TopicPartition] = set()
+        self.open = asyncio.Event()
+        """Cleared: leaders do not answer."""
+        self.open.set()
+
+    def has_partition(self, partition: TopicPartition) -> bool:
+        return partition not in self.deleted
+
+    async def write_markers(
+        self, marker: TxnMarker, partitions: Sequence[TopicPartition]
+    ) -> Mapping[TopicPartition, ErrorCode]:
+        await self.open.wait()
+        return {partition: self._write(marker, partition) for partition in partitions}
+
+    def _write(self, marker: TxnMarker, partition: TopicPartition) -> ErrorCode:
+        if self.errors[partition]:
+            return self.errors[partition].pop(0)
+        self.trace.append(Written(marker, partition))
+        return ErrorCode.NONE
+
+
+class MemoryBlocks:
+    """Blocks of ten producer ids."""
+
+    def __init__(self) -> None:
+        self.allocated = 0
+
+    async def allocate(self) -> ProducerIdBlock:
+        await asyncio.sleep(0)
+        first = 10 * self.allocated
+        self.allocated += 1
+        return ProducerIdBlock(first, first + 9)
+
+
+async def no_sleep(seconds: float) -> None:
+    await asyncio.sleep(0)
+
+
+class Bench:
+    """A coordinator that owns all partitions."""
+
+    def __init__(self, config: TxnConfig | None = None) -> None:
+        self.config = config or TxnConfig()
+        self.clock = ManualClock(START_MS)
+        self.trace: Trace = []
+        self.topic = MemoryTransactionTopic(self.trace)
+        self.markers = MemoryMarkers(self.trace)
+        self.blocks = MemoryBlocks()
+        self.epoch = 0
+        self.coordinator = self._coordinator()
+
+    def _coordinator(self) -> TransactionCoordinator:
+        return TransactionCoordinator(
+            self.config, self.topic, self.markers, self.blocks, self.clock, no_sleep
+        )
+
+    async def elect(self) -> None:
+        """Lead every partition, in the next epoch."""
+        self.epoch += 1
+        for partition in range(NUM_PARTITIONS):
+            await self.coordinator.on_election(partition, self.epoch)
+
+    async def restart(self) -> None:
+        """The process dies; another coordinator reads the log."""
+        await self.coordinator.stop()
+        self.coordinator = self._coordinator()
+        await self.elect()
+
+
+@asynccontextmanager
+async def running(config: TxnConfig | None = None) -> AsyncIterator[Bench]:
+    """A Bench that has loaded its partitions, stopped at the end."""
+    bench = Bench(config)
+    await bench.elect()
+    try:
+        yield bench
+    finally:
+        await bench.coordinator.stop()
+
+
+async def settle() -> None:
+    """Let what was begun come to its end; none of it waits for anything outside."""
+    for _ in range(20):
+        await asyncio.sleep(0)

@@ -1,0 +1,208 @@
+"""What the scenarios do not tell: clients that hang up, loading, sweeps, filters."""
+
+import asyncio
+import logging
+
+import pytest
+
+from broker.errors import ApiError, ErrorCode
+from broker.model import TopicPartition
+from broker.records.builder import build_batch
+from broker.txn.config import TxnConfig
+from broker.txn.coordinator import TransactionFilter
+from broker.txn.records import build_transaction_batch
+from broker.txn.states import COMPLETE_ABORT, COMPLETE_COMMIT, EMPTY, ONGOING
+from broker.txn.transaction import ProducerIdAndEpoch, TransactionMetadata
+from tests.txn.support import START_MS, Bench, Written, running, settle
+
+T0 = TopicPartition("t", 0)
+
+
+async def begin(bench: Bench, transactional_id: str = "app") -> ProducerIdAndEpoch:
+    """A producer with a transaction open on t-0."""
+    producer = await bench.coordinator.init_producer_id(transactional_id, 60_000)
+    await bench.coordinator.add_partitions(transactional_id, producer, [T0])
+    return producer
+
+
+async def test_producer_without_transactional_id_gets_a_new_id_each_time() -> None:
+    async with running() as bench:
+        first = await bench.coordinator.init_producer_id(None, 0)
+        second = await bench.coordinator.init_producer_id(None, 0)
+        assert (first, second) == ((0, 0), (1, 0))
+        assert bench.trace == []
+
+
+@pytest.mark.parametrize("request_name", ["init", "add", "verify", "end", "describe"])
+async def test_empty_transactional_id_is_an_invalid_request(request_name: str) -> None:
+    async with running() as bench:
+        coordinator, nobody = bench.coordinator, ProducerIdAndEpoch(0, 0)
+        with pytest.raises(ApiError) as caught:
+            match request_name:
+                case "init":
+                    await coordinator.init_producer_id("", 60_000)
+                case "add":
+                    await coordinator.add_partitions("", nobody, [T0])
+                case "verify":
+                    coordinator.verify_partitions("", nobody, [T0])
+                case "end":
+                    await coordinator.end_transaction("", nobody, commit=True)
+                case _:
+                    coordinator.describe_transaction("")
+        assert caught.value.code == ErrorCode.INVALID_REQUEST
+
+
+async def test_commit_goes_on_when_the_client_hangs_up() -> None:
+    async with running() as bench:
+        producer = await begin(bench)
+        bench.topic.acks.clear()
+        request = asyncio.create_task(
+            bench.coordinator.end_transaction("app", producer, commit=True)
+        )
+        await settle()
+        request.cancel()
+        await asyncio.gather(request, return_exceptions=True)
+        bench.topic.acks.set()
+        await settle()
+        assert bench.coordinator.describe_transaction("app").state == COMPLETE_COMMIT
+
+
+async def test_first_init_producer_ids_at_the_same_time_leave_one_owner() -> None:
+    async with running() as bench:
+        bench.topic.acks.clear()
+        requests = [
+            asyncio.create_task(bench.coordinator.init_producer_id("app", 60_000)) for _ in range(3)
+        ]
+        await settle()
+        bench.topic.acks.set()
+        answers = await asyncio.gather(*requests, return_exceptions=True)
+        codes = [answer.code for answer in answers if isinstance(answer, ApiError)]
+        assert codes == [ErrorCode.CONCURRENT_TRANSACTIONS] * 2
+        known = bench.coordinator.describe_transaction("app")
+        assert (known.producer_id, known.producer_epoch) in answers
+
+
+async def test_requests_while_loading_are_asked_to_wait() -> None:
+    async with running() as bench:
+        await begin(bench)
+        partition = bench.coordinator.partition_for("app")
+        for number in range(1000):  # more than is loaded without a pause
+            known = TransactionMetadata(1, 1, START_MS, producer_epoch=number, state=EMPTY)
+            await bench.topic.append(partition, build_transaction_batch("app", known, START_MS))
+        loading = bench.coordinator.on_election(partition, 2)
+        await asyncio.sleep(0)
+        with pytest.raises(ApiError) as described:
+            bench.coordinator.describe_transaction("app")
+        with pytest.raises(ApiError) as listed:
+            bench.coordinator.list_transactions(TransactionFilter())
+        await loading
+        assert described.value.code == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+        assert listed.value.code == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+        assert bench.coordinator.describe_transaction("app").producer_epoch == 999
+
+
+async def test_leadership_lost_while_loading_leaves_nothing() -> None:
+    async with running() as bench:
+        partition = bench.coordinator.partition_for("app")
+        for _ in range(1000):
+            known = TransactionMetadata(1, 1, START_MS, producer_epoch=0)
+            await bench.topic.append(partition, build_transaction_batch("app", known, START_MS))
+        loading = bench.coordinator.on_election(partition, 2)
+        await asyncio.sleep(0)
+        bench.coordinator.on_resignation(partition, 2)
+        await loading
+        with pytest.raises(ApiError) as caught:
+            bench.coordinator.describe_transaction("app")
+        assert caught.value.code == ErrorCode.NOT_COORDINATOR
+
+
+async def test_resignation_of_an_older_epoch_is_ignored() -> None:
+    async with running() as bench:
+        await begin(bench)
+        await bench.elect()
+        bench.coordinator.on_resignation(bench.coordinator.partition_for("app"), bench.epoch - 1)
+        assert bench.coordinator.describe_transaction("app").state == ONGOING
+
+
+async def test_unreadable_record_costs_only_itself(caplog: pytest.LogCaptureFixture) -> None:
+    async with running() as bench:
+        await begin(bench)
+        partition = bench.coordinator.partition_for("app")
+        await bench.topic.append(partition, build_batch([(0, 1, b"\0\0\0\1x", b"bad", ())]))
+        await bench.topic.append(partition, build_batch([(0, 1, b"\0\7", b"", ())]))
+        await bench.restart()
+        assert bench.coordinator.describe_transaction("app").state == ONGOING
+    assert "ignored an unreadable record" in caplog.text
+    assert "ignored a record of an unknown kind" in caplog.text
+
+
+async def test_sweeps_run_by_themselves() -> None:
+    config = TxnConfig(
+        transaction_abort_timed_out_transaction_cleanup_interval_ms=1,
+        transaction_remove_expired_transaction_cleanup_interval_ms=1,
+    )
+    async with running(config) as bench:
+        bench.coordinator.start()
+        await begin(bench)
+        bench.clock.advance(60_001)
+        await bench.topic.appended("app", COMPLETE_ABORT)
+        bench.clock.advance(config.transactional_id_expiration_ms)
+        await bench.topic.appended("app", None)
+
+
+async def test_sweep_that_breaks_is_logged_and_comes_again(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = TxnConfig(transaction_abort_timed_out_transaction_cleanup_interval_ms=1)
+    async with running(config) as bench:
+        runs = asyncio.Semaphore(0)
+
+        async def broken() -> None:
+            runs.release()
+            raise RuntimeError("no such luck")
+
+        monkeypatch.setattr(bench.coordinator, "abort_timed_out_transactions", broken)
+        bench.coordinator.start()
+        async with asyncio.timeout(5):
+            await runs.acquire()
+            await runs.acquire()
+    assert "no such luck" in caplog.text
+
+
+async def test_list_filters_by_producer_id() -> None:
+    async with running() as bench:
+        await begin(bench, "a")
+        producer = await begin(bench, "b")
+        wanted = TransactionFilter(producer_ids=frozenset({producer.producer_id}))
+        assert bench.coordinator.list_transactions(wanted) == [("b", producer.producer_id, ONGOING)]
+
+
+async def test_many_expired_ids_go_in_several_batches() -> None:
+    async with running(TxnConfig(transactional_id_expiration_ms=1)) as bench:
+        partition = bench.coordinator.partition_for("0")
+        names = [str(number) for number in range(8000)]
+        here = [name for name in names if bench.coordinator.partition_for(name) == partition]
+        for name in here:
+            known = TransactionMetadata(1, 1, START_MS, producer_epoch=0)
+            await bench.topic.append(partition, build_transaction_batch(name, known, START_MS))
+        await bench.elect()
+        before = len(list(bench.topic.read(partition)))
+        bench.clock.advance(10)
+        await bench.coordinator.remove_expired_transactional_ids()
+        batches = list(bench.topic.read(partition))[before:]
+        assert sum(len(batch.records()) for batch in batches) == len(here) > 1000
+        assert max(len(batch.records()) for batch in batches) == 1000
+        assert bench.coordinator.list_transactions(TransactionFilter()) == []
+
+
+async def test_refused_marker_is_logged_with_the_partition(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async with running() as bench:
+        producer = await begin(bench)
+        bench.markers.errors[T0] = [ErrorCode.INVALID_PRODUCER_EPOCH]
+        with caplog.at_level(logging.ERROR):
+            await bench.coordinator.end_transaction("app", producer, commit=True)
+            await settle()
+    assert "t-0: INVALID_PRODUCER_EPOCH" in caplog.text
+    assert not [event for event in bench.trace if isinstance(event, Written)]
