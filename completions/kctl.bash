@@ -19,6 +19,8 @@ _kctl() {
             "kctl cluster") place="$place $word" ;;
             "kctl cluster describe") place="$place $word" ;;
             "kctl cluster id") place="$place $word" ;;
+            "kctl metadata") place="$place $word" ;;
+            "kctl metadata copy") place="$place $word" ;;
         esac
     done
     case "$place:$previous" in
@@ -29,13 +31,15 @@ _kctl() {
         *:--timeout) words="" ;;
         *)
             case "$place" in
-                "kctl") words="api-versions brokers cluster --version -b --bootstrap-server -o --output --timeout -v --verbose -h --help" ;;
+                "kctl") words="api-versions brokers cluster metadata --version -b --bootstrap-server -o --output --timeout -v --verbose -h --help" ;;
                 "kctl api-versions") words="--format -b --bootstrap-server -o --output --timeout -v --verbose -h --help" ;;
                 "kctl brokers") words="list -b --bootstrap-server -o --output --timeout -v --verbose -h --help" ;;
                 "kctl brokers list") words="-b --bootstrap-server -o --output --timeout -v --verbose -h --help" ;;
                 "kctl cluster") words="describe id -b --bootstrap-server -o --output --timeout -v --verbose -h --help" ;;
                 "kctl cluster describe") words="-b --bootstrap-server -o --output --timeout -v --verbose -h --help" ;;
                 "kctl cluster id") words="--format -b --bootstrap-server -o --output --timeout -v --verbose -h --help" ;;
+                "kctl metadata") words="copy -b --bootstrap-server -o --output --timeout -v --verbose -h --help" ;;
+                "kctl metadata copy") words="--dry-run --live -b --bootstrap-server -o --output --timeout -v --verbose -h --help" ;;
             esac ;;
     esac
     mapfile -t COMPREPLY < <(compgen -W "$words" -- "$current")

@@ -29,6 +29,10 @@ function __kctl_place
                 set place "$place $word"
             case 'kctl cluster id'
                 set place "$place $word"
+            case 'kctl metadata'
+                set place "$place $word"
+            case 'kctl metadata copy'
+                set place "$place $word"
         end
     end
     echo $place
@@ -36,6 +40,7 @@ end
 complete -c kctl -n 'test (__kctl_place) = "kctl"' -f -a api-versions -d 'Show which requests each broker understands.'
 complete -c kctl -n 'test (__kctl_place) = "kctl"' -f -a brokers -d 'The brokers of the cluster.'
 complete -c kctl -n 'test (__kctl_place) = "kctl"' -f -a cluster -d 'The cluster as a whole.'
+complete -c kctl -n 'test (__kctl_place) = "kctl"' -f -a metadata -d 'Where a cluster keeps its metadata.'
 complete -c kctl -n 'test (__kctl_place) = "kctl"' -l version -d 'Print kctl'\''s version.'
 complete -c kctl -n 'test (__kctl_place) = "kctl"' -s h -l help -d 'Show this message and exit.'
 complete -c kctl -n 'test (__kctl_place) = "kctl api-versions"' -l format -x -a 'kafka' -d 'Print what Kafka'\''s own tool prints.'
@@ -49,6 +54,11 @@ complete -c kctl -n 'test (__kctl_place) = "kctl cluster"' -s h -l help -d 'Show
 complete -c kctl -n 'test (__kctl_place) = "kctl cluster describe"' -s h -l help -d 'Show this message and exit.'
 complete -c kctl -n 'test (__kctl_place) = "kctl cluster id"' -l format -x -a 'kafka' -d 'Print what Kafka'\''s own tool prints.'
 complete -c kctl -n 'test (__kctl_place) = "kctl cluster id"' -s h -l help -d 'Show this message and exit.'
+complete -c kctl -n 'test (__kctl_place) = "kctl metadata"' -f -a copy -d 'Copy topics, configs, ids and the rest from one metadata store to another.'
+complete -c kctl -n 'test (__kctl_place) = "kctl metadata"' -s h -l help -d 'Show this message and exit.'
+complete -c kctl -n 'test (__kctl_place) = "kctl metadata copy"' -l dry-run -d 'Show what would be copied, and change nothing.'
+complete -c kctl -n 'test (__kctl_place) = "kctl metadata copy"' -l live -d 'Copy although brokers are running on FROM.'
+complete -c kctl -n 'test (__kctl_place) = "kctl metadata copy"' -s h -l help -d 'Show this message and exit.'
 complete -c kctl -s b -l bootstrap-server -r -d 'Brokers to ask first; one is enough. [KCTL_BOOTSTRAP_SERVERS]'
 complete -c kctl -s o -l output -x -a 'table wide json jsonl yaml csv name' -d 'Print results as table, wide, json, jsonl, yaml, csv or name. [KCTL_OUTPUT]'
 complete -c kctl -l timeout -r -d 'How long the cluster may take (30). [KCTL_TIMEOUT]'

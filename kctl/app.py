@@ -21,6 +21,7 @@ COMMANDS = {
     ),
     "brokers": LazyCommand("kctl.commands.brokers", "The brokers of the cluster."),
     "cluster": LazyCommand("kctl.commands.cluster", "The cluster as a whole."),
+    "metadata": LazyCommand("kctl.commands.metadata", "Where a cluster keeps its metadata."),
     "demo": LazyCommand("kctl.commands.demo", "Tour kctl on a broker of its own.", hidden=True),
 }
 

@@ -1,11 +1,13 @@
 """Whole branches of a store: what one operation on one node cannot do."""
 
-from collections.abc import AsyncIterator, Sequence
+import asyncio
+import itertools
+from collections.abc import Sequence
+from contextlib import suppress
 from typing import NamedTuple
 
 from broker.metadata.errors import NodeExists, NoNode
 from broker.metadata.store import (
-    Delete,
     MetadataStore,
     Operation,
     Result,
@@ -20,8 +22,8 @@ MAX_BATCH_BYTES = 512 * 1024
 _OPERATION_BYTES = 64
 
 
-class WalkedNode(NamedTuple):
-    """A node met on a walk."""
+class BranchNode(NamedTuple):
+    """A node of a branch."""
 
     path: str
     data: bytes | None
@@ -52,26 +54,28 @@ async def delete_recursive(store: MetadataStore, path: str) -> None:
 
     A child that others create meanwhile makes it NotEmpty.
     """
-    for found in reversed([node.path async for node in walk(store, path)]):
-        try:
-            await store.multi([Delete(found)])
-        except NoNode:
-            continue
+    found = [node.path for node in await read_branch(store, path)]
+    await asyncio.gather(*(_delete_if_there(store, path) for path in reversed(found)))
 
 
-async def walk(store: MetadataStore, path: str) -> AsyncIterator[WalkedNode]:
-    """The node and all below it, parents before children; none where there is no node."""
+async def _delete_if_there(store: MetadataStore, path: str) -> None:
+    with suppress(NoNode):
+        await store.delete(path)
+
+
+async def read_branch(store: MetadataStore, path: str) -> list[BranchNode]:
+    """The node and all below it, parents before children; none where there is no node.
+
+    Not a snapshot: what changes meanwhile is read as it was or as it is.
+    """
     try:
         data, stat = await store.get(path)
-        yield WalkedNode(path, data, stat)
-        if not stat.num_children:
-            return
-        names = await store.children(path)
+        names = await store.children(path) if stat.num_children else []
     except NoNode:
-        return  # gone since its parent was asked
-    for name in names:
-        async for node in walk(store, join(path, name)):
-            yield node
+        return []  # gone since its parent was asked
+    # All at once: over a network the way there and back is what takes the time.
+    below = await asyncio.gather(*(read_branch(store, join(path, name)) for name in names))
+    return [BranchNode(path, data, stat), *itertools.chain.from_iterable(below)]
 
 
 async def multi_in_batches(store: MetadataStore, operations: Sequence[Operation]) -> list[Result]:

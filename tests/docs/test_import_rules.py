@@ -35,6 +35,8 @@ KCTL_MAY_USE = {
     "broker.model",
     "broker.errors",
 }
+# One command works on a store that no broker has open, with the broker's own code for it.
+KCTL_MAY_ALSO_USE = {"kctl.admin.metadata_copy": {"broker.metadata"}}
 
 
 def modules(package: str) -> list[Path]:
@@ -80,10 +82,11 @@ def test_broker_rooms_import_downwards_only(path: Path) -> None:
 
 @pytest.mark.parametrize("path", modules("kctl"), ids=name_of)
 def test_kctl_uses_only_the_rooms_made_for_it(path: Path) -> None:
+    allowed = KCTL_MAY_USE | KCTL_MAY_ALSO_USE.get(name_of(path), set())
     for name in imports(path):
         assert not is_within(name, {"bench", "tests"})
         if is_within(name, {"broker"}):
-            assert is_within(name, KCTL_MAY_USE), f"kctl imports {name}"
+            assert is_within(name, allowed), f"kctl imports {name}"
 
 
 @pytest.mark.parametrize("path", modules("broker") + modules("kctl"), ids=name_of)

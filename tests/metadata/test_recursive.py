@@ -8,7 +8,7 @@ from broker.metadata.recursive import (
     delete_recursive,
     ensure_path,
     multi_in_batches,
-    walk,
+    read_branch,
 )
 from broker.metadata.store import Create
 from tests.metadata.conftest import StoreMaker
@@ -19,7 +19,7 @@ async def test_missing_parents_are_created_without_data(maker: StoreMaker) -> No
         await create_recursive(store, "/a/b/c", b"x")
         await ensure_path(store, "/a/b/d/e")
         await ensure_path(store, "/a/b/d/e")
-        found = [(node.path, node.data) async for node in walk(store, "/a")]
+        found = [(node.path, node.data) for node in await read_branch(store, "/a")]
         assert found == [
             ("/a", None),
             ("/a/b", None),
