@@ -76,6 +76,16 @@ class Output:
         """Write data to stdout as it is, a line each."""
         sys.stdout.writelines(f"{line}\n" for line in lines)
 
+    def text(self, text: str) -> None:
+        """Write a piece of data to stdout, line ends included."""
+        sys.stdout.write(text)
+
+    def chunks(self, chunks: Iterable[bytes]) -> None:
+        """Write pieces of UTF-8 to stdout as they are: for output too large to encode again."""
+        sys.stdout.flush()  # what was written as text comes first
+        for chunk in chunks:
+            sys.stdout.buffer.write(chunk)
+
     def note(self, message: str) -> None:
         """Tell the user something that is not data."""
         sys.stderr.write(f"{message}\n")

@@ -57,6 +57,7 @@ _BY_NAME: Final = {
     META_PROPERTIES_FILE: FileKind.METADATA,
     PARTITION_METADATA_FILE: FileKind.METADATA,
 }
+_READ: Final = (*_BY_SUFFIX, "the checkpoints", META_PROPERTIES_FILE, PARTITION_METADATA_FILE)
 ALL_KINDS: Final = frozenset(FileKind)
 
 
@@ -76,8 +77,16 @@ class DumpFile:
         return self.path.with_name(self.path.name.partition(".")[0] + suffix)
 
 
-Found = DumpFile | CliError
-"""A file, or what is wrong with an argument: one bad argument does not spoil the others."""
+class Unusable(CliError):
+    """What is wrong with one argument."""
+
+    def __init__(self, argument: str | Path, problem: str) -> None:
+        super().__init__(f"{argument}: {problem}")
+        self.argument = argument
+
+
+Found = DumpFile | Unusable
+"""A file, or what is wrong: one bad argument does not spoil the others."""
 
 
 def find_files(
@@ -97,16 +106,16 @@ def _find(argument: str, kinds: Collection[FileKind]) -> Iterator[Found]:
     else:
         matches = sorted(glob.glob(argument, recursive=True))  # noqa: PTH207 - of any root
         if not matches:
-            yield CliError(f"{argument}: no file matches")
+            yield Unusable(argument, "no file matches")
         for match in matches:
             yield from _find(glob.escape(match) if glob.has_magic(match) else match, kinds)
 
 
 def _named(path: Path) -> Found:
     if not path.exists():
-        return CliError(f"{path}: no such file")
+        return Unusable(path, "no such file")
     if not path.is_file():
-        return CliError(f"{path}: neither a file nor a directory")
+        return Unusable(path, "neither a file nor a directory")
     return recognise(path)
 
 
@@ -120,27 +129,32 @@ def recognise(path: Path, *, is_named: bool = True) -> Found:
     stem, dot, suffix = name.rpartition(".")
     kind = _BY_SUFFIX.get(dot + suffix)
     if kind is None:
-        known = ", ".join([*_BY_SUFFIX, *_BY_NAME])
-        return CliError(f"{path}: not a file of a Kafka log", f"these are read: {known}")
+        return Unusable(path, f"not a file of a Kafka log; read are {', '.join(_READ)}")
     if not (stem.isascii() and stem.isdigit()):
-        return CliError(f"{path}: expected a base offset as name, found {stem!r}")
+        return Unusable(path, f"expected a base offset as name, found {stem!r}")
     return DumpFile(path, kind, int(stem), is_named)
 
 
 def _in_directory(directory: Path, kinds: Collection[FileKind]) -> Iterator[Found]:
     """Its own files first, then those of the partitions in it."""
+    is_empty = True
+    for found in _walk(directory, kinds):
+        is_empty = False
+        yield found
+    if is_empty:
+        yield Unusable(directory, "no log files in this directory")
+
+
+def _walk(directory: Path, kinds: Collection[FileKind]) -> Iterator[Found]:
     try:
         entries = sorted(directory.iterdir())
     except OSError as error:
-        yield CliError(f"{directory}: {error.strerror}")
+        yield Unusable(directory, (error.strerror or str(error)).lower())
         return
-    found = list(_known_files(entries, kinds))
-    partitions = [path for path in entries if parse_partition_dir(path.name) and path.is_dir()]
-    if not found and not partitions:
-        yield CliError(f"{directory}: no log files in this directory")
-    yield from found
-    for partition in partitions:
-        yield from _in_directory(partition, kinds)
+    yield from _known_files(entries, kinds)
+    for path in entries:
+        if parse_partition_dir(path.name) and path.is_dir():
+            yield from _walk(path, kinds)
 
 
 def _known_files(entries: Sequence[Path], kinds: Collection[FileKind]) -> Iterator[DumpFile]:

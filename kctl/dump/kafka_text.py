@@ -5,7 +5,7 @@ lines before it are the same. What Kafka keeps for the end (and prints to stderr
 `Afterwards`.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
@@ -18,6 +18,7 @@ from broker.log.layout import LOG, OFFSET_INDEX
 from broker.log.offset_index import OffsetIndex
 from broker.log.producer_snapshot import SnapshotEntry, read_snapshot
 from broker.log.time_index import TimeIndex
+from broker.protocol.errors import DecodeError
 from broker.records.batch import Batch, increment_sequence
 from broker.records.layout import (
     CODEC_MASK,
@@ -29,6 +30,8 @@ from kctl.dump.files import DumpFile, FileKind
 from kctl.dump.kafka_records import TIMESTAMP_TYPES, RecordStyle, is_consecutive, record_lines
 from kctl.dump.readers import (
     batches_within,
+    corrupt_batch,
+    ignore,
     open_offset_index,
     open_records,
     open_time_index,
@@ -37,7 +40,6 @@ from kctl.dump.readers import (
 
 _CODEC_NAMES: Final = ("none", "gzip", "snappy", "lz4", "zstd")
 _NOT_FOUND: Final = -1
-_CHUNK_BYTES: Final = 256 * 1024
 
 Pairs = dict[Path, list[tuple[int, int]]]
 
@@ -52,6 +54,8 @@ class KafkaOptions:
     index_sanity_check: bool = False
     max_message_bytes: int = 5 * 1024 * 1024
     max_bytes: int | None = None
+    on_position: Callable[[int], None] = ignore
+    """Hears how far in a segment the reading is."""
 
 
 @dataclass
@@ -63,6 +67,8 @@ class Afterwards:
     out_of_order_times: Pairs = field(default_factory=dict)
     offsets_not_found: Pairs = field(default_factory=dict)
     non_consecutive: Pairs = field(default_factory=dict)
+    on_problem: Callable[[Exception], None] = ignore
+    """Hears of a batch whose records cannot be read; Kafka's tool ends there, we go on."""
 
     def lines(self) -> Iterator[str]:
         """In Kafka's order; some of its lists are printed from their end."""
@@ -117,30 +123,30 @@ def _dump_log(file: DumpFile, options: KafkaOptions, afterwards: Afterwards) -> 
     yield f"Log starting offset: {file.base_offset}\n".encode()
     records = open_records(file.path)
     order = _OffsetOrder(file, afterwards)
-    pieces: list[bytes] = []
-    size = end = 0
+    end = 0
     try:
         for position, batch in batches_within(records, options.max_bytes):
-            pieces.append(batch_line(position, batch))
-            if options.style:
-                columns = batch.columns()
-                is_dense = is_consecutive(columns.offsets)
-                order.note(columns.offsets, is_dense)
-                pieces.append(record_lines(batch, columns, options.style, is_dense))
-                size += len(pieces[-1])
             end = position + batch.size_in_bytes
-            size += len(pieces[0])
-            if size > _CHUNK_BYTES:
-                yield b"".join(pieces)
-                pieces, size = [], 0
+            options.on_position(end)
+            yield batch_line(position, batch)
+            if options.style:
+                try:
+                    yield _record_lines(batch, options.style, order)
+                except (CorruptRecord, DecodeError) as error:
+                    afterwards.on_problem(corrupt_batch(file.path, position, error))
     except CorruptRecord:
         # A tail too short for a header is not looked at by Kafka.
         if records.size - end > HEADER_SIZE_UP_TO_MAGIC:
-            yield b"".join(pieces)
             raise
-    yield b"".join(pieces)
     if end < records.size and options.max_bytes is None:
         yield f"Found {records.size - end} invalid bytes at the end of {file.path.name}\n".encode()
+
+
+def _record_lines(batch: Batch, style: RecordStyle, order: "_OffsetOrder") -> bytes:
+    columns = batch.columns()
+    is_dense = is_consecutive(columns.offsets)
+    order.note(columns.offsets, is_dense)
+    return record_lines(batch, columns, style, is_dense)
 
 
 class _OffsetOrder:

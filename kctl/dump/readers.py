@@ -1,9 +1,11 @@
 """The broker's readers, opened so that nothing can be changed by looking at it."""
 
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
+from broker.errors import CorruptRecord
 from broker.log.file_records import FileRecords
 from broker.log.files import FileSystem, OpenFile
 from broker.log.offset_index import OffsetIndex
@@ -25,6 +27,10 @@ class ReadOnlyFiles(FileSystem):
 
 
 READ_ONLY = ReadOnlyFiles()
+
+
+def ignore(_: object) -> None:
+    """Listens, and does nothing about it."""
 
 
 def open_records(path: Path) -> FileRecords:
@@ -57,3 +63,10 @@ def batches_within(records: FileRecords, max_bytes: int | None) -> Iterator[tupl
         if max_bytes is not None and position + batch.size_in_bytes > max_bytes:
             return
         yield position, batch
+
+
+def corrupt_batch(path: Path, position: int, error: Exception) -> CorruptRecord:
+    """What is wrong with the records of the batch at `position`, named by file."""
+    # The batch knows its place in the piece of the file that was read, not in the file.
+    reason = re.sub(r"^batch at position \d+, ", "", str(error))
+    return CorruptRecord(f"{path} position {position}: {reason}")

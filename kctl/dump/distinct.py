@@ -1,0 +1,44 @@
+"""How many different keys there are, in little memory however many: the k smallest hashes.
+
+While there are few, the count is exact. Beyond that only the k smallest hashes are kept; how
+densely they lie tells how many there are in all, with an error of about 1/√k.
+"""
+
+from collections.abc import Iterable
+from hashlib import blake2b
+from typing import Final
+
+KEPT: Final = 4096
+_HASH_BYTES: Final = 8
+_ALL_HASHES: Final = 2 ** (8 * _HASH_BYTES)
+
+
+class DistinctCounter:
+    """Counts different byte strings. Invariant: at most 2 * KEPT hashes are held."""
+
+    def __init__(self) -> None:
+        self._hashes: set[int] = set()
+        self._limit = _ALL_HASHES
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether `count` is no estimate."""
+        return self._limit == _ALL_HASHES
+
+    @property
+    def count(self) -> int:
+        """How many different ones were added."""
+        if self.is_exact:
+            return len(self._hashes)
+        return round((KEPT - 1) * _ALL_HASHES / max(sorted(self._hashes)[:KEPT]))
+
+    def add(self, keys: Iterable[bytes]) -> None:
+        """Count what is new among `keys`."""
+        limit = self._limit
+        hashes = (
+            int.from_bytes(blake2b(key, digest_size=_HASH_BYTES).digest(), "big") for key in keys
+        )
+        self._hashes.update(value for value in hashes if value < limit)
+        if len(self._hashes) > 2 * KEPT:
+            kept = sorted(self._hashes)[:KEPT]
+            self._hashes, self._limit = set(kept), kept[-1] + 1

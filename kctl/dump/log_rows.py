@@ -1,0 +1,226 @@
+"""Segments as rows with names: what the table and `-o json|jsonl|csv|yaml` show.
+
+The names of the fields are part of kctl's interface. Numbers stand as Kafka stores them, times in
+milliseconds with their ISO form beside; what a format or a record does not have is null.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final
+
+from broker.errors import CorruptRecord
+from broker.log.file_records import FileRecords
+from broker.protocol.errors import DecodeError
+from broker.records.batch import Batch, increment_sequence
+from broker.records.control import control_type, read_end_transaction_marker
+from broker.records.layout import CODEC_MASK, NO_SEQUENCE, NO_TIMESTAMP, Codec
+from broker.records.record import Headers, RecordTuple
+from kctl.dump.columns import BATCH_COLUMNS, RECORD_COLUMNS
+from kctl.dump.decoders import Decoder, Document, UnknownRecordType
+from kctl.dump.files import DumpFile
+from kctl.dump.filters import Filters
+from kctl.dump.kafka_records import TIMESTAMP_TYPES
+from kctl.dump.readers import (
+    batches_within,
+    corrupt_batch,
+    ignore,
+    open_records,
+)
+from kctl.dump.text import JSON, safe_text
+from kctl.tables import Column
+
+Row = dict[str, Any]
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_CODECS: Final = tuple(codec.name.lower() for codec in Codec)
+
+
+@dataclass(frozen=True)
+class View:
+    """What is shown of the batches of a segment."""
+
+    records: bool = False
+    filters: Filters = field(default_factory=Filters)
+    decoder: Decoder | None = None
+    max_bytes: int | None = None
+    on_problem: Callable[[Exception], None] = ignore
+    """Hears of a batch whose records cannot be read; the batches after it are shown."""
+    on_position: Callable[[int], None] = ignore
+    """Hears how far in the file the reading is."""
+
+    @property
+    def columns(self) -> list[Column]:
+        """The columns of the rows."""
+        return RECORD_COLUMNS if self.records else BATCH_COLUMNS
+
+    @property
+    def name(self) -> str:
+        """The field that `-o name` prints."""
+        return "offset" if self.records else "base_offset"
+
+
+def iso_time(timestamp: int) -> str | None:
+    """A timestamp for people; None for "none" and for what no calendar holds."""
+    if timestamp == NO_TIMESTAMP:
+        return None
+    try:
+        moment = _EPOCH + timedelta(milliseconds=timestamp)
+    except OverflowError:
+        return None
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+# --- batches and records -----------------------------------------------------------------------
+
+
+def log_rows(file: DumpFile, view: View) -> Iterator[Row]:
+    """The batches or records of a segment that `view` asks for.
+
+    CorruptRecord, after all before it, where bytes are no batch.
+    """
+    records = open_records(file.path)
+    end = 0
+    for position, batch in batches_within(records, view.max_bytes):
+        end = position + batch.size_in_bytes
+        view.on_position(end)
+        header = batch.header
+        if view.filters.is_beyond(header):
+            return
+        if view.records:
+            if view.filters.may_contain(header):
+                yield from _record_rows(file, view, position, batch)
+        elif view.filters.wants_batch(header):
+            yield {"type": "batch", "file": str(file.path), **batch_row(position, batch)}
+    _check_end(records, end, view)
+
+
+def _check_end(records: FileRecords, end: int, view: View) -> None:
+    if end < records.size and view.max_bytes is None:
+        raise CorruptRecord(
+            f"{records.path} position {end}: no whole batch in the last {records.size - end} bytes"
+        )
+
+
+def batch_row(position: int, batch: Batch) -> Row:
+    """A batch by its header, and whether its crc is right."""
+    header = batch.header
+    codec = header.attributes & CODEC_MASK
+    is_valid = batch.is_crc_valid()
+    flags = {
+        "txn": header.is_transactional,
+        "control": header.is_control,
+        "bad-crc": not is_valid,
+    }
+    return {
+        "position": position,
+        "base_offset": header.base_offset,
+        "last_offset": header.last_offset,
+        "count": batch.records_count,
+        "size": batch.size_in_bytes,
+        "magic": header.magic,
+        "codec": _CODECS[codec] if codec < len(_CODECS) else f"unknown-{codec}",
+        "timestamp_type": TIMESTAMP_TYPES[header.timestamp_type],
+        "base_timestamp": known(header.base_timestamp),
+        "max_timestamp": known(header.max_timestamp),
+        "max_time": iso_time(header.max_timestamp),
+        "producer_id": known(header.producer_id),
+        "producer_epoch": known(header.producer_epoch),
+        "base_sequence": known(header.base_sequence),
+        "last_sequence": known(header.last_sequence),
+        "partition_leader_epoch": known(header.partition_leader_epoch),
+        "transactional": header.is_transactional,
+        "control": header.is_control,
+        "delete_horizon_ms": header.delete_horizon_ms,
+        "crc": header.crc,
+        "valid": is_valid,
+        "flags": [flag for flag, is_set in flags.items() if is_set],
+    }
+
+
+def known(number: int) -> int | None:
+    """A number of Kafka's, which writes "none" as -1."""
+    return None if number == -1 else number
+
+
+def _record_rows(file: DumpFile, view: View, position: int, batch: Batch) -> Iterator[Row]:
+    try:
+        records = batch.record_tuples()
+    except CorruptRecord as error:
+        view.on_problem(corrupt_batch(file.path, position, error))
+        return
+    wanted = view.filters.wants_record
+    shared = {"type": "record", "file": str(file.path)}
+    for record in records:
+        if wanted(record):
+            yield shared | _record_row(batch, record, view.decoder)
+
+
+def _record_row(batch: Batch, record: RecordTuple, decoder: Decoder | None) -> Row:
+    offset, timestamp, key, value, headers = record
+    header = batch.header
+    sequence = NO_SEQUENCE
+    if header.base_sequence != NO_SEQUENCE:
+        sequence = increment_sequence(header.base_sequence, offset - header.base_offset)
+    return {
+        "offset": offset,
+        "timestamp": known(timestamp),
+        "time": iso_time(timestamp),
+        "timestamp_type": TIMESTAMP_TYPES[header.timestamp_type],
+        **_contents(batch, key, value, decoder),
+        "headers": _header_rows(headers),
+        "key_size": None if key is None else len(key),
+        "value_size": None if value is None else len(value),
+        "batch_base_offset": header.base_offset,
+        "codec": batch.codec.name.lower(),
+        "producer_id": known(header.producer_id),
+        "producer_epoch": known(header.producer_epoch),
+        "sequence": known(sequence),
+        "partition_leader_epoch": known(header.partition_leader_epoch),
+        "transactional": header.is_transactional,
+        "control": header.is_control,
+        "flags": ["txn"] * header.is_transactional + ["control"] * header.is_control,
+    }
+
+
+def _contents(batch: Batch, key: bytes | None, value: bytes | None, decoder: Decoder | None) -> Row:
+    """Key and value, each with the encoding that the field holds it in."""
+    if batch.is_control:
+        return _named_contents("control", *_control_documents(key, value))
+    if decoder:
+        try:
+            return _named_contents(JSON, *decoder.documents(key, value))
+        except (DecodeError, UnknownRecordType):
+            pass  # something else got into the topic: shown as any record
+    row: Row = {}
+    for name, data in (("key", key), ("value", value)):
+        text, encoding = (None, None) if data is None else safe_text(data)
+        row |= {name: text, f"{name}_encoding": encoding}
+    return row
+
+
+def _named_contents(encoding: str, key: object, value: object) -> Row:
+    return {
+        "key": key,
+        "key_encoding": encoding if key is not None else None,
+        "value": value,
+        "value_encoding": encoding if value is not None else None,
+    }
+
+
+def _control_documents(
+    key: bytes | None, value: bytes | None
+) -> tuple[Document | None, Document | None]:
+    try:
+        kind = control_type(key).name
+        marker = read_end_transaction_marker(key, value)
+    except CorruptRecord:
+        return {"control_type": "UNKNOWN"}, None
+    return {"control_type": kind}, {"coordinator_epoch": marker.coordinator_epoch}
+
+
+def _header_rows(headers: Headers) -> list[Row]:
+    rows = []
+    for key, value in headers:
+        text, encoding = (None, None) if value is None else safe_text(value)
+        rows.append({"key": key, "value": text, "value_encoding": encoding})
+    return rows

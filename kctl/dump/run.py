@@ -1,0 +1,209 @@
+"""One run of the dump: file after file, and a fence around each.
+
+What is wrong with one file is said in one line, and the others are still shown; the status tells
+that not everything went well.
+"""
+
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from itertools import groupby
+from pathlib import Path
+
+from broker.errors import CorruptRecord
+from broker.log.checkpoints import CorruptCheckpoint
+from broker.protocol.errors import DecodeError
+from kctl.dump.columns import COLUMNS, NAMES
+from kctl.dump.decoders import decoder_for
+from kctl.dump.file_rows import rows_of
+from kctl.dump.files import DumpFile, FileKind, Found
+from kctl.dump.findings import FINDING_COLUMNS, Finding
+from kctl.dump.kafka_text import Afterwards, KafkaOptions, dump_file
+from kctl.dump.log_rows import Row, View
+from kctl.dump.progress import Watch, progress_bar
+from kctl.dump.show import RowWriter
+from kctl.dump.stats import LogStats
+from kctl.dump.stats_text import SUMMARY, histogram_lines, summary
+from kctl.errors import CliError, ExitStatus
+from kctl.output import Output, OutputFormat
+from kctl.tables import record_lines
+
+UNREADABLE = (CorruptRecord, CorruptCheckpoint, DecodeError, OSError, CliError)
+KAFKA_KINDS = frozenset(
+    {
+        FileKind.LOG,
+        FileKind.OFFSET_INDEX,
+        FileKind.TIME_INDEX,
+        FileKind.TXN_INDEX,
+        FileKind.SNAPSHOT,
+    }
+)
+
+
+class Fence:
+    """Says what is wrong with a file, once, and remembers that something was."""
+
+    def __init__(self, out: Output) -> None:
+        self._out = out
+        self.status = ExitStatus.OK
+
+    def report(self, error: Exception) -> None:
+        """Say it on stderr, after what was printed so far."""
+        sys.stdout.flush()
+        self._out.error(explained(error))
+        self.status = ExitStatus.FAILED
+
+    @contextmanager
+    def guard(self) -> Iterator[None]:
+        """A file that cannot be read inside of the block is reported."""
+        try:
+            yield
+        except UNREADABLE as error:
+            self.report(error)
+
+
+def explained(error: Exception) -> CliError:
+    """The failure in one line."""
+    if isinstance(error, CliError):
+        return error
+    if isinstance(error, OSError):
+        return CliError(f"{error.filename}: {(error.strerror or str(error)).lower()}")
+    return CliError(str(error))
+
+
+class FindingWriter:
+    """Shows findings: for people as they come, a line each; for programs as one list."""
+
+    def __init__(self, out: Output) -> None:
+        self._out = out
+        self._rows: list[Row] = []
+        self.count = 0
+
+    def add(self, finding: Finding) -> None:
+        """One more."""
+        self.count += 1
+        if self._out.format in (OutputFormat.TABLE, OutputFormat.WIDE):
+            self._out.lines([str(finding)])
+        else:
+            self._rows.append(finding.row())
+
+    def close(self) -> None:
+        """Show the list, or say that there is nothing to show."""
+        if self._out.format not in (OutputFormat.TABLE, OutputFormat.WIDE):
+            self._out.rows(self._rows, FINDING_COLUMNS, name="file")
+        elif not self.count:
+            self._out.lines(["nothing wrong found"])
+
+
+# --- Kafka's own text --------------------------------------------------------------------------
+
+
+def dump_as_kafka(files: Iterable[Found], options: KafkaOptions, out: Output) -> ExitStatus:
+    """Print what kafka-dump-log prints."""
+    fence = Fence(out)
+    afterwards = Afterwards(on_problem=fence.report)
+    with progress_bar(is_wanted=not sys.stdout.isatty()) as watch:
+        for found in files:
+            if isinstance(found, DumpFile) and found.kind in KAFKA_KINDS:
+                heard = replace(options, on_position=watch(found))
+                with fence.guard():
+                    out.chunks(dump_file(found, heard, afterwards))
+            elif isinstance(found, DumpFile):
+                out.lines([f"Dumping {found.path}"])
+                out.note(f"Ignoring unknown file {found.path}")
+            else:
+                out.lines([f"Dumping {found.argument}"])
+                fence.report(found)
+    sys.stdout.flush()
+    for line in afterwards.lines():
+        out.note(line)
+    return fence.status
+
+
+# --- rows --------------------------------------------------------------------------------------
+
+
+def dump_rows(files: Iterable[Found], view: View, out: Output) -> ExitStatus:
+    """Show batches or records, and the entries of the other files."""
+    fence = Fence(out)
+    writer = RowWriter(out, show_empty=view.filters.is_empty)
+    with progress_bar(is_wanted=not sys.stdout.isatty()) as watch:
+        for found in files:
+            if isinstance(found, CliError):
+                fence.report(found)
+            else:
+                _show_file(writer, found, view, fence, watch)
+    writer.close()
+    return fence.status
+
+
+def _show_file(writer: RowWriter, file: DumpFile, view: View, fence: Fence, watch: Watch) -> None:
+    if file.is_named and not _size(file.path):
+        fence.report(CliError(f"{file.path}: empty"))
+        return
+    rows = _guarded(file, watched(view, file, fence, watch), fence)
+    if file.kind is FileKind.LOG:
+        writer.file(str(file.path), rows, view.columns, view.name)
+    else:
+        writer.file(str(file.path), rows, COLUMNS[file.kind], NAMES[file.kind])
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except OSError:
+        return -1  # reading it will say why
+
+
+def watched(view: View, file: DumpFile, fence: Fence, watch: Watch) -> View:
+    """The view for one file: its own decoder, and somebody who listens."""
+    decoder = view.decoder or decoder_for(file.path.absolute().parent.name)
+    return replace(view, decoder=decoder, on_problem=fence.report, on_position=watch(file))
+
+
+def _guarded(file: DumpFile, view: View, fence: Fence) -> Iterator[Row]:
+    with fence.guard():
+        yield from rows_of(file, view)
+
+
+# --- statistics --------------------------------------------------------------------------------
+
+
+def dump_stats(files: Iterable[Found], view: View, out: Output) -> ExitStatus:
+    """Show the numbers of each directory's segments."""
+    fence = Fence(out)
+    found = _segments(files, fence)
+    with progress_bar(is_wanted=True) as watch:
+        counted = [
+            _count(directory, list(group), view, fence, watch)
+            for directory, group in groupby(found, key=lambda file: file.path.parent)
+        ]
+    if out.format in (OutputFormat.TABLE, OutputFormat.WIDE):
+        for stats in counted:
+            out.heading(str(stats.directory))
+            out.lines(record_lines(summary(stats), SUMMARY))
+            out.lines([*histogram_lines(stats.row()), ""])
+    else:
+        out.rows([stats.row() for stats in counted], SUMMARY, name="directory")
+    return fence.status
+
+
+def _segments(files: Iterable[Found], fence: Fence) -> Iterator[DumpFile]:
+    for found in files:
+        if isinstance(found, CliError):
+            fence.report(found)
+        elif found.kind is FileKind.LOG:
+            yield found
+        else:
+            fence.report(CliError(f"{found.path}: --stats counts .log files only"))
+
+
+def _count(
+    directory: Path, files: list[DumpFile], view: View, fence: Fence, watch: Watch
+) -> LogStats:
+    stats = LogStats(directory)
+    for file in files:
+        with fence.guard():
+            stats.add_segment(file, watched(view, file, fence, watch))
+    return stats

@@ -1,0 +1,150 @@
+"""Rows, however many, in the format that was asked for: written as they come, none kept.
+
+Tables are laid out page by page. A column never gets narrower again, so that lines stay below each
+other, and the first page usually has settled the widths for good.
+"""
+
+import csv
+import io
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+
+from kctl.dump.log_rows import Row
+from kctl.output import Output, OutputFormat
+from kctl.tables import Column, cell, table_lines
+
+PAGE_ROWS = 1000
+_KEY_WIDTH, _VALUE_WIDTH = 24, 36
+_WIDE_WIDTH = 200
+_ELLIPSIS = "…"
+
+
+class RowWriter:
+    """Shows the rows of one file after the other.
+
+    `close` must be called after the last; in JSON it ends the list. Without `show_empty` a file that
+    has no rows leaves no trace in a table: filters may have nothing to show of most files.
+    """
+
+    def __init__(self, out: Output, *, show_empty: bool = True) -> None:
+        self._out = out
+        self._show_empty = show_empty
+        self._rows = 0
+        self._files = 0
+        self._header: list[str] = []
+
+    def file(self, title: str, rows: Iterable[Row], columns: Sequence[Column], name: str) -> None:
+        """Show the rows of one file; `name` is the field that `-o name` prints."""
+        pages = _pages(rows)
+        match self._out.format:
+            case OutputFormat.TABLE | OutputFormat.WIDE:
+                self._table(title, pages, columns)
+            case OutputFormat.CSV:
+                self._csv(pages, columns)
+            case OutputFormat.NAME:
+                for page in pages:
+                    self._out.lines(cell(row.get(name)) for row in page)
+            case _:
+                for page in pages:
+                    self._documents(page)
+
+    def close(self) -> None:
+        """End what was begun."""
+        if self._out.format is OutputFormat.JSON:
+            self._out.lines(["\n]" if self._rows else "[]"])
+        elif self._out.format is OutputFormat.YAML and not self._rows:
+            self._out.lines(["[]"])
+
+    def _documents(self, page: list[Row]) -> None:
+        texts = [json.dumps(row, ensure_ascii=False, default=str) for row in page]
+        if self._out.format is OutputFormat.YAML:
+            self._out.lines(_yaml(page))
+        elif self._out.format is OutputFormat.JSONL:
+            self._out.lines(texts)
+        else:
+            begin = ",\n  " if self._rows else "[\n  "
+            self._out.text(begin + ",\n  ".join(texts))
+        self._rows += len(page)
+
+    def _csv(self, pages: Iterator[list[Row]], columns: Sequence[Column]) -> None:
+        keys = [column.key for column in columns]
+        text = io.StringIO()
+        writer = csv.writer(text, lineterminator="\n")
+        if keys != self._header:
+            writer.writerow(["file", *keys])
+            self._header = keys
+        for page in pages:
+            for row in page:
+                values = [row[key] for key in ("file", *keys)]
+                writer.writerow(["" if value is None else _plain(value) for value in values])
+            self._out.text(text.getvalue())
+            text.seek(text.truncate(0))
+        self._out.text(text.getvalue())
+
+    def _table(self, title: str, pages: Iterator[list[Row]], columns: Sequence[Column]) -> None:
+        is_wide = self._out.format is OutputFormat.WIDE
+        chosen = [column for column in columns if is_wide or not column.wide]
+        widest: Row = {}
+        for number, page in enumerate(pages):
+            if not number:
+                self._title(title)
+            shown = [_shown(row, is_wide) for row in page]
+            lines = table_lines([widest, *shown] if number else shown, chosen)
+            self._out.lines(lines[2:] if number else lines)
+            for column in chosen:
+                cells = [cell(row.get(column.key)) for row in shown]
+                widest[column.key] = max([cell(widest.get(column.key)), *cells], key=len)
+        if not widest and self._show_empty:
+            self._title(title)
+            self._out.lines(["(nothing)"])
+
+    def _title(self, title: str) -> None:
+        if self._files:
+            self._out.lines([""])
+        self._files += 1
+        self._out.heading(title)
+
+
+def _pages(rows: Iterable[Row]) -> Iterator[list[Row]]:
+    iterator = iter(rows)
+    while page := list(islice(iterator, PAGE_ROWS)):
+        yield page
+
+
+def _yaml(page: list[Row]) -> list[str]:
+    import yaml  # only here: the import costs more than printing a table
+
+    text: str = yaml.safe_dump(page, sort_keys=False, allow_unicode=True)
+    return text.splitlines()
+
+
+def _plain(value: object) -> str:
+    if isinstance(value, (dict, list)) and not _is_flat(value):
+        return json.dumps(value, ensure_ascii=False)
+    return cell(value)
+
+
+def _is_flat(value: object) -> bool:
+    return isinstance(value, list) and not any(isinstance(item, dict) for item in value)
+
+
+def _shown(row: Row, is_wide: bool) -> Row:
+    """The row with keys, values and headers cut to what a line can hold."""
+    cut = {"key": _KEY_WIDTH, "value": _VALUE_WIDTH, "headers": _VALUE_WIDTH}
+    return row | {
+        name: _short(row[name], _WIDE_WIDTH if is_wide else width)
+        for name, width in cut.items()
+        if row.get(name) is not None and "type" in row
+    }
+
+
+def _short(value: object, width: int) -> str:
+    if isinstance(value, list):
+        text = ",".join(f"{header['key']}={header['value']}" for header in value)
+    elif isinstance(value, dict):
+        text = value.get("control_type") or json.dumps(value.get("data", value), ensure_ascii=False)
+    else:
+        text = str(value)
+    text = text.replace("\n", "\\n").replace("\t", "\\t")
+    return text if len(text) <= width else text[: width - 1] + _ELLIPSIS
