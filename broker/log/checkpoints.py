@@ -19,8 +19,11 @@ from broker.model import TopicPartition, Uuid
 CHECKPOINT_VERSION = 0
 
 
-class CorruptCheckpoint(Exception):
-    """A checkpoint file that cannot be read; the message names file, expected and found."""
+class CorruptCheckpoint(OSError):
+    """A checkpoint file that cannot be read; the message names file, expected and found.
+
+    An OSError: where nobody knows better, its directory goes offline as with a disk that fails.
+    """
 
 
 class EpochEntry(NamedTuple):

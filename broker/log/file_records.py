@@ -197,6 +197,10 @@ class FileRecords:
         and no more.
         """
         data, start, end = b"", position, self.size
+        if indexed_offset is not None and not 0 <= position <= end - HEADER_SIZE_UP_TO_MAGIC:
+            raise CorruptRecord(
+                f"{self.path}: expected a position in {end} bytes, found {position}"
+            )
         while end - position >= HEADER_SIZE_UP_TO_MAGIC:
             at = position - start
             if len(data) - at < _WALKED.size + len(_PADDING):

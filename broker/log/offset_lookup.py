@@ -46,7 +46,7 @@ def _search_segment(
     segment: LogSegment, timestamp: int, start_offset: int
 ) -> TimestampedOffset | None:
     """Only batches whose header promises a late enough record are opened."""
-    entry = segment.time_index.lookup(timestamp)
+    entry = segment.find_time_entry(timestamp)
     position = segment.offset_index.lookup(max(entry.offset, start_offset)).position
     for batch_position, header in segment.log.headers(position):
         if header.max_timestamp < timestamp:

@@ -443,6 +443,11 @@ class PartitionLog:
             self.producer_state.on_log_start_offset_incremented(offset)
             return True
 
+    def assign_epoch_start_offset(self, leader_epoch: int, start_offset: int) -> None:
+        """A leader begins to write at `start_offset`; does nothing for the epoch under way."""
+        with self._lock, self.storing("write the leader epoch"):
+            self.leader_epochs.assign(leader_epoch, start_offset)
+
     def end_offset_for_epoch(self, leader_epoch: int) -> tuple[int, int] | None:
         """(epoch, end offset) of the largest epoch not above `leader_epoch`; None if unknown."""
         with self._lock:

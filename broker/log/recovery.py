@@ -89,6 +89,7 @@ class _Loader:
         self._from = load_from
         self._segments = LogSegments()
         self._epochs = LeaderEpochs(directory, environment.fs)
+        self._has_lost_epochs = False
         self._names: set[str] | None = None  # the files, as long as loading has not changed them
 
     def load(self) -> LoadedLog:
@@ -100,6 +101,8 @@ class _Loader:
         if not self._from.is_clean:
             self._recover_unflushed()
         end = self._find_log_end()
+        if self._has_lost_epochs:
+            self._rebuild_epochs()
         start = max(self._from.log_start_offset, self._segments.first.base_offset)
         self._epochs.truncate_from_end(end)
         self._epochs.truncate_from_start(self._from.log_start_offset)
@@ -166,7 +169,8 @@ class _Loader:
         try:
             self._epochs.load()
         except CorruptCheckpoint as error:
-            logger.warning("starting without leader epochs: %s", error)
+            logger.warning("reading leader epochs from the log: %s", error)
+            self._has_lost_epochs = True
 
     def _load_segments(self, names: set[str]) -> None:
         """Know every segment, in the order of offsets: what is recovered needs those before it."""
@@ -248,15 +252,25 @@ class _Loader:
         for position, batch in sound:
             header = batch.header
             if header.magic >= CURRENT_MAGIC:
-                latest = self._epochs.latest_epoch
-                if latest is None or header.partition_leader_epoch > latest:
-                    self._epochs.assign(header.partition_leader_epoch, header.base_offset)
+                self._note_epoch(header)
                 txn = state.append(batch, header)
                 aborted = state.complete(txn) if txn is not None else None
                 if aborted is not None:
                     segment.txn_index.append(aborted)
                 state.map_end_offset = header.next_offset
             yield position, header
+
+    def _note_epoch(self, header: BatchHeader) -> None:
+        latest = self._epochs.latest_epoch
+        if latest is None or header.partition_leader_epoch > latest:
+            self._epochs.assign(header.partition_leader_epoch, header.base_offset)
+
+    def _rebuild_epochs(self) -> None:
+        """Every batch says who led when it was written."""
+        for segment in self._segments:
+            for _, header in segment.log.headers():
+                self._note_epoch(header)
+            segment.release()
 
     # --- 4. the end ----------------------------------------------------------------------------
 

@@ -20,6 +20,7 @@ from broker.errors import CorruptRecord
 from broker.log.config import LogConfig
 from broker.log.file_records import BatchPosition, FileRecords
 from broker.log.files import Buffer, FileSlice, FileSystem, OpenFile
+from broker.log.index_check import find_index_problem, is_sound_time_entry
 from broker.log.layout import (
     LOG,
     MAX_RELATIVE_OFFSET,
@@ -36,9 +37,6 @@ from broker.records.batch import BatchHeader
 from broker.records.layout import NO_TIMESTAMP
 
 logger = logging.getLogger(__name__)
-
-# The most that one append can be (a follower's fetch answer): index entries may lie so far apart.
-MAX_APPEND_BYTES = 10 * 1024 * 1024
 
 
 class SegmentRead(NamedTuple):
@@ -165,44 +163,16 @@ class LogSegment:
     def _check_indexes(self) -> None:
         """Look once at the ends of both indexes, and rebuild them if they are not this log's."""
         self._is_checked = True
+        interval_bytes = self.config.index_interval_bytes
         try:
-            problem = self._index_problem()
+            problem = find_index_problem(
+                self.log, self.offset_index, self.time_index, interval_bytes
+            )
         except (CorruptRecord, ValueError) as error:
             problem = str(error)
         if problem:
             logger.warning("rebuilding indexes segment=%s: %s", self.log.path, problem)
             self.rebuild_indexes()
-
-    def _index_problem(self) -> str:
-        """What shows that an index is not of this log, or nothing; costs a few header reads."""
-        if self.offset_index.has_odd_length or self.time_index.has_odd_length:
-            return "an index is cut inside an entry"
-        last = self.offset_index.last_entry
-        if self.offset_index.entries:
-            if not 0 < last.position < self.size:
-                return f"the offset index ends with {last} in a log of {self.size} bytes"
-            self.log.search_for_offset(last.offset, last.position, last.offset)
-        return self._time_index_problem()
-
-    def _time_index_problem(self) -> str:
-        last = self.time_index.last_entry
-        if self.time_index.entries:
-            start = self.offset_index.lookup(last.offset).position
-            found = self.log.search_for_offset(last.offset, start)
-            if found is None or self._timestamp_at(found.position) != last.timestamp:
-                return f"the time index ends with {last}, which no batch has"
-        start = self.offset_index.last_entry.position
-        for position, header in self.log.headers(start):
-            if header.max_timestamp > last.timestamp:
-                return f"the time index ends with {last}, older than the end of the log"
-            if position - start > self.config.index_interval_bytes + MAX_APPEND_BYTES:
-                return f"the offset index ends at position {start}, far from the end of the log"
-        return ""
-
-    def _timestamp_at(self, position: int) -> int:
-        for _, header in self.log.headers(position):
-            return header.max_timestamp
-        return NO_TIMESTAMP
 
     # --- appending ---------------------------------------------------------------------------
 
@@ -321,6 +291,16 @@ class LogSegment:
             logger.warning("rebuilding indexes segment=%s: %s", self.log.path, error)
         self.rebuild_indexes()
         return self.log.search_for_offset(offset, self.offset_index.lookup(offset).position)
+
+    def find_time_entry(self, timestamp: int) -> TimestampOffset:
+        """The last time entry not younger than `timestamp`; a wrong one is found and mended."""
+        entry = self.time_index.lookup(timestamp)
+        is_none = entry == (NO_TIMESTAMP, self.base_offset)
+        if is_none or is_sound_time_entry(self.log, self.offset_index, entry):
+            return entry
+        logger.warning("rebuilding indexes segment=%s: %s is wrong", self.log.path, entry)
+        self.rebuild_indexes()
+        return self.time_index.lookup(timestamp)
 
     def read(
         self, offset: int, max_bytes: int, max_position: int, *, min_one_message: bool

@@ -8,11 +8,13 @@ import pytest
 
 from broker.log.config import LogConfig
 from broker.log.layout import LOG, OFFSET_INDEX, TIME_INDEX
+from broker.log.offset_lookup import offset_for_timestamp
 from broker.log.recovery import LoadFrom
 from broker.records.batch import Batch, iterate_batches
 from tests.log.support import (
     COMMIT,
     GOLDEN,
+    NOW_MS,
     UNCLEAN,
     batch,
     everything,
@@ -203,6 +205,38 @@ def test_missing_indexes_are_rebuilt_also_after_a_clean_stop(tmp_path: Path) -> 
     open_log(copy, golden_config(golden)).close()
     for kind in (OFFSET_INDEX, TIME_INDEX):
         assert files_of(copy, kind) == files_of(golden, kind)
+
+
+@pytest.mark.parametrize("kind", [OFFSET_INDEX, TIME_INDEX])
+def test_any_flipped_bit_in_an_index_hides_no_record(kind: str, tmp_path: Path) -> None:
+    golden = GOLDEN / "magic2" / "rolled-0"
+    copy = golden_copy(golden, tmp_path / "orders-0")
+    path = copy / f"00000000000000000340{kind}"
+    original = path.read_bytes()
+    for position in range(len(original)):
+        damaged = bytearray(original)
+        damaged[position] ^= 1 << random.Random(position).randrange(8)
+        path.write_bytes(damaged)
+        log = open_log(copy, golden_config(golden))
+        log.update_high_watermark(log.log_end_offset)
+        for offset in range(340, 670, 10):
+            found = log.read(offset, 1, min_one_message=True)
+            assert found.records is not None
+            assert next(iterate_batches(found.records.read())).header.base_offset == offset
+            by_time = offset_for_timestamp(log, NOW_MS + 10 * offset)
+            assert by_time is not None
+            assert by_time.offset == offset
+
+
+def test_damaged_epoch_checkpoint_is_made_again_from_the_log(tmp_path: Path) -> None:
+    directory = tmp_path / "orders-0"
+    write_log(directory)
+    log = open_log(directory, SMALL)
+    entries = log.leader_epochs.entries
+    assert len(entries) == 3
+    log.close()
+    (directory / "leader-epoch-checkpoint").write_bytes(b"0\n1\n\xff")
+    assert open_log(directory, SMALL).leader_epochs.entries == entries
 
 
 def test_index_without_a_log_is_removed(tmp_path: Path) -> None:
