@@ -24,7 +24,7 @@ _GRACE_S = 1.0
 
 @dataclass(frozen=True)
 class Limits:
-    """What a listener allows its clients."""
+    """What the listeners of a broker, who share it, allow their clients, and what is in use."""
 
     request_max_bytes: int
     max_idle_ms: int
@@ -32,6 +32,30 @@ class Limits:
     max_connections_per_ip: int
     per_ip_overrides: dict[str, int] = field(default_factory=dict)
     backlog: int = 50
+    in_use: Counter[str] = field(default_factory=Counter, init=False)
+    """Connections per address, of all listeners together."""
+    given_back: asyncio.Event = field(default_factory=asyncio.Event, init=False)
+    """Set whenever a connection ends."""
+
+    async def has_room(self) -> None:
+        """Return when there are less than `max_connections`."""
+        while self.in_use.total() >= self.max_connections:
+            self.given_back.clear()
+            await self.given_back.wait()
+
+    def take(self, host: str) -> bool:
+        """Count a connection; False, and nothing counted, if its address has enough of them."""
+        if self.in_use[host] >= self.of_ip(host):
+            return False
+        self.in_use[host] += 1
+        return True
+
+    def give_back(self, host: str) -> None:
+        """A connection has ended."""
+        self.in_use[host] -= 1
+        if not self.in_use[host]:
+            del self.in_use[host]
+        self.given_back.set()
 
     def of_ip(self, host: str) -> int:
         """How many connections this address may have."""
@@ -47,10 +71,8 @@ class Listener:
         self._limits = limits
         self._answerer = answerer
         self._connections: set[Connection] = set()
-        self._per_ip: Counter[str] = Counter()
-        """Connections per address. Invariant: the sum is len(_connections)."""
         self._changed = asyncio.Event()
-        """Set whenever a connection ends."""
+        """Set whenever one of them ends."""
         self._tasks: list[asyncio.Task[None]] = []
         self._socket: socket.socket
 
@@ -84,11 +106,11 @@ class Listener:
             connection.close()
         try:
             async with asyncio.timeout(_GRACE_S):
-                await self._has_fewer_than(1)
+                await self._all_gone()
         except TimeoutError:
             for connection in list(self._connections):
                 connection.abort()
-            await self._has_fewer_than(1)
+            await self._all_gone()
 
     async def _accept(self) -> None:
         loop = asyncio.get_running_loop()
@@ -100,28 +122,26 @@ class Listener:
                 await asyncio.sleep(0.1)
                 continue
             try:
-                await self._has_fewer_than(self._limits.max_connections)
+                await self._limits.has_room()
             except asyncio.CancelledError:  # stopped, with a client that waited for its turn
                 client.close()
                 raise
             host = address[0].removeprefix("::ffff:")  # an IPv4 client of a dual-stack socket
             await self._welcome(client, Peer(host, address[1], self.address.name))
 
-    async def _has_fewer_than(self, limit: int) -> None:
-        """Return when there are less connections than `limit`."""
-        while len(self._connections) >= limit:
+    async def _all_gone(self) -> None:
+        while self._connections:
             self._changed.clear()
             await self._changed.wait()
 
     async def _welcome(self, client: socket.socket, peer: Peer) -> None:
-        limit = self._limits.of_ip(peer.host)
-        if self._per_ip[peer.host] >= limit:
+        if not self._limits.take(peer.host):
+            limit = self._limits.of_ip(peer.host)
             logger.info("refused connection peer=%s max.connections.per.ip=%s", peer, limit)
             client.close()
             return
         connection = Connection(peer, self._answerer, self._limits.request_max_bytes, self._forget)
         self._connections.add(connection)
-        self._per_ip[peer.host] += 1
         try:
             client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             await asyncio.get_running_loop().connect_accepted_socket(lambda: connection, client)
@@ -133,9 +153,7 @@ class Listener:
         if connection not in self._connections:
             return
         self._connections.remove(connection)
-        self._per_ip[connection.peer.host] -= 1
-        if not self._per_ip[connection.peer.host]:
-            del self._per_ip[connection.peer.host]
+        self._limits.give_back(connection.peer.host)
         self._changed.set()
 
     async def _close_idle(self) -> None:

@@ -38,18 +38,26 @@ def in_loop(test: Callable[P, Coroutine[Any, Any, None]]) -> Callable[P, None]:
     return run
 
 
-@asynccontextmanager
-async def listening(
-    answerer: Answerer, address: ListenerAddress = LOCAL, **limits: Any
-) -> AsyncIterator[Listener]:
-    """A listener that is stopped at the end."""
+def limited(**limits: Any) -> Limits:
+    """Limits of these, and otherwise generous ones."""
     unlimited: dict[str, Any] = {
         "request_max_bytes": 2**20,
         "max_idle_ms": -1,
         "max_connections": 100,
         "max_connections_per_ip": 100,
     }
-    listener = Listener(address, Limits(**(unlimited | limits)), answerer)
+    return Limits(**(unlimited | limits))
+
+
+@asynccontextmanager
+async def listening(
+    answerer: Answerer,
+    address: ListenerAddress = LOCAL,
+    shared: Limits | None = None,
+    **limits: Any,
+) -> AsyncIterator[Listener]:
+    """A listener that is stopped at the end."""
+    listener = Listener(address, shared or limited(**limits), answerer)
     listener.bind()
     await listener.start()
     try:

@@ -16,6 +16,7 @@ from tests.net.support import (
     echo,
     framed,
     in_loop,
+    limited,
     listening,
     until,
 )
@@ -77,6 +78,24 @@ async def test_connection_above_the_limit_of_its_address_is_closed_until_another
         for client in (again, *clients["127.0.0.2"]):
             if client is not None:
                 client.leave()
+
+
+@in_loop
+async def test_regression_limits_hold_for_all_listeners_of_a_broker_together() -> None:
+    limits = limited(max_connections=2, per_ip_overrides={"127.0.0.2": 1})
+    async with listening(echo, shared=limits) as one, listening(echo, shared=limits) as other:
+        first = await _ask_from(one, "127.0.0.2")
+        assert first is not None
+        assert await _ask_from(other, "127.0.0.2") is None
+        second, third = await connect(other), await connect(one)
+        assert await second.ask(b"2") == b"2"
+        waiting = asyncio.create_task(third.ask(b"3"))
+        await asyncio.sleep(0.05)
+        assert not waiting.done()
+        second.leave()
+        assert await waiting == b"3"
+        first.leave()
+        third.leave()
 
 
 async def _ask_from(listener: Listener, source: str) -> RawClient | None:

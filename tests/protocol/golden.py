@@ -4,6 +4,7 @@ import base64
 import json
 from collections.abc import Iterator
 from functools import cache
+from itertools import chain
 from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
@@ -21,6 +22,7 @@ from broker.protocol.messages import (
 from broker.protocol.schema import Message, StructMeta
 
 GOLDEN = Path(__file__).parents[1] / "golden"
+SAMPLES = ("messages.jsonl", "messages-nullable.jsonl")  # the second: structs that may be null
 DATA_MODULES = (headers, consumer_protocol, default_principal, group_records, transaction_records)
 
 MessageVersion = tuple[type[Message], int]
@@ -37,12 +39,11 @@ class Sample(NamedTuple):
 def samples() -> dict[MessageVersion, list[Sample]]:
     """Every sample of a declared message; each version of each message has three."""
     found: dict[MessageVersion, list[Sample]] = {}
-    with (GOLDEN / "messages.jsonl").open() as lines:
-        for line in lines:
-            sample = json.loads(line)
-            if (cls := _message_class(sample)) is not None:
-                parsed = Sample(bytes.fromhex(sample["hex"]), sample["fields"])
-                found.setdefault((cls, sample["version"]), []).append(parsed)
+    for line in chain.from_iterable((GOLDEN / name).read_text().splitlines() for name in SAMPLES):
+        sample = json.loads(line)
+        if (cls := _message_class(sample)) is not None:
+            parsed = Sample(bytes.fromhex(sample["hex"]), sample["fields"])
+            found.setdefault((cls, sample["version"]), []).append(parsed)
     return found
 
 
