@@ -18,10 +18,11 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from broker.errors import CorruptRecord
 from broker.log.cleaned_transactions import CleanedTransactions
 from broker.log.config import CleanerConfig
 from broker.log.layout import CLEANED, MAX_RELATIVE_OFFSET
-from broker.log.offset_map import OffsetMap
+from broker.log.offset_map import BYTES_PER_ENTRY, OffsetMap
 from broker.log.partition_log import PartitionLog
 from broker.log.record_filter import Kept, LastRecord, RecordFilter
 from broker.log.segment import LogSegment
@@ -51,14 +52,17 @@ class CleanerStats:
 class Cleaner:
     """Cleans one log after the other with one map.
 
+    Field `_map`: that of the log being cleaned, as large as its dirty stretch can need.
     Field `_check_aborted`: called often; raises CleaningAborted to stop.
     """
 
     def __init__(self, config: CleanerConfig, check_aborted: Callable[[], None]) -> None:
-        self._map = OffsetMap(config.dedupe_buffer_size)
-        self._max_keys = int(self._map.slots * config.io_buffer_load_factor)
-        if self._max_keys < 1:
+        self._max_slots = config.dedupe_buffer_size // BYTES_PER_ENTRY
+        self._load_factor = config.io_buffer_load_factor
+        if self._max_slots * self._load_factor < 1:
             raise ValueError("log.cleaner.dedupe.buffer.size is too small for a single key")
+        self._map = OffsetMap(BYTES_PER_ENTRY)
+        self._max_keys = 0
         # Kafka splits the buffer between reading and writing; the chunk decides where index
         # entries of a cleaned segment come to lie.
         self._chunk_bytes = config.io_buffer_size // 2
@@ -73,18 +77,25 @@ class Cleaner:
         before = log.segments.between(0, first_dirty_offset)
         retention_ms = log.config.delete_retention_ms
         old_horizon_ms = before[-1].last_modified_ms - retention_ms if before else 0
+        self._make_map(first_uncleanable_offset - first_dirty_offset)
         self._build_map(log, first_dirty_offset, first_uncleanable_offset, stats)
         end_offset = self._map.latest_offset + 1
         transactions = CleanedTransactions()
         for group in group_segments(log, end_offset, first_uncleanable_offset):
             self._clean_group(log, group, transactions, (now_ms, old_horizon_ms), stats)
         stats.map_utilization = self._map.utilization
+        self._map = OffsetMap(BYTES_PER_ENTRY)  # the memory is only borrowed
         return end_offset, stats
+
+    def _make_map(self, dirty_offsets: int) -> None:
+        """A map for as many keys as there can be, or for as many as the buffer holds."""
+        slots = min(int(dirty_offsets / self._load_factor) + 2, self._max_slots)
+        self._map = OffsetMap(slots * BYTES_PER_ENTRY)
+        self._max_keys = int(slots * self._load_factor)
 
     # --- 1. the map ----------------------------------------------------------------------------
 
     def _build_map(self, log: PartitionLog, start: int, end: int, stats: CleanerStats) -> None:
-        self._map.clear()
         dirty = log.segments.between(start, end)
         transactions = CleanedTransactions()
         transactions.add_aborted(log.collect_aborted_txns(start, end))
@@ -150,7 +161,7 @@ class Cleaner:
                     rules = self._filter(log, segment, transactions, times_ms)
                     self._copy(segment, cleaned, rules, stats)
                 self._finish(cleaned, group[-1])
-        except CleaningAborted:
+        except (CleaningAborted, CorruptRecord):
             cleaned.delete()
             raise
         log.replace_segments(cleaned, group)

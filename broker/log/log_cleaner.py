@@ -108,9 +108,8 @@ class LogCleaner:
     """
 
     def __init__(self, config: CleanerConfig, fs: FileSystem) -> None:
-        self._config = config
         self._fs = fs
-        self._cleaner: Cleaner | None = None
+        self._cleaner = Cleaner(config, self._check_aborted)
         self._changed = threading.Condition()
         self._cleaning: TopicPartition | None = None
         self._paused: dict[TopicPartition, int] = {}
@@ -123,12 +122,11 @@ class LogCleaner:
         if filthiest is None:
             return False
         log = filthiest.log
-        if self._cleaner is None:  # the map's memory is taken when there is something to clean
-            self._cleaner = Cleaner(self._config, self._check_aborted)
         try:
             start, end = filthiest.first_dirty_offset, filthiest.first_uncleanable_offset
             cleaned_to, self.last_stats = self._cleaner.clean(log, start, end)
-            self.update_checkpoint(log.log_dir, {log.partition: cleaned_to})
+            with log.storing("write the cleaner checkpoint"):
+                self.update_checkpoint(log.log_dir, {log.partition: cleaned_to})
         except CleaningAborted:
             logger.info("cleaning aborted partition=%s", log.partition)
         except ApiError as error:

@@ -4,7 +4,8 @@ Background work is plain methods (`flush_dirty`, `delete_expired`, `clean`, the 
 server calls them from its threads, tests call them after turning the clock.
 
 A directory whose disk fails goes offline alone: its logs are gone from here, the others go on. The
-broker is told through `on_dir_offline`, and stops itself if no directory is left.
+broker is told through `on_dir_offline`, from whichever thread met the failure, and stops itself if
+no directory is left.
 """
 
 import logging
@@ -264,7 +265,8 @@ class LogManager:
             future.update_high_watermark(current.high_watermark)
             del self._future_logs[partition]
             self._logs[partition] = future
-            self.cleaner.move_checkpoint(partition, current.log_dir, future.log_dir)
+            with future.storing("write the cleaner checkpoint"):
+                self.cleaner.move_checkpoint(partition, current.log_dir, future.log_dir)
             current.rename_directory(marked_dir_name(partition, DELETE_DIR))
             self._to_delete.append((self._env.clock.now_ms(), current))
             self._forget(current, is_cleaned=False)
@@ -301,7 +303,8 @@ class LogManager:
 
     def _lower_cleaner_checkpoint(self, log: PartitionLog) -> None:
         if log.config.is_compacted and not log.is_future:
-            self.cleaner.lower_checkpoint(log)
+            with log.storing("write the cleaner checkpoint"):
+                self.cleaner.lower_checkpoint(log)
 
     # --- background work -----------------------------------------------------------------------
 

@@ -29,10 +29,6 @@ class OffsetMap:
         self.slots = memory_bytes // BYTES_PER_ENTRY
         if self.slots < 1:
             raise ValueError(f"{memory_bytes} bytes are too few for one entry")
-        self.clear()
-
-    def clear(self) -> None:
-        """Forget everything."""
         self._table = bytearray(self.slots * BYTES_PER_ENTRY)
         self.size = 0
         self.latest_offset = -1

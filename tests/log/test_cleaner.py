@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from broker.clock import ManualClock
+from broker.errors import ApiError
 from broker.log.append import AppendOrigin
 from broker.log.cleaner import Cleaner, CleaningAborted, group_segments
 from broker.log.config import CleanerConfig, LogConfig
@@ -21,6 +22,7 @@ from tests.log.support import (
     ABORT,
     COMMIT,
     NOW_MS,
+    BreakingDisk,
     UnflushedDisk,
     batch,
     batches_of,
@@ -388,3 +390,12 @@ class TestWhatIsCleaned:
         cleaner = LogCleaner(MEMORY, UnflushedDisk())
         assert cleaner.clean_filthiest([log])
         assert not cleaner.clean_filthiest([log])
+        assert not list(log.directory.glob("*.cleaned"))
+        assert log.log_end_offset == 4
+
+    def test_failed_checkpoint_of_the_cleaner_takes_the_log_offline(self, tmp_path: Path) -> None:
+        log = self.log(tmp_path / "orders-0", compacted(), ManualClock(NOW_MS))
+        cleaner = LogCleaner(MEMORY, BreakingDisk(fails_at=1))
+        assert cleaner.clean_filthiest([log])
+        with pytest.raises(ApiError, match="offline"):
+            log.read(0, 100)

@@ -34,13 +34,6 @@ def test_full_map_finds_every_key_and_takes_no_more() -> None:
     assert offsets.get(b"5") == 500
 
 
-def test_cleared_map_is_empty() -> None:
-    offsets = OffsetMap(BYTES_PER_ENTRY * 4)
-    offsets.put(b"a", 1)
-    offsets.clear()
-    assert (offsets.get(b"a"), offsets.size, offsets.latest_offset) == (-1, 0, -1)
-
-
 def test_no_room_for_a_single_entry_is_refused() -> None:
     with pytest.raises(ValueError, match="too few"):
         OffsetMap(BYTES_PER_ENTRY - 1)
