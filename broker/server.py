@@ -162,6 +162,7 @@ class Server:
         metadata.brokers = self._endpoints()
         await registration.register(self._store, self._registration(metadata))
         await controller.start(await load_topics(self._store))
+        transactions.start()  # all topics are known: a partition that is not, was deleted
         for listener in self.listeners:
             await listener.start()
 
@@ -189,6 +190,7 @@ class Server:
             metadata,
             self._clock,
             config.request_timeout_ms,
+            groups.registry.is_being_loaded,
             groups.offsets.on_transaction_completed,
         )
         producer_ids = StoredProducerIdBlocks(self._store, self.identity.broker_id)
@@ -210,7 +212,6 @@ class Server:
 
         replicas.on_leading, replicas.on_gone = on_leading, on_gone
         groups.start()
-        transactions.start()
         return groups, transactions, markers
 
     def _registration(self, metadata: MetadataCache) -> BrokerIdZnode:

@@ -60,12 +60,20 @@ class TransactionCoordinator:
         self._log = TransactionLog(topic, clock)
         self._completion = Completion(self._log, markers, clock, sleep)
         self._producer_ids = ProducerIdManager(producer_ids)
+        self._is_active = False
         self._tasks: set[asyncio.Task[Any]] = set()
 
     # --- life -------------------------------------------------------------------------------------
 
     def start(self) -> None:
-        """Begin to look for what has timed out or expired."""
+        """Begin to complete what was decided, and to look for what has timed out or expired.
+
+        From here on a partition that the metadata does not have counts as deleted; so all topics
+        must be known. Partitions may be loaded before.
+        """
+        self._is_active = True
+        for coordinated in self._log.all_coordinated():
+            self._complete_decided(coordinated)
         config = self.config
         self._run(
             self._every(
@@ -101,11 +109,13 @@ class TransactionCoordinator:
 
     async def _load(self, partition: int, coordinator_epoch: int) -> None:
         coordinated = await self._log.load(partition, coordinator_epoch)
-        if coordinated is None:
-            return
+        if coordinated is not None and self._is_active:
+            self._complete_decided(coordinated)
+
+    def _complete_decided(self, coordinated: Coordinated) -> None:
         for transaction in coordinated.transactions.values():
             if transaction.current.state in ENDING:
-                self._complete(coordinated, transaction)
+                self._run(self._completion.begin(coordinated, transaction))
 
     def partition_for(self, transactional_id: str) -> int:
         """The partition whose leader coordinates this transactional id."""
@@ -207,9 +217,6 @@ class TransactionCoordinator:
 
     async def _end(self, coordinated: Coordinated, transaction: Transaction) -> None:
         await self._log.store(coordinated, transaction)
-        self._complete(coordinated, transaction)
-
-    def _complete(self, coordinated: Coordinated, transaction: Transaction) -> None:
         self._run(self._completion.begin(coordinated, transaction))
 
     # --- time -------------------------------------------------------------------------------------

@@ -1,15 +1,15 @@
 """Writes markers into the partitions this broker leads.
 
-The offsets topic is a partition like any other here; but when its marker is in, the group
-coordinator must know, because offsets committed in the transaction count from then on. It is told
-through a callback: the two coordinators do not know each other.
+The offsets topic is a topic like any other here; but when a marker is in, the group coordinator
+must know, because offsets committed in the transaction count from then on. While it reads a
+partition, it might miss the marker: so none is written there until it has. It is asked and told
+through callbacks; the two coordinators do not know each other.
 """
 
-import asyncio
 from collections.abc import Callable, Sequence
 
 from broker.clock import Clock
-from broker.errors import ApiError, ErrorCode
+from broker.errors import ApiError, ErrorCode, NotLeaderOrFollower
 from broker.log.append import AppendOrigin
 from broker.metadata_cache import MetadataCache
 from broker.model import TopicPartition
@@ -18,17 +18,16 @@ from broker.records.control import (
     EndTransactionMarker,
     build_end_transaction_batch,
 )
-from broker.replica.delayed import Ticket
+from broker.replica.acks import Appended, wait_for_acks
 from broker.replica.manager import ReplicaManager
-from broker.replica.partition import Partition
 from broker.topic_names import OFFSETS_TOPIC
 from broker.txn.storage import TxnMarker
 
+OffsetsAreLoading = Callable[[int], bool]
+"""Whether the group coordinator is reading this partition of the offsets topic."""
+
 OnOffsetsCompleted = Callable[[int, list[int], bool], None]
 """(producer id, partitions of the offsets topic that have the marker, whether it is a commit)."""
-
-_Appended = dict[TopicPartition, tuple[Partition, int]]
-"""Partitions that took the marker, and the high watermark at which it is replicated."""
 
 
 class LocalMarkers:
@@ -40,12 +39,14 @@ class LocalMarkers:
         metadata: MetadataCache,
         clock: Clock,
         timeout_ms: int,
+        offsets_are_loading: OffsetsAreLoading,
         on_offsets_completed: OnOffsetsCompleted,
     ) -> None:
         self._replicas = replicas
         self._metadata = metadata
         self._clock = clock
         self._timeout_s = timeout_ms / 1000
+        self._offsets_are_loading = offsets_are_loading
         self._on_offsets_completed = on_offsets_completed
 
     def has_partition(self, partition: TopicPartition) -> bool:
@@ -58,14 +59,14 @@ class LocalMarkers:
     ) -> dict[TopicPartition, ErrorCode]:
         """See MarkerChannel; all are appended before the first wait, then one wait for all."""
         results: dict[TopicPartition, ErrorCode] = {}
-        appended: _Appended = {}
+        appended: dict[TopicPartition, Appended] = {}
         batch = self._build(marker)
         for name in partitions:
             try:
                 appended[name] = self._append(name, batch)
             except ApiError as error:
                 results[name] = error.code
-        await self._acknowledged(appended)
+        await wait_for_acks(appended.values(), self._timeout_s)
         for name, (partition, offset) in appended.items():
             code = partition.acks_reached(offset)
             results[name] = ErrorCode.REQUEST_TIMED_OUT if code is None else code
@@ -81,19 +82,12 @@ class LocalMarkers:
             self._clock.now_ms(),
         )
 
-    def _append(self, name: TopicPartition, batch: bytes) -> tuple[Partition, int]:
+    def _append(self, name: TopicPartition, batch: bytes) -> Appended:
+        if name.topic == OFFSETS_TOPIC and self._offsets_are_loading(name.partition):
+            raise NotLeaderOrFollower(f"{name} is being loaded")  # in a word that means: try again
         partition = self._replicas.find(*name)
         info = partition.append_as_leader(batch, origin=AppendOrigin.COORDINATOR)
         return partition, info.last_offset + 1
-
-    async def _acknowledged(self, appended: _Appended) -> None:
-        loop = asyncio.get_running_loop()
-        deadline = loop.time() + self._timeout_s
-        waiting = list(appended.values())
-        while waiting := [(p, offset) for p, offset in waiting if p.acks_reached(offset) is None]:
-            with Ticket(partition.moves for partition, _ in waiting) as ticket:
-                if not await ticket.moved(deadline - loop.time()):
-                    return
 
     def _tell_groups(self, marker: TxnMarker, results: dict[TopicPartition, ErrorCode]) -> None:
         done = [

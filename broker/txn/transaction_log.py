@@ -166,33 +166,42 @@ class TransactionLog:
     # --- loading ----------------------------------------------------------------------------------
 
     async def load(self, partition: int, coordinator_epoch: int) -> Coordinated | None:
-        """Coordinate a partition from now on; None if leadership was lost while loading.
+        """Coordinate a partition from now on; None if it is not news, or no longer so at the end.
 
-        Until the log is read, its transactional ids are answered COORDINATOR_LOAD_IN_PROGRESS.
+        Until the log is read, its transactional ids are answered COORDINATOR_LOAD_IN_PROGRESS. A
+        log that cannot be read is not coordinated: better no answer than a forgetful one.
         """
-        started = self._clock.monotonic()
+        known = self._coordinated.get(partition)
+        if known is not None and known.coordinator_epoch >= coordinator_epoch:
+            return None
         coordinated = Coordinated(partition, coordinator_epoch)
         self._coordinated[partition] = coordinated
+        try:
+            metadata = await self._read(coordinated)
+        except ApiError as error:
+            logger.error("cannot load transactions partition=%s: %s", partition, error)
+            self.unload(partition, coordinator_epoch)
+            return None
+        if not self.is_current(coordinated):
+            return None
+        coordinated.transactions = {
+            name: Transaction(name, stored) for name, stored in metadata.items()
+        }
+        coordinated.is_loading = False
+        logger.debug("loaded transactions partition=%s count=%s", partition, len(metadata))
+        return coordinated
+
+    async def _read(self, coordinated: Coordinated) -> dict[str, TransactionMetadata]:
         metadata: dict[str, TransactionMetadata] = {}
-        for number, batch in enumerate(self._topic.read(partition), start=1):
+        where = f"__transaction_state-{coordinated.partition}"
+        for number, batch in enumerate(self._topic.read(coordinated.partition), start=1):
             for offset, _, key, value, _ in batch.record_tuples():
-                _apply(metadata, key, value, f"__transaction_state-{partition} offset {offset}")
+                _apply(metadata, key, value, f"{where} offset {offset}")
             if number % _BATCHES_PER_SLICE == 0:
                 await asyncio.sleep(0)
                 if not self.is_current(coordinated):
-                    return None
-        coordinated.transactions = {
-            name: Transaction(name, known) for name, known in metadata.items()
-        }
-        coordinated.is_loading = False
-        logger.info(
-            "loaded transactions partition=%s coordinator_epoch=%s count=%s seconds=%.3f",
-            partition,
-            coordinator_epoch,
-            len(metadata),
-            self._clock.monotonic() - started,
-        )
-        return coordinated
+                    break
+        return metadata
 
     def unload(self, partition: int, coordinator_epoch: int | None = None) -> None:
         """Coordinate it no longer; with an epoch, only if what is known is not newer."""
@@ -201,7 +210,7 @@ class TransactionLog:
             return
         if coordinator_epoch is None or found.coordinator_epoch <= coordinator_epoch:
             del self._coordinated[partition]
-            logger.info("unloaded transactions partition=%s", partition)
+            logger.debug("unloaded transactions partition=%s", partition)
 
     def clear(self) -> None:
         """Coordinate nothing any more."""

@@ -151,12 +151,17 @@ class Bench:
         self.markers = MemoryMarkers(self.trace)
         self.blocks = MemoryBlocks()
         self.epoch = 0
-        self.coordinator = self._coordinator()
+        self.coordinator = self.new_coordinator()
 
-    def _coordinator(self) -> TransactionCoordinator:
+    def new_coordinator(self) -> TransactionCoordinator:
         return TransactionCoordinator(
             self.config, self.topic, self.markers, self.blocks, self.clock, no_sleep
         )
+
+    async def start(self) -> None:
+        """Start, and lead every partition."""
+        self.coordinator.start()
+        await self.elect()
 
     async def elect(self) -> None:
         """Lead every partition, in the next epoch."""
@@ -167,15 +172,15 @@ class Bench:
     async def restart(self) -> None:
         """The process dies; another coordinator reads the log."""
         await self.coordinator.stop()
-        self.coordinator = self._coordinator()
-        await self.elect()
+        self.coordinator = self.new_coordinator()
+        await self.start()
 
 
 @asynccontextmanager
 async def running(config: TxnConfig | None = None) -> AsyncIterator[Bench]:
     """A Bench that has loaded its partitions, stopped at the end."""
     bench = Bench(config)
-    await bench.elect()
+    await bench.start()
     try:
         yield bench
     finally:

@@ -2,16 +2,18 @@
 
 import asyncio
 import logging
+from collections.abc import Iterable
 
 import pytest
 
 from broker.errors import ApiError, ErrorCode
 from broker.model import TopicPartition
+from broker.records.batch import Batch
 from broker.records.builder import build_batch
 from broker.txn.config import TxnConfig
-from broker.txn.coordinator import TransactionFilter
+from broker.txn.coordinator import TransactionCoordinator, TransactionFilter
 from broker.txn.records import build_transaction_batch
-from broker.txn.states import COMPLETE_ABORT, COMPLETE_COMMIT, EMPTY, ONGOING
+from broker.txn.states import COMPLETE_ABORT, COMPLETE_COMMIT, EMPTY, ONGOING, PREPARE_COMMIT
 from broker.txn.transaction import ProducerIdAndEpoch, TransactionMetadata
 from tests.txn.support import START_MS, Bench, Written, running, settle
 
@@ -116,6 +118,52 @@ async def test_leadership_lost_while_loading_leaves_nothing() -> None:
         assert caught.value.code == ErrorCode.NOT_COORDINATOR
 
 
+async def test_what_was_decided_waits_until_the_coordinator_is_started() -> None:
+    async with running() as bench:
+        producer = await begin(bench)
+        bench.markers.open.clear()
+        await bench.coordinator.end_transaction("app", producer, commit=True)
+        await bench.coordinator.stop()
+        bench.markers.open.set()
+        bench.coordinator = bench.new_coordinator()
+        await bench.elect()
+        await settle()
+        assert bench.coordinator.describe_transaction("app").state == PREPARE_COMMIT
+        bench.coordinator.start()
+        await settle()
+        assert bench.coordinator.describe_transaction("app").state == COMPLETE_COMMIT
+
+
+async def test_election_that_is_no_news_changes_nothing() -> None:
+    async with running() as bench:
+        producer = await begin(bench)
+        bench.topic.acks.clear()
+        request = asyncio.create_task(
+            bench.coordinator.end_transaction("app", producer, commit=True)
+        )
+        await settle()
+        await bench.coordinator.on_election(bench.coordinator.partition_for("app"), bench.epoch)
+        bench.topic.acks.set()
+        await request
+
+
+async def test_log_that_cannot_be_read_is_not_coordinated(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with running() as bench:
+        await begin(bench)
+
+        def unreadable(partition: int) -> Iterable[Batch]:
+            raise ApiError(ErrorCode.KAFKA_STORAGE_ERROR)
+
+        monkeypatch.setattr(bench.topic, "read", unreadable)
+        await bench.elect()
+        with pytest.raises(ApiError) as caught:
+            bench.coordinator.describe_transaction("app")
+        assert caught.value.code == ErrorCode.NOT_COORDINATOR
+    assert "cannot load transactions" in caplog.text
+
+
 async def test_resignation_of_an_older_epoch_is_ignored() -> None:
     async with running() as bench:
         await begin(bench)
@@ -142,7 +190,6 @@ async def test_sweeps_run_by_themselves() -> None:
         transaction_remove_expired_transaction_cleanup_interval_ms=1,
     )
     async with running(config) as bench:
-        bench.coordinator.start()
         await begin(bench)
         bench.clock.advance(60_001)
         await bench.topic.appended("app", COMPLETE_ABORT)
@@ -154,15 +201,14 @@ async def test_sweep_that_breaks_is_logged_and_comes_again(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     config = TxnConfig(transaction_abort_timed_out_transaction_cleanup_interval_ms=1)
-    async with running(config) as bench:
-        runs = asyncio.Semaphore(0)
+    runs = asyncio.Semaphore(0)
 
-        async def broken() -> None:
-            runs.release()
-            raise RuntimeError("no such luck")
+    async def broken(self: TransactionCoordinator) -> None:
+        runs.release()
+        raise RuntimeError("no such luck")
 
-        monkeypatch.setattr(bench.coordinator, "abort_timed_out_transactions", broken)
-        bench.coordinator.start()
+    monkeypatch.setattr(TransactionCoordinator, "abort_timed_out_transactions", broken)
+    async with running(config):
         async with asyncio.timeout(5):
             await runs.acquire()
             await runs.acquire()

@@ -237,7 +237,7 @@ def steps(text: str) -> Iterator[tuple[str, list[str]]]:
 async def play(text: str) -> str:
     """The script again, with what happens now."""
     script = Script(TxnConfig())
-    await script.bench.elect()
+    await script.bench.start()
     played = []
     for head, commands in steps(text):
         script.out = []
