@@ -6,6 +6,7 @@ one puts aside the static values of all.
 """
 
 import re
+from collections.abc import Mapping
 from typing import Final
 
 _SAME: Final = (
@@ -44,7 +45,7 @@ def broker_synonyms(key: str) -> tuple[str, ...]:
     return key, base
 
 
-def override(texts: dict[str, str], overrides: dict[str, str]) -> None:
+def override(texts: dict[str, str], overrides: Mapping[str, str]) -> None:
     """Put `overrides` into `texts`, and out of it what they put aside.
 
     A setting of one listener leaves the base setting in place: other listeners use it.

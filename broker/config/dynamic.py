@@ -1,0 +1,197 @@
+"""The settings that hold now: what the file said, and what was changed since.
+
+Who overrides whom, the strongest first:
+
+    a topic's own settings                 /config/topics/<topic>
+    settings of this broker                /config/brokers/<id>
+    settings of all brokers                /config/brokers/<default>
+    server.properties
+    Kafka's defaults
+
+Nothing here reads or writes the store: whoever watches it tells `apply`, whoever changes it asks
+`validate_…` before. Those who depend on settings subscribe, and are called after each change.
+"""
+
+import logging
+from collections.abc import Callable, Mapping
+from enum import StrEnum
+from typing import Final, Protocol
+
+from broker.config.broker import BrokerConfig
+from broker.config.checks import check_together
+from broker.config.reconfiguration import check_dynamic, check_step, usable
+from broker.config.synonyms import override
+from broker.config.topic import TopicConfig, topic_defaults, validate_topic_config
+from broker.config.values import ConfigError
+
+logger = logging.getLogger(__name__)
+
+CLUSTER_DEFAULT: Final = "<default>"
+"""The name under which settings of all brokers are stored."""
+
+INVALID_CHANGE: Final = "Invalid dynamic configuration"
+"""All that Kafka says of a change that a running broker cannot make."""
+
+
+class EntityType(StrEnum):
+    """Who can have settings of its own, named as the store names it."""
+
+    TOPIC = "topics"
+    BROKER = "brokers"
+
+
+class ConfigStore(Protocol):
+    """Where settings are kept: the znodes under /config."""
+
+    async def read(self, entity_type: str, name: str) -> dict[str, str]:
+        """The settings of one entity; none if it has none."""
+        ...
+
+    async def write(self, entity_type: str, name: str, config: Mapping[str, str]) -> None:
+        """Replace the settings of one entity, and let every broker know."""
+        ...
+
+
+BrokerSubscriber = Callable[[BrokerConfig, BrokerConfig], None]
+"""Called with the config before and after a change."""
+TopicSubscriber = Callable[[str, TopicConfig], None]
+"""Called with a topic and what holds for it now."""
+
+
+class DynamicConfig:
+    """The settings of one broker and of the topics, as they are now."""
+
+    def __init__(self, static: BrokerConfig, broker_id: int) -> None:
+        self.static = static
+        self.broker_id = broker_id
+        self.broker = static
+        """What holds for this broker. Replaced whole when it changes."""
+        self.of_broker: Mapping[str, str] = {}
+        """Settings of this broker alone."""
+        self.of_cluster: Mapping[str, str] = {}
+        """Settings of all brokers."""
+        self._of_topics: dict[str, Mapping[str, str]] = {}
+        """Invariant: no empty ones."""
+        self._topic_configs: dict[str, TopicConfig] = {}
+        """What was worked out since the broker's settings last changed."""
+        self._default_topic_config = TopicConfig.parse({}, topic_defaults(static))
+        self._broker_subscribers: list[BrokerSubscriber] = []
+        self._topic_subscribers: list[TopicSubscriber] = []
+
+    def topic(self, topic: str) -> TopicConfig:
+        """What holds for a topic, whether or not there is such a topic."""
+        overrides = self._of_topics.get(topic)
+        if overrides is None:
+            return self._default_topic_config
+        if topic not in self._topic_configs:
+            self._topic_configs[topic] = self._parse_topic(topic, overrides)
+        return self._topic_configs[topic]
+
+    def of_topic(self, topic: str) -> Mapping[str, str]:
+        """The settings a topic has of its own."""
+        return self._of_topics.get(topic, {})
+
+    def on_broker_change(self, subscriber: BrokerSubscriber) -> None:
+        """Call `subscriber` whenever the broker's settings have changed.
+
+        The settings of every topic may be others then, too.
+        """
+        self._broker_subscribers.append(subscriber)
+
+    def on_topic_change(self, subscriber: TopicSubscriber) -> None:
+        """Call `subscriber` whenever a topic's own settings have changed."""
+        self._topic_subscribers.append(subscriber)
+
+    def validate_topic(self, overrides: Mapping[str, str]) -> None:
+        """Refuse what a topic cannot have; see `validate_topic_config` for how."""
+        validate_topic_config(self.broker, overrides)
+
+    def validate_broker(self, overrides: Mapping[str, str], *, per_broker: bool) -> None:
+        """ConfigError for settings that this broker, or all brokers, cannot change to."""
+        check_dynamic(overrides, per_broker=per_broker)
+        of_cluster = self.of_cluster if per_broker else overrides
+        of_broker = overrides if per_broker else self.of_broker
+        self._check(self._effective(of_cluster, of_broker))
+
+    def _check(self, new: BrokerConfig) -> None:
+        check_together(new)
+        if new != self.broker:
+            try:
+                check_step(self.broker, new)
+            except ConfigError as error:
+                logger.info("a change of settings was refused reason=%s", error)
+                raise ConfigError(INVALID_CHANGE) from error
+
+    def apply(self, entity_type: EntityType, name: str, config: Mapping[str, str]) -> None:
+        """Take over what the store has now for a topic, this broker or all brokers.
+
+        What cannot be used is left out, with an error in the log: an older tool, or a hand, may
+        have written it. Settings of other brokers are none of our business.
+        """
+        if entity_type is EntityType.TOPIC:
+            self._apply_topic(name, config)
+        elif name == CLUSTER_DEFAULT:
+            self._apply_broker(self._usable(name, config), self.of_broker)
+        elif name == str(self.broker_id):
+            self._apply_broker(self.of_cluster, self._usable(name, config))
+
+    def _apply_topic(self, topic: str, config: Mapping[str, str]) -> None:
+        self._topic_configs.pop(topic, None)
+        if config:
+            self._of_topics[topic] = dict(config)
+        else:
+            self._of_topics.pop(topic, None)
+        effective = self.topic(topic)
+        for subscriber in self._topic_subscribers:
+            subscriber(topic, effective)
+
+    def _apply_broker(self, of_cluster: Mapping[str, str], of_broker: Mapping[str, str]) -> None:
+        new = self._effective(of_cluster, of_broker)
+        try:
+            check_together(new)
+        except ConfigError as error:
+            logger.error("stored settings are left out reason=%s", error)
+            return
+        old, self.broker = self.broker, new
+        self.of_cluster, self.of_broker = of_cluster, of_broker
+        if new == old:
+            return
+        self._topic_configs.clear()
+        self._default_topic_config = TopicConfig.parse({}, topic_defaults(new))
+        for subscriber in self._broker_subscribers:
+            subscriber(old, new)
+
+    def _usable(self, name: str, config: Mapping[str, str]) -> dict[str, str]:
+        kept, unusable = usable(config, per_broker=name != CLUSTER_DEFAULT)
+        if unusable:
+            logger.error(
+                "stored settings are left out entity=brokers/%s keys=%s", name, ",".join(unusable)
+            )
+        return kept
+
+    def _effective(
+        self, of_cluster: Mapping[str, str], of_broker: Mapping[str, str]
+    ) -> BrokerConfig:
+        texts = dict(self.static.originals)
+        override(texts, of_cluster)
+        override(texts, of_broker)
+        return BrokerConfig.parse(texts)
+
+    def _parse_topic(self, topic: str, overrides: Mapping[str, str]) -> TopicConfig:
+        defaults = topic_defaults(self.broker)
+        try:
+            return TopicConfig.parse(overrides, defaults)
+        except ConfigError as error:
+            logger.error("stored settings are left out entity=topics/%s reason=%s", topic, error)
+            return TopicConfig.parse(_without_unusable(overrides), defaults)
+
+
+def _without_unusable(overrides: Mapping[str, str]) -> dict[str, str]:
+    kept = {}
+    for key, text in overrides.items():
+        try:
+            TopicConfig.parse({key: text})
+        except ConfigError:
+            continue
+        kept[key] = text
+    return kept

@@ -1,0 +1,158 @@
+"""Which broker settings can change while the broker runs, and how far in one step."""
+
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+from broker.config.broker import BrokerConfig, DynamicOnlySettings
+from broker.config.definitions import PER_BROKER, READ_ONLY, Setting
+from broker.config.synonyms import base_key, broker_synonyms
+from broker.config.values import ConfigError, ConfigType
+
+SECURITY_KEYS: Final = frozenset(
+    {
+        "ssl.key.password",
+        "ssl.keystore.certificate.chain",
+        "ssl.keystore.key",
+        "ssl.keystore.location",
+        "ssl.keystore.password",
+        "ssl.keystore.type",
+        "ssl.truststore.certificates",
+        "ssl.truststore.location",
+        "ssl.truststore.password",
+        "ssl.truststore.type",
+    }
+)
+"""Can be changed for one listener at a time, under its prefix, and not for all of them."""
+
+DYNAMIC_KEYS: Final = frozenset(
+    key for key, setting in BrokerConfig.settings.items() if setting.mode is not READ_ONLY
+)
+_PER_BROKER_KEYS: Final = frozenset(
+    key for key, setting in BrokerConfig.settings.items() if setting.mode is PER_BROKER
+)
+_CLUSTER_WIDE_LISTENER_KEYS: Final = frozenset(
+    {"max.connections", "max.connection.creation.rate", "num.network.threads"}
+)
+_DYNAMIC_PASSWORDS: Final = tuple(
+    key for key in DYNAMIC_KEYS if BrokerConfig.settings[key].type is ConfigType.PASSWORD
+)
+
+
+def is_password(key: str) -> bool:
+    """Whether the store keeps this setting encrypted."""
+    return key.endswith(_DYNAMIC_PASSWORDS)
+
+
+def setting_of(key: str) -> Setting | None:
+    """What is known about a broker setting, one of a single listener included; None: nothing."""
+    for synonym in (key, *broker_synonyms(key)):
+        for known in (BrokerConfig.settings, DynamicOnlySettings.settings):
+            if synonym in known:
+                return known[synonym]
+    return None
+
+
+def check_dynamic(overrides: Mapping[str, str], *, per_broker: bool) -> None:
+    """ConfigError for what cannot be changed dynamically, or not for all brokers at once."""
+    _refuse("Cannot update these configs dynamically", _not_dynamic(overrides))
+    _refuse(
+        "These security configs can be dynamically updated only per-listener using the "
+        "listener prefix",
+        SECURITY_KEYS.intersection(overrides),
+    )
+    for key, text in overrides.items():
+        check_value(key, text)
+    if not per_broker:
+        _refuse(
+            "Cannot update these configs at default cluster level, broker id must be specified",
+            _only_per_broker(overrides),
+        )
+
+
+def usable(overrides: Mapping[str, str], *, per_broker: bool) -> tuple[dict[str, str], list[str]]:
+    """What of a stored config can be used, and the keys that cannot."""
+    unusable = {*_not_dynamic(overrides), *SECURITY_KEYS.intersection(overrides)}
+    unusable.update(filter(is_password, overrides))  # nothing here decrypts them
+    if not per_broker:
+        unusable.update(_only_per_broker(overrides))
+    unusable.update(key for key, text in overrides.items() if not _is_valid(key, text))
+    return {k: v for k, v in overrides.items() if k not in unusable}, sorted(unusable)
+
+
+def check_value(key: str, text: str) -> None:
+    """ConfigError if a dynamic setting cannot have this value; unknown settings can have any."""
+    setting = setting_of(base_key(key) or key)
+    if setting:
+        setting.parse(text)
+
+
+def _is_valid(key: str, text: str) -> bool:
+    try:
+        check_value(key, text)
+    except ConfigError:
+        return False
+    return True
+
+
+def _not_dynamic(keys: Iterable[str]) -> set[str]:
+    return {key for key in keys if key in BrokerConfig.settings and key not in DYNAMIC_KEYS}
+
+
+def _only_per_broker(keys: Iterable[str]) -> set[str]:
+    return {
+        key
+        for key in keys
+        if key in _PER_BROKER_KEYS
+        or ((base := base_key(key)) and base not in _CLUSTER_WIDE_LISTENER_KEYS)
+    }
+
+
+def _refuse(sentence: str, keys: Iterable[str]) -> None:
+    if refused := sorted(keys):
+        shown = ", ".join(refused)
+        raise ConfigError(f"{sentence}: {'Set' if len(refused) <= 4 else 'HashSet'}({shown})")
+
+
+_THREADS: Final = (
+    "num.io.threads",
+    "num.network.threads",
+    "num.replica.fetchers",
+    "num.recovery.threads.per.data.dir",
+    "background.threads",
+    "log.cleaner.threads",
+)
+
+
+def check_step(old: BrokerConfig, new: BrokerConfig) -> None:
+    """ConfigError if a running broker cannot go from `old` to `new`.
+
+    Numbers of threads at most double or halve; what stays local is never more than what is kept;
+    a listener that is there keeps its protocol.
+    """
+    for key in _THREADS:
+        _check_threads(key, _number(old, key), _number(new, key))
+    _check_local_retention("log.retention.ms", new.retention_ms, new.log_local_retention_ms)
+    _check_local_retention(
+        "log.retention.bytes", new.log_retention_bytes, new.log_local_retention_bytes
+    )
+    kept = {a.name for a in old.listeners} & {a.name for a in new.listeners}
+    for name in sorted(kept):
+        if old.security_protocol(name) != new.security_protocol(name):
+            raise ConfigError(f"Security protocol cannot be updated for existing listener {name}")
+
+
+def _number(config: BrokerConfig, key: str) -> int:
+    return int(getattr(config, key.replace(".", "_")))
+
+
+def _check_threads(key: str, old: int, new: int) -> None:
+    if new != old and not max(1, old // 2) <= new <= old * 2:
+        raise ConfigError(
+            f"Dynamic thread count update validation failed for {key}={new}, value should be "
+            f"between half and double the current value {old}"
+        )
+
+
+def _check_local_retention(key: str, kept: int, local: int) -> None:
+    if kept != -1 and local != -2 and (local == -1 or local > kept):
+        raise ConfigError(f"{key.replace('log.', 'log.local.')}={local} is more than {key}={kept}")
