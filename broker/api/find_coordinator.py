@@ -10,7 +10,7 @@ Versions:
 """
 
 from enum import IntEnum
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from broker.api.context import RequestContext
 from broker.errors import ApiError, ErrorCode
@@ -22,12 +22,15 @@ from broker.protocol.messages.find_coordinator import (
 )
 from broker.topic_names import OFFSETS_TOPIC, TRANSACTION_STATE_TOPIC
 
+_FIRST_VERSION_OF_SHARE: Final = 6
+
 
 class KeyType(IntEnum):
     """What a key names."""
 
     GROUP = 0
     TRANSACTION = 1
+    SHARE = 2
 
 
 class _Found(NamedTuple):
@@ -48,7 +51,7 @@ def handle(request: FindCoordinatorRequest, context: RequestContext) -> FindCoor
     found = _find(request.key_type, request.key, context)
     return FindCoordinatorResponse(
         error_code=found.error,
-        error_message=found.error.name,
+        error_message=_message(found.error),
         node_id=found.node_id,
         host=found.host,
         port=found.port,
@@ -83,7 +86,9 @@ def _partition(key_type: int, key: str, context: RequestContext) -> tuple[str, i
         return OFFSETS_TOPIC, context.services.groups.partition_for(key)
     if key_type == KeyType.TRANSACTION:
         return TRANSACTION_STATE_TOPIC, context.services.transactions.partition_for(key)
-    raise ApiError(ErrorCode.INVALID_REQUEST)
+    is_share = key_type == KeyType.SHARE and context.api_version >= _FIRST_VERSION_OF_SHARE
+    code = ErrorCode.COORDINATOR_NOT_AVAILABLE if is_share else ErrorCode.INVALID_REQUEST
+    raise ApiError(code)
 
 
 def _coordinator(key: str, found: _Found) -> Coordinator:
@@ -96,13 +101,20 @@ def _coordinator(key: str, found: _Found) -> Coordinator:
     )
 
 
+def _message(code: ErrorCode) -> str:
+    """Versions 1 to 3 always say something."""
+    if code is ErrorCode.INVALID_REQUEST:
+        return "The key type is unknown, or not allowed in this version."
+    if code is ErrorCode.COORDINATOR_NOT_AVAILABLE:
+        return "There is no coordinator yet; ask again."
+    return code.name
+
+
 def error_response(request: FindCoordinatorRequest, code: ErrorCode) -> FindCoordinatorResponse:
-    """The error, and no coordinator."""
-    failed = _Found(error=code)
+    """The error, and no coordinator; on every key, of a version that has several."""
+    if request.coordinator_keys:
+        failed = [_coordinator(key, _Found(error=code)) for key in request.coordinator_keys]
+        return FindCoordinatorResponse(coordinators=failed)
     return FindCoordinatorResponse(
-        error_code=code,
-        error_message=code.name,
-        node_id=failed.node_id,
-        port=failed.port,
-        coordinators=[_coordinator(key, failed) for key in request.coordinator_keys],
+        error_code=code, error_message=_message(code), node_id=-1, port=-1
     )

@@ -11,7 +11,7 @@ Versions:
 from collections.abc import Mapping
 
 from broker.api.context import RequestContext
-from broker.api.partitions import split_by_existence
+from broker.api.partitions import by_topic, split_by_existence
 from broker.errors import ApiError, ErrorCode
 from broker.group.java_strings import java_length
 from broker.group.offset_manager import Committer
@@ -39,7 +39,7 @@ async def handle(request: OffsetCommitRequest, context: RequestContext) -> Offse
     known, unknown = split_by_existence(asked, context)
     commit = _commit_to_nodes if context.api_version == 0 else _commit_to_group
     committed = await commit(request, {name: asked[name] for name in known}, context)
-    return _response(request, {**committed, **unknown})
+    return _response({**committed, **unknown})
 
 
 async def _commit_to_group(
@@ -85,20 +85,17 @@ async def _commit_to_nodes(
     return errors
 
 
-def _response(request: OffsetCommitRequest, errors: _Errors) -> OffsetCommitResponse:
+def _response(errors: _Errors) -> OffsetCommitResponse:
     return OffsetCommitResponse(
         topics=[
             OffsetCommitResponseTopic(
-                name=topic.name,
+                name=topic,
                 partitions=[
-                    OffsetCommitResponsePartition(
-                        partition_index=partition.partition_index,
-                        error_code=errors[TopicPartition(topic.name, partition.partition_index)],
-                    )
-                    for partition in topic.partitions
+                    OffsetCommitResponsePartition(partition_index=index, error_code=code)
+                    for index, code in partitions
                 ],
             )
-            for topic in request.topics
+            for topic, partitions in by_topic(errors)
         ]
     )
 
@@ -108,4 +105,4 @@ def error_response(request: OffsetCommitRequest, code: ErrorCode) -> OffsetCommi
     names = (
         TopicPartition(t.name, p.partition_index) for t in request.topics for p in t.partitions
     )
-    return _response(request, dict.fromkeys(names, code))
+    return _response(dict.fromkeys(names, code))

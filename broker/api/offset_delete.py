@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from broker.api.context import RequestContext
-from broker.api.partitions import split_by_existence
+from broker.api.partitions import by_topic, split_by_existence
 from broker.errors import ErrorCode
 from broker.model import TopicPartition
 from broker.protocol.messages.offset_delete import (
@@ -23,25 +23,20 @@ async def handle(request: OffsetDeleteRequest, context: RequestContext) -> Offse
     ]
     known, unknown = split_by_existence(asked, context)
     deleted = await context.services.groups.offsets.delete(request.group_id, known)
-    return _response(request, {**deleted, **unknown})
+    return _response({**deleted, **unknown})
 
 
-def _response(
-    request: OffsetDeleteRequest, errors: Mapping[TopicPartition, ErrorCode]
-) -> OffsetDeleteResponse:
+def _response(errors: Mapping[TopicPartition, ErrorCode]) -> OffsetDeleteResponse:
     return OffsetDeleteResponse(
         topics=[
             OffsetDeleteResponseTopic(
-                name=topic.name,
+                name=topic,
                 partitions=[
-                    OffsetDeleteResponsePartition(
-                        partition_index=partition.partition_index,
-                        error_code=errors[TopicPartition(topic.name, partition.partition_index)],
-                    )
-                    for partition in topic.partitions
+                    OffsetDeleteResponsePartition(partition_index=index, error_code=code)
+                    for index, code in partitions
                 ],
             )
-            for topic in request.topics
+            for topic, partitions in by_topic(errors)
         ]
     )
 

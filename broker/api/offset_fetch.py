@@ -9,10 +9,10 @@ Versions:
     v8 several groups (KIP-709)
 """
 
-from collections.abc import Awaitable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Mapping, Sequence
 
 from broker.api.context import RequestContext
-from broker.api.partitions import split_by_existence
+from broker.api.partitions import by_topic, split_by_existence
 from broker.errors import ApiError, ErrorCode
 from broker.group.offset_manager import FetchedOffset
 from broker.model import TopicPartition
@@ -74,7 +74,7 @@ def _fetch_group(
                 for index, offset in partitions
             ],
         )
-        for topic, partitions in _by_topic(fetched)
+        for topic, partitions in by_topic(fetched)
     ]
     return OffsetFetchResponseGroup(group_id=group.group_id, topics=topics)
 
@@ -99,13 +99,6 @@ def _names(topics: _Topics | None) -> list[TopicPartition] | None:
     ]
 
 
-def _by_topic(fetched: _Fetched) -> Iterable[tuple[str, list[tuple[int, FetchedOffset]]]]:
-    topics: dict[str, list[tuple[int, FetchedOffset]]] = {}
-    for name, offset in fetched.items():
-        topics.setdefault(name.topic, []).append((name.partition, offset))
-    return topics.items()
-
-
 def _response(fetched: _Fetched) -> OffsetFetchResponse:
     """The answer in the form of versions 0 to 7."""
     return OffsetFetchResponse(
@@ -123,7 +116,7 @@ def _response(fetched: _Fetched) -> OffsetFetchResponse:
                     for index, offset in partitions
                 ],
             )
-            for topic, partitions in _by_topic(fetched)
+            for topic, partitions in by_topic(fetched)
         ]
     )
 

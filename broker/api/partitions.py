@@ -1,10 +1,13 @@
-"""Which of the partitions a request names exist."""
+"""Partitions that requests name: which of them exist, and answers put together by topic."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import TypeVar
 
 from broker.api.context import RequestContext
 from broker.errors import ErrorCode
 from broker.model import TopicPartition
+
+AnswerT = TypeVar("AnswerT")
 
 
 def split_by_existence(
@@ -20,3 +23,13 @@ def split_by_existence(
         else:
             unknown[name] = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     return known, unknown
+
+
+def by_topic(
+    answers: Mapping[TopicPartition, AnswerT],
+) -> Iterable[tuple[str, list[tuple[int, AnswerT]]]]:
+    """Every topic once, with its partitions and their answers."""
+    topics: dict[str, list[tuple[int, AnswerT]]] = {}
+    for name, answer in answers.items():
+        topics.setdefault(name.topic, []).append((name.partition, answer))
+    return topics.items()

@@ -7,7 +7,7 @@ version 0 and 1 break on COORDINATOR_LOAD_IN_PROGRESS and are told COORDINATOR_N
 from collections.abc import Mapping
 
 from broker.api.context import RequestContext
-from broker.api.partitions import split_by_existence
+from broker.api.partitions import by_topic, split_by_existence
 from broker.errors import ApiError, ErrorCode
 from broker.group.offset_manager import Committer
 from broker.group.offsets import Commits, OffsetAndMetadata
@@ -40,7 +40,7 @@ async def handle(
     }
     known, unknown = split_by_existence(asked, context)
     committed = await _commit(request, {name: asked[name] for name in known}, context)
-    return _response(request, {**committed, **unknown})
+    return _response({**committed, **unknown})
 
 
 async def _commit(
@@ -63,20 +63,17 @@ async def _commit(
         return dict.fromkeys(commits, code)
 
 
-def _response(request: TxnOffsetCommitRequest, errors: _Errors) -> TxnOffsetCommitResponse:
+def _response(errors: _Errors) -> TxnOffsetCommitResponse:
     return TxnOffsetCommitResponse(
         topics=[
             TxnOffsetCommitResponseTopic(
-                name=topic.name,
+                name=topic,
                 partitions=[
-                    TxnOffsetCommitResponsePartition(
-                        partition_index=partition.partition_index,
-                        error_code=errors[TopicPartition(topic.name, partition.partition_index)],
-                    )
-                    for partition in topic.partitions
+                    TxnOffsetCommitResponsePartition(partition_index=index, error_code=code)
+                    for index, code in partitions
                 ],
             )
-            for topic in request.topics
+            for topic, partitions in by_topic(errors)
         ]
     )
 
@@ -86,4 +83,4 @@ def error_response(request: TxnOffsetCommitRequest, code: ErrorCode) -> TxnOffse
     names = (
         TopicPartition(t.name, p.partition_index) for t in request.topics for p in t.partitions
     )
-    return _response(request, dict.fromkeys(names, code))
+    return _response(dict.fromkeys(names, code))

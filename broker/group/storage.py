@@ -1,11 +1,9 @@
 """What the coordinator asks of the rest of the broker."""
 
 from collections.abc import Awaitable, Callable, Iterable
-from typing import Final, Protocol
+from typing import Protocol
 
 from broker.records.batch import Batch
-
-OFFSETS_TOPIC: Final = "__consumer_offsets"
 
 
 class OffsetsTopic(Protocol):

@@ -1,0 +1,36 @@
+"""What Apache Kafka 3.9.1 answered to the stories of `stories.py` is in golden/group-stories.txt;
+our broker answers the same, and so does Kafka when it is asked again (`-m kafka`; with `--rewrite`
+that is how the file is made)."""
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.group.stories import tell
+from tests.support.broker import running_broker
+from tests.support.real_kafka import RealKafka
+
+GOLDEN = Path(__file__).parents[1] / "golden" / "group-stories.txt"
+
+
+def told_by(address: str) -> str:
+    """All stories as one text."""
+    stories = asyncio.run(tell(address))
+    return "".join(f"# {name}\n" + "\n".join(lines) + "\n" for name, lines in stories.items())
+
+
+def test_broker_answers_as_kafka_did(tmp_path: Path) -> None:
+    settings = {"group_initial_rebalance_delay_ms": 0, "offsets_topic_replication_factor": 1}
+    with running_broker(tmp_path, **settings) as broker:
+        told = told_by(broker.bootstrap_servers)
+    assert told.splitlines() == GOLDEN.read_text().splitlines()
+
+
+@pytest.mark.kafka
+def test_kafka_answers_as_it_did(real_kafka: RealKafka, request: Any) -> None:
+    told = told_by(real_kafka.brokers[0])
+    if request.config.getoption("--rewrite"):
+        GOLDEN.write_text(told)
+    assert told.splitlines() == GOLDEN.read_text().splitlines()
