@@ -43,6 +43,7 @@ from broker.txn.config import TxnConfig
 from broker.txn.coordinator import TransactionCoordinator
 from broker.txn.local_markers import LocalMarkers
 from broker.txn.producer_ids import StoredProducerIdBlocks
+from broker.txn.verification import verify_offset_commit
 
 logger = logging.getLogger(__name__)
 
@@ -178,7 +179,13 @@ class Server:
             metadata,
             config.offsets_commit_timeout_ms,
         )
-        groups = GroupCoordinator(_group_config(config), offsets, self._clock)
+        is_verified = config.transaction_partition_verification_enable
+        groups = GroupCoordinator(
+            _group_config(config),
+            offsets,
+            self._clock,
+            (lambda *commit: verify_offset_commit(transactions, *commit)) if is_verified else None,
+        )
         states = InternalTopic(
             TRANSACTION_STATE_TOPIC,
             config.transaction_state_log_num_partitions,
@@ -293,6 +300,7 @@ def _producer_state(config: BrokerConfig) -> ProducerStateConfig:
     return ProducerStateConfig(
         producer_id_expiration_ms=config.producer_id_expiration_ms,
         max_transaction_timeout_ms=config.transaction_max_timeout_ms,
+        verify_transactions=config.transaction_partition_verification_enable,
     )
 
 

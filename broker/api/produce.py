@@ -13,6 +13,7 @@ from typing import Final
 
 from broker.api.context import RequestContext
 from broker.api.leaders import current_leader
+from broker.api.transactional_append import is_transactional, verify_append
 from broker.errors import ApiError, ErrorCode
 from broker.log.append import InvalidRecords, LogAppendInfo
 from broker.net.connection import CloseConnection
@@ -54,7 +55,7 @@ def handle(
             TopicProduceResponse(
                 name=topic.name,
                 partition_responses=[
-                    _produce_partition(topic.name, data, request.acks, context, appended)
+                    _produce_partition(topic.name, data, request, context, appended)
                     for data in topic.partition_data
                 ],
             )
@@ -72,7 +73,7 @@ def handle(
 def _produce_partition(
     topic: str,
     data: PartitionProduceData,
-    acks: int,
+    request: ProduceRequest,
     context: RequestContext,
     appended: dict[tuple[str, int], Appended],
 ) -> PartitionProduceResponse:
@@ -80,7 +81,10 @@ def _produce_partition(
     try:
         records = _check_records(data, context.api_version)
         partition = replicas.find(topic, data.index)
-        info = partition.append_as_leader(records, acks)
+        verification = None
+        if is_transactional(records):
+            verification = verify_append(partition, records, request.transactional_id, context)
+        info = partition.append_as_leader(records, request.acks, verification=verification)
     except InvalidRecords as error:
         return _refused(data.index, error)
     except ApiError as error:

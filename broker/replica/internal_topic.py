@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from broker.errors import ApiError, ErrorCode
 from broker.log.append import AppendOrigin
 from broker.metadata_cache import MetadataCache
-from broker.records.batch import Batch
+from broker.records.batch import Batch, read_header
 from broker.replica.acks import wait_for_acks
 from broker.replica.manager import ReplicaManager
 
@@ -39,7 +39,18 @@ class InternalTopic:
         The local append happens before the first wait, so calls keep their order in the log.
         """
         replica = self._replicas.find(self.name, partition)
-        info = replica.append_as_leader(batch, origin=AppendOrigin.COORDINATOR)
+        header = read_header(batch)
+        # Offsets of a transaction: the group coordinator has asked about it before it came here.
+        verification = (
+            replica.log.start_verification(
+                header.producer_id, header.base_sequence, header.producer_epoch
+            )
+            if header.is_transactional
+            else None
+        )
+        info = replica.append_as_leader(
+            batch, origin=AppendOrigin.COORDINATOR, verification=verification
+        )
         required = info.last_offset + 1
         await wait_for_acks([(replica, required)], self._timeout_s)
         code = replica.acks_reached(required)

@@ -6,6 +6,7 @@ from broker.errors import ApiError, ErrorCode, NotLeaderOrFollower, OffsetOutOfR
 from broker.log.append import AppendOrigin, LogAppendInfo
 from broker.log.offsets import FetchData, FetchIsolation
 from broker.log.partition_log import PartitionLog
+from broker.log.producer_state import Verification
 from broker.model import LeaderAndIsr, TopicPartition, Uuid
 from broker.records.layout import BytesLike
 from broker.replica.delayed import Moves
@@ -50,6 +51,7 @@ class Partition:
         records: BytesLike,
         required_acks: int = -1,
         origin: AppendOrigin = AppendOrigin.CLIENT,
+        verification: Verification | None = None,
     ) -> LogAppendInfo:
         """Append and, where the ISR allows it at once, advance the high watermark.
 
@@ -62,7 +64,7 @@ class Partition:
                 f"{self.name}: {len(self.state.isr)} in sync, "
                 f"min.insync.replicas={self.min_insync_replicas}",
             )
-        info = self.log.append_as_leader(records, self.state.leader_epoch, origin)
+        info = self.log.append_as_leader(records, self.state.leader_epoch, origin, verification)
         self.maybe_advance_high_watermark()
         self.moves.wake()
         return info

@@ -11,6 +11,7 @@ from typing import Final
 
 from broker.errors import ApiError, ErrorCode
 from broker.model import TopicPartition
+from broker.topic_names import OFFSETS_TOPIC
 from broker.txn.coordinator import TransactionCoordinator
 from broker.txn.transaction import ProducerIdAndEpoch
 
@@ -55,6 +56,24 @@ def _for_client(code: ErrorCode, knows_abortable: bool) -> ErrorCode:
     if code == ErrorCode.TRANSACTION_ABORTABLE and not knows_abortable:
         return ErrorCode.INVALID_TXN_STATE
     return code
+
+
+async def verify_offset_commit(
+    coordinator: TransactionCoordinator,
+    partition: int,
+    transactional_id: str,
+    producer_id: int,
+    producer_epoch: int,
+) -> None:
+    """ApiError unless a partition of the offsets topic is part of the producer's transaction.
+
+    TRANSACTION_ABORTABLE is for the API to put into older words: only it knows the version.
+    """
+    name = TopicPartition(OFFSETS_TOPIC, partition)
+    producer = ProducerIdAndEpoch(producer_id, producer_epoch)
+    errors = verify(coordinator, transactional_id, producer, [name], knows_abortable=True)
+    if errors:
+        raise ApiError(errors[name], f"{name} was not added to the transaction")
 
 
 def produce_error(code: ErrorCode) -> ApiError:
