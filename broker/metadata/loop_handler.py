@@ -1,7 +1,9 @@
 """kazoo's callbacks on our event loop, in the order of its connection thread."""
 
 import asyncio
-from collections.abc import Callable
+import select
+import socket
+from collections.abc import Callable, Sequence
 
 from kazoo.handlers.threading import SequentialThreadingHandler
 
@@ -28,6 +30,28 @@ class LoopHandler(SequentialThreadingHandler):  # type: ignore[misc]  # kazoo sh
 
     def stop(self) -> None:
         """Nor any to stop."""
+
+    def select(
+        self,
+        rlist: Sequence[socket.socket],
+        wlist: Sequence[socket.socket],
+        xlist: Sequence[socket.socket],
+        timeout: float | None = None,
+    ) -> tuple[list[socket.socket], list[socket.socket], list[socket.socket]]:
+        """As `select.select`, for sockets that are in one list each and none in the third.
+
+        kazoo's own makes and closes an epoll object each time, several times per request.
+        """
+        poll = select.poll()
+        for sockets, event in ((rlist, select.POLLIN), (wlist, select.POLLOUT)):
+            for watched in sockets:
+                poll.register(watched, event)
+        ready = {fd for fd, _ in poll.poll(None if timeout is None else timeout * 1000)}
+        return (
+            [watched for watched in rlist if watched.fileno() in ready],
+            [watched for watched in wlist if watched.fileno() in ready],
+            [],
+        )
 
     def call(self, function: Callable[[], object]) -> None:
         """Run `function` on the loop, after everything that was handed over before it."""

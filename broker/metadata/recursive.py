@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from broker.metadata.errors import NodeExists, NoNode
 from broker.metadata.store import (
+    Delete,
     MetadataStore,
     Operation,
     Result,
@@ -54,8 +55,12 @@ async def delete_recursive(store: MetadataStore, path: str) -> None:
 
     A child that others create meanwhile makes it NotEmpty.
     """
-    found = [node.path for node in await read_branch(store, path)]
-    await asyncio.gather(*(_delete_if_there(store, path) for path in reversed(found)))
+    found = [node.path for node in reversed(await read_branch(store, path))]
+    try:
+        await multi_in_batches(store, [Delete(path) for path in found])
+    except NoNode:  # somebody else is at it too
+        for path in found:
+            await _delete_if_there(store, path)
 
 
 async def _delete_if_there(store: MetadataStore, path: str) -> None:

@@ -1,5 +1,9 @@
 """Whole branches, on both stores."""
 
+import asyncio
+from collections.abc import Sequence
+from typing import Any, cast
+
 import pytest
 
 from broker.metadata.errors import NodeExists
@@ -10,8 +14,25 @@ from broker.metadata.recursive import (
     multi_in_batches,
     read_branch,
 )
-from broker.metadata.store import Create
+from broker.metadata.store import Create, MetadataStore, Operation, Result
 from tests.metadata.conftest import StoreMaker
+
+
+class LosesNode:
+    """A store from which somebody else deletes a node just before the first change."""
+
+    def __init__(self, store: MetadataStore, lost: str) -> None:
+        self._store = store
+        self._lost: str | None = lost
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._store, name)
+
+    async def multi(self, operations: Sequence[Operation]) -> list[Result]:
+        if self._lost:
+            lost, self._lost = self._lost, None
+            await self._store.delete(lost)
+        return await self._store.multi(operations)
 
 
 async def test_missing_parents_are_created_without_data(maker: StoreMaker) -> None:
@@ -44,6 +65,21 @@ async def test_branch_is_deleted_whole_and_a_missing_one_is_no_error(maker: Stor
         await delete_recursive(store, "/a")
         await delete_recursive(store, "/a")
         assert [name for name in await store.children("/") if name.startswith("a")] == ["ab"]
+
+
+async def test_branch_that_two_delete_at_once_is_gone_for_both(maker: StoreMaker) -> None:
+    async with maker.open() as store, maker.second(store) as other:
+        await store.create("/a")
+        await store.multi([Create(f"/a/{n}") for n in range(100)])
+        await asyncio.gather(delete_recursive(store, "/a"), delete_recursive(other, "/a"))
+        assert await store.exists("/a") is None
+
+
+async def test_nodes_that_go_while_a_branch_is_deleted_are_no_error(maker: StoreMaker) -> None:
+    async with maker.open() as store:
+        await store.multi([Create("/a"), Create("/a/b"), Create("/a/c")])
+        await delete_recursive(cast(MetadataStore, LosesNode(store, "/a/b")), "/a")
+        assert await store.exists("/a") is None
 
 
 async def test_more_than_zookeeper_takes_at_once_goes_in_batches(maker: StoreMaker) -> None:
