@@ -1,7 +1,8 @@
 """Answers TxnOffsetCommit (KIP-98): offsets that count when the producer's transaction commits.
 
 Before version 3 nobody says which member commits, so zombies are not fenced (KIP-447). Clients of
-version 0 and 1 break on COORDINATOR_LOAD_IN_PROGRESS and are told COORDINATOR_NOT_AVAILABLE.
+version 0 and 1 break on COORDINATOR_LOAD_IN_PROGRESS and are told COORDINATOR_NOT_AVAILABLE. Those
+before version 4 do not know TRANSACTION_ABORTABLE and are told INVALID_TXN_STATE (KIP-890).
 """
 
 from collections.abc import Mapping
@@ -57,10 +58,15 @@ async def _commit(
             commits,
         )
     except ApiError as error:
-        code = error.code
-        if context.api_version < 2 and code is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS:
-            code = ErrorCode.COORDINATOR_NOT_AVAILABLE
-        return dict.fromkeys(commits, code)
+        return dict.fromkeys(commits, _for_version(error.code, context.api_version))
+
+
+def _for_version(code: ErrorCode, version: int) -> ErrorCode:
+    if version < 2 and code is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS:
+        return ErrorCode.COORDINATOR_NOT_AVAILABLE
+    if version < 4 and code is ErrorCode.TRANSACTION_ABORTABLE:
+        return ErrorCode.INVALID_TXN_STATE
+    return code
 
 
 def _response(errors: _Errors) -> TxnOffsetCommitResponse:
