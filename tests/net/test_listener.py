@@ -6,7 +6,7 @@ import socket
 import pytest
 
 from broker.config import Listener as ListenerAddress
-from broker.net.connection import Answer, Peer
+from broker.net.connection import Answer, Connection, Peer
 from broker.net.listener import Listener
 from tests.net.support import (
     LOCAL,
@@ -38,9 +38,14 @@ async def test_silent_connection_is_closed_and_one_that_speaks_is_not() -> None:
 
 
 @in_loop
-async def test_negative_idle_time_closes_nothing() -> None:
+async def test_negative_idle_time_closes_nothing_and_memory_of_large_frames_is_given_back(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("broker.net.listener._QUIET_S", 0.02)
+    looked_after = asyncio.Event()
+    monkeypatch.setattr(Connection, "shrink", lambda connection: looked_after.set())
     async with listening(echo, max_idle_ms=-1) as listener, await connect(listener) as client:
-        await asyncio.sleep(0.15)
+        await asyncio.wait_for(looked_after.wait(), 5)
         assert await client.ask(b"still here") == b"still here"
 
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from broker.protocol.codec import decode, encode
+from broker.protocol.codec import decode, decode_from, encode
 from broker.protocol.errors import DecodeError
 from broker.protocol.messages.describe_configs import (
     DescribeConfigsRequest,
@@ -45,6 +45,7 @@ EXAGGERATIONS = [
 def decode_or_refuse(cls: type[Message], data: bytes, version: int) -> Message | None:
     """The message, or None for bytes that were refused as they should be."""
     try:
+        assert decode_from(cls, data, 0, version)[1] <= len(data)
         return decode(cls, data, version)
     except DecodeError as error:
         told = rf"{cls.__name__} v{version}: ([a-z0-9_. ]+ at byte \d+: .+|ends at byte \d+ of \d+)"
@@ -66,6 +67,16 @@ def test_message_cut_off_at_any_byte_is_refused_or_another_message(cls: type[Mes
         for length in range(len(data)):
             message = decode_or_refuse(cls, data[:length], version)
             assert message is None or encode(message, version) == data[:length]
+
+
+@pytest.mark.parametrize("cls", MESSAGES)
+def test_bytes_behind_a_message_are_refused_by_decode_and_left_by_decode_from(
+    cls: type[Message],
+) -> None:
+    for version, data in originals(cls):
+        with pytest.raises(DecodeError, match=f"ends at byte {len(data)} of {len(data) + 1}$"):
+            decode(cls, data + b"\0", version)
+        assert decode_from(cls, b"before" + data + b"after", 6, version)[1] == 6 + len(data)
 
 
 @pytest.mark.parametrize("cls", MESSAGES)
