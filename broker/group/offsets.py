@@ -42,8 +42,9 @@ class GroupOffsets:
 
     def __init__(self) -> None:
         self.committed: dict[TopicPartition, AppendedOffset] = {}
-        self._pending: dict[TopicPartition, OffsetAndMetadata] = {}
-        """The latest commit under way of each partition."""
+        self._pending: dict[TopicPartition, list[Commits]] = {}
+        """The commits under way of each partition, told apart by identity. Invariant: no empty
+        list."""
         self._transactional: dict[int, dict[TopicPartition, AppendedOffset | None]] = {}
         """By producer id; None until the commit is appended. Invariant: no empty mapping."""
 
@@ -60,24 +61,28 @@ class GroupOffsets:
     # Plain commits
 
     def prepare(self, commits: Commits) -> None:
-        """These are about to be appended."""
-        self._pending.update(commits)
+        """These are about to be appended; `complete` or `fail` must be given the same object."""
+        for partition in commits:
+            self._pending.setdefault(partition, []).append(commits)
 
     def complete(self, commits: Commits, batch_offset: int) -> None:
         """They were appended. Partitions deleted meanwhile are no longer pending, and stay away."""
         for partition, value in commits.items():
-            if partition in self._pending:
+            if self._forget_pending(partition, commits):
                 self._put(partition, AppendedOffset(batch_offset, value))
-            self._forget_pending(partition, value)
 
     def fail(self, commits: Commits) -> None:
         """They were not appended."""
-        for partition, value in commits.items():
-            self._forget_pending(partition, value)
+        for partition in commits:
+            self._forget_pending(partition, commits)
 
-    def _forget_pending(self, partition: TopicPartition, value: OffsetAndMetadata) -> None:
-        if self._pending.get(partition) == value:
-            del self._pending[partition]
+    def _forget_pending(self, partition: TopicPartition, commits: Commits) -> bool:
+        """Whether it was pending still."""
+        pending = self._pending.pop(partition, [])
+        others = [other for other in pending if other is not commits]
+        if others:
+            self._pending[partition] = others
+        return len(others) < len(pending)
 
     def _put(self, partition: TopicPartition, appended: AppendedOffset) -> None:
         current = self.committed.get(partition)
