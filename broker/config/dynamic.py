@@ -12,6 +12,7 @@ Nothing here reads or writes the store: whoever watches it tells `apply`, whoeve
 `validate_…` before. Those who depend on settings subscribe, and are called after each change.
 """
 
+import asyncio
 import logging
 from collections.abc import Callable, Mapping
 from enum import StrEnum
@@ -28,9 +29,6 @@ logger = logging.getLogger(__name__)
 
 CLUSTER_DEFAULT: Final = "<default>"
 """The name under which settings of all brokers are stored."""
-
-INVALID_CHANGE: Final = "Invalid dynamic configuration"
-"""All that Kafka says of a change that a running broker cannot make."""
 
 
 class EntityType(StrEnum):
@@ -75,6 +73,8 @@ class DynamicConfig:
         self._topic_configs: dict[str, TopicConfig] = {}
         """What was worked out since the broker's settings last changed."""
         self._default_topic_config = TopicConfig.parse({}, topic_defaults(static))
+        self.changing = asyncio.Lock()
+        """Held from reading what the store has until the change is written and applied."""
         self._broker_subscribers: list[BrokerSubscriber] = []
         self._topic_subscribers: list[TopicSubscriber] = []
 
@@ -115,12 +115,10 @@ class DynamicConfig:
 
     def _check(self, new: BrokerConfig) -> None:
         check_together(new)
-        if new != self.broker:
-            try:
-                check_step(self.broker, new)
-            except ConfigError as error:
-                logger.info("a change of settings was refused reason=%s", error)
-                raise ConfigError(INVALID_CHANGE) from error
+        try:
+            check_step(self.broker, new)
+        except ConfigError as error:
+            raise ConfigError(f"Invalid dynamic configuration: {error}") from error
 
     def apply(self, entity_type: EntityType, name: str, config: Mapping[str, str]) -> None:
         """Take over what the store has now for a topic, this broker or all brokers.

@@ -3,7 +3,7 @@
 import re
 from typing import Final, NamedTuple
 
-from broker.config.values import split_list
+from broker.config.values import is_whole_number, split_list
 
 
 class Listener(NamedTuple):
@@ -70,17 +70,15 @@ def parse_security_protocols(text: str) -> SecurityProtocolMap:
 
 def parse_connection_limits(text: str) -> ConnectionLimits:
     """`host:limit` with commas between; ValueError if a limit is no number or a host none."""
-    limits = tuple((host, int(limit)) for host, limit in _pairs(text) if _whole_number(limit))
-    for host, _ in limits:
-        if not _HOST.fullmatch(host):
-            raise ValueError(f"{host} is not a host name or address")
-    return limits
+    return tuple(_connection_limit(host, limit) for host, limit in _pairs(text))
 
 
-def _whole_number(text: str) -> bool:
-    if not text.isascii() or not text.isdigit():
-        raise ValueError(f"{text} is not a number of connections")
-    return True
+def _connection_limit(host: str, limit: str) -> tuple[str, int]:
+    if not _HOST.fullmatch(host):
+        raise ValueError(f"{host} is not a host name or address")
+    if not is_whole_number(limit):
+        raise ValueError(f"{limit} is not a number of connections")
+    return host, int(limit)
 
 
 def _pairs(text: str) -> list[tuple[str, str]]:

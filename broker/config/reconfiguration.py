@@ -59,6 +59,7 @@ def check_dynamic(overrides: Mapping[str, str], *, per_broker: bool) -> None:
         "These security configs can be dynamically updated only per-listener using the "
         "listener prefix",
         SECURITY_KEYS.intersection(overrides),
+        shown_as="HashSet",
     )
     for key, text in overrides.items():
         check_value(key, text)
@@ -107,10 +108,9 @@ def _only_per_broker(keys: Iterable[str]) -> set[str]:
     }
 
 
-def _refuse(sentence: str, keys: Iterable[str]) -> None:
+def _refuse(sentence: str, keys: Iterable[str], shown_as: str = "Set") -> None:
     if refused := sorted(keys):
-        shown = ", ".join(refused)
-        raise ConfigError(f"{sentence}: {'Set' if len(refused) <= 4 else 'HashSet'}({shown})")
+        raise ConfigError(f"{sentence}: {shown_as}({', '.join(refused)})")
 
 
 _THREADS: Final = (
@@ -119,7 +119,6 @@ _THREADS: Final = (
     "num.replica.fetchers",
     "num.recovery.threads.per.data.dir",
     "background.threads",
-    "log.cleaner.threads",
 )
 
 
@@ -131,6 +130,7 @@ def check_step(old: BrokerConfig, new: BrokerConfig) -> None:
     """
     for key in _THREADS:
         _check_threads(key, _number(old, key), _number(new, key))
+    _check_cleaner_threads(old.log_cleaner_threads, new.log_cleaner_threads)
     _check_local_retention("log.retention.ms", new.retention_ms, new.log_local_retention_ms)
     _check_local_retention(
         "log.retention.bytes", new.log_retention_bytes, new.log_local_retention_bytes
@@ -146,10 +146,23 @@ def _number(config: BrokerConfig, key: str) -> int:
 
 
 def _check_threads(key: str, old: int, new: int) -> None:
-    if new != old and not max(1, old // 2) <= new <= old * 2:
+    failed = f"Dynamic thread count update validation failed for {key}={new}, value should"
+    if new < old // 2:
+        raise ConfigError(f"{failed} be at least half the current value {old}")
+    if new > old * 2:
+        raise ConfigError(f"{failed} not be greater than double the current value {old}")
+
+
+def _check_cleaner_threads(old: int, new: int) -> None:
+    if new < 1:
+        raise ConfigError("Log cleaner threads should be at least 1")
+    if new < old // 2:
         raise ConfigError(
-            f"Dynamic thread count update validation failed for {key}={new}, value should be "
-            f"between half and double the current value {old}"
+            f"Log cleaner threads cannot be reduced to less than half the current value {old}"
+        )
+    if new > old * 2:
+        raise ConfigError(
+            f"Log cleaner threads cannot be increased to more than double the current value {old}"
         )
 
 

@@ -54,6 +54,11 @@ _DECIMAL: Final = re.compile(
 )
 
 
+def is_whole_number(text: str) -> bool:
+    """Whether Java would take the text for a number; what it can hold is another question."""
+    return _WHOLE_NUMBER.fullmatch(text) is not None
+
+
 def invalid_value(key: str, value: object, reason: str) -> ConfigError:
     """The refusal of one value, in Kafka's words."""
     return ConfigError(f"Invalid value {value} for configuration {key}: {reason}")
@@ -86,7 +91,7 @@ def _parse_boolean(key: str, text: str, trimmed: str) -> bool:
 
 def _parse_whole_number(key: str, text: str, trimmed: str, config_type: ConfigType) -> int:
     highest = _MAX[config_type]
-    if _WHOLE_NUMBER.fullmatch(trimmed) and -highest - 1 <= (number := int(trimmed)) <= highest:
+    if is_whole_number(trimmed) and -highest - 1 <= (number := int(trimmed)) <= highest:
         return number
     raise invalid_value(key, text, f"Not a number of type {config_type.name}")
 

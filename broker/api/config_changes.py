@@ -1,0 +1,179 @@
+"""Changes of settings, as AlterConfigs and IncrementalAlterConfigs share them.
+
+Kafka checks in two rounds, and which one finds a fault decides the code and the words. First, on
+the broker that was asked: form, names of brokers, values of broker settings (INVALID_REQUEST).
+Then, where the change is made: topics and their settings (INVALID_CONFIG and others).
+"""
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import IntEnum
+
+from broker.api.context import Services
+from broker.config.alterations import Alteration
+from broker.config.broker import BrokerConfig
+from broker.config.checks import RequirementFailed
+from broker.config.definitions import Setting
+from broker.config.dynamic import CLUSTER_DEFAULT, DynamicConfig, EntityType
+from broker.config.loggers import check_levels, set_levels
+from broker.config.reconfiguration import is_password, usable
+from broker.config.topic import TopicConfig
+from broker.config.values import ConfigError, is_whole_number
+from broker.errors import ApiError, ErrorCode
+
+
+class ResourceType(IntEnum):
+    """Who has settings, numbered as in the protocol."""
+
+    TOPIC = 2
+    BROKER = 4
+    BROKER_LOGGER = 8
+    CLIENT_METRICS = 16
+
+
+Outcome = tuple[ErrorCode, str | None]
+_DONE: Outcome = (ErrorCode.NONE, None)
+
+
+@dataclass(frozen=True)
+class Change:
+    """What one resource of a request asks for."""
+
+    resource_type: int
+    name: str
+    keys: list[str]
+    nulls: list[str]
+    """Keys that are to be set and have no value."""
+    result: Callable[[Mapping[str, str], Mapping[str, Setting]], dict[str, str]]
+    """The settings after the change, from those before; the second argument knows the keys."""
+    levels: Callable[[], list[Alteration]] | None
+    """The changes as levels of loggers; None in a request that cannot change those."""
+
+
+async def make_changes(
+    changes: list[Change], services: Services, *, validate_only: bool
+) -> list[Outcome]:
+    """Make each change, or only check it; one that fails does not keep the others back."""
+    times = Counter((change.resource_type, change.name) for change in changes)
+    outcomes: list[Outcome] = []
+    for change in changes:
+        if times[change.resource_type, change.name] > 1:
+            problem = "Each resource must appear at most once."
+            outcomes.append((ErrorCode.INVALID_REQUEST, problem))
+        else:
+            outcomes.append(await _outcome(change, services, validate_only))
+    return outcomes
+
+
+async def _outcome(change: Change, services: Services, validate_only: bool) -> Outcome:
+    try:
+        _check_form(change)
+        async with services.dynamic.changing:
+            await _make(change, services, validate_only)
+    except ApiError as error:
+        unspoken = error.code is ErrorCode.UNKNOWN_SERVER_ERROR
+        return error.code, None if unspoken else error.message
+    except ConfigError as error:
+        kind = ResourceType(change.resource_type).name
+        resource = f"ConfigResource(type={kind}, name='{change.name}')"
+        problem = f"Invalid config value for resource {resource}: {error}"
+        return ErrorCode.INVALID_CONFIG, problem
+    return _DONE
+
+
+def _check_form(change: Change) -> None:
+    if len(set(change.keys)) < len(change.keys):
+        raise _invalid_request("Error due to duplicate config keys")
+    if change.nulls:
+        raise _invalid_request(f"Null value not supported for : {', '.join(change.nulls)}")
+
+
+async def _make(change: Change, services: Services, validate_only: bool) -> None:
+    if change.resource_type == ResourceType.TOPIC:
+        await _change_topic(change, services, validate_only)
+    elif change.resource_type == ResourceType.BROKER:
+        await _change_broker(change, services, validate_only)
+    elif change.resource_type == ResourceType.BROKER_LOGGER and change.levels:
+        _change_levels(change.name, change.levels, services.dynamic.broker_id, validate_only)
+    elif change.resource_type == ResourceType.CLIENT_METRICS:
+        raise _invalid_request(
+            "AlterConfigs is only supported for topics and brokers, "
+            "but resource type is CLIENT_METRICS"
+        )
+    else:
+        raise _invalid_request(f"Unknown resource type {change.resource_type}")
+
+
+async def _change_topic(change: Change, services: Services, validate_only: bool) -> None:
+    topic, dynamic = change.name, services.dynamic
+    if not topic:
+        raise _invalid_request("Default topic resources are not allowed.")
+    is_known = topic in services.metadata.topics
+    current = await services.config_store.read(EntityType.TOPIC, topic) if is_known else {}
+    config = change.result(current, TopicConfig.settings)
+    if not is_known:
+        problem = f"The topic '{topic}' does not exist."
+        raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, problem)
+    dynamic.validate_topic(config)
+    if not validate_only:
+        await services.config_store.write(EntityType.TOPIC, topic, config)
+        dynamic.apply(EntityType.TOPIC, topic, config)
+
+
+async def _change_broker(change: Change, services: Services, validate_only: bool) -> None:
+    dynamic, per_broker = services.dynamic, bool(change.name)
+    if per_broker:
+        _check_broker_id(change.name, dynamic.broker_id, "broker id, expected {}")
+    name = change.name or CLUSTER_DEFAULT
+    stored = await services.config_store.read(EntityType.BROKER, name)
+    kept, _ = usable(stored, per_broker=per_broker)
+    passwords = {key: text for key, text in stored.items() if is_password(key)}
+    config = change.result(kept | passwords, BrokerConfig.settings)
+    new = {key: text for key, text in config.items() if passwords.get(key) != text}
+    _check_broker_config(dynamic, new, per_broker=per_broker)
+    if validate_only:
+        return
+    if any(map(is_password, new)):
+        raise ConfigError(_no_password(dynamic.broker))
+    await services.config_store.write(EntityType.BROKER, name, config)
+    dynamic.apply(EntityType.BROKER, name, config)
+
+
+def _no_password(config: BrokerConfig) -> str:
+    if config.password_encoder_secret is None:
+        return "Password encoder secret not configured"
+    return "This broker does not encrypt passwords; set them in its file"
+
+
+def _check_broker_config(
+    dynamic: DynamicConfig, config: Mapping[str, str], *, per_broker: bool
+) -> None:
+    try:
+        dynamic.validate_broker(config, per_broker=per_broker)
+    except RequirementFailed as error:
+        raise _invalid_request(f"requirement failed: {error.sentence}") from error
+    except ConfigError as error:
+        raise _invalid_request(str(error)) from error
+
+
+def _change_levels(
+    name: str, levels: Callable[[], list[Alteration]], broker_id: int, validate_only: bool
+) -> None:
+    _check_broker_id(name, broker_id, "node id. Expected {}")
+    alterations = levels()
+    check_levels(alterations)
+    if not validate_only:
+        set_levels(alterations)
+
+
+def _check_broker_id(name: str, broker_id: int, wording: str) -> None:
+    if not is_whole_number(name):
+        raise _invalid_request(f"Node id must be an integer, but it is: {name}")
+    if int(name) != broker_id:
+        expected = wording.format(broker_id)
+        raise _invalid_request(f"Unexpected {expected}, but received {name}")
+
+
+def _invalid_request(problem: str) -> ApiError:
+    return ApiError(ErrorCode.INVALID_REQUEST, problem)
