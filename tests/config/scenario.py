@@ -249,7 +249,6 @@ BROKER_STEPS: Final = [
     set_broker("broker.id", "2"),
     set_broker("num.partitions", "3", name=""),
     set_broker("log.retention.hours", "3", name=""),
-    incremental((BROKER, ME, [("broker.id", SET, "2"), ("num.partitions", SET, "3")])),
     set_broker("ssl.keystore.location", "/x"),
     set_broker("ssl.keystore.password", "x"),
     set_broker("ssl.client.auth", "none", name=""),
@@ -309,8 +308,7 @@ def plain(answer: Any) -> Any:
     if isinstance(answer, describe_configs.DescribeConfigsResponse):
         return [_described(result) for result in answer.results]
     return [
-        [r.resource_type, r.resource_name, r.error_code, r.error_message]
-        for r in answer.responses
+        [r.resource_type, r.resource_name, r.error_code, r.error_message] for r in answer.responses
     ]
 
 
