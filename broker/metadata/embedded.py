@@ -80,13 +80,19 @@ class EmbeddedStore(MetadataStore):
     @classmethod
     def open(cls, path: Path, clock: Clock | None = None) -> Self:
         """Open the store, making the file if there is none; StoreInUse, or StoreError."""
-        database = sqlite3.connect(path, timeout=0, isolation_level=None)
+        try:
+            database = sqlite3.connect(path, timeout=0, isolation_level=None)
+        except sqlite3.Error as error:
+            raise _understood(path, error) from error
         store = cls(path, database, clock or SystemClock())
         try:
             store._load()
-        except (sqlite3.Error, StoreError) as error:
+        except sqlite3.Error as error:
             database.close()
             raise _understood(path, error) from error
+        except StoreError:
+            database.close()
+            raise
         store.session.move_to(SessionState.CONNECTED, store._next_zxid())
         return store
 
@@ -244,9 +250,7 @@ def _row(path: str, node: Node) -> tuple[object, ...]:
     )
 
 
-def _understood(path: Path, error: Exception) -> StoreError:
-    if isinstance(error, StoreError):
-        return error
+def _understood(path: Path, error: sqlite3.Error) -> StoreError:
     if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_BUSY:
         return StoreInUse(str(path))
     return StoreError(str(path), str(error))

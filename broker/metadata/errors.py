@@ -57,6 +57,12 @@ class ConnectionLoss(StoreError):
     what = "the connection to the metadata store was lost"
 
 
+class AuthFailed(StoreError):
+    """ZooKeeper does not take our credentials; it will not take them later either."""
+
+    what = "ZooKeeper refused the credentials"
+
+
 class StoreInUse(StoreError):
     """Another process has the embedded store open."""
 

@@ -25,6 +25,7 @@ from kazoo.retry import KazooRetry
 from kazoo.security import ACL, CREATOR_ALL_ACL, OPEN_ACL_UNSAFE, READ_ACL_UNSAFE
 
 from broker.metadata.errors import (
+    AuthFailed,
     BadVersion,
     ConnectionLoss,
     NoChildrenForEphemerals,
@@ -151,9 +152,8 @@ class ZooKeeperStore(MetadataStore):
             raise ConnectionLoss(
                 self._settings.connect, f"no ZooKeeper answered within {wait_ms} ms"
             ) from None
-        if self.session.state is SessionState.AUTH_FAILED:
-            raise StoreError(self._settings.connect, "authentication failed")
-        if self._client.chroot and await self.exists("/") is None:
+        # Asked in any case: credentials are refused only after the connection is made.
+        if await self.exists("/") is None:
             await self._create_chroot(create_chroot)
 
     async def _create_chroot(self, wanted: bool) -> None:
@@ -314,6 +314,7 @@ _ERRORS: dict[type[Exception], type[StoreError]] = {
     kazoo_errors.SessionExpiredError: SessionExpired,
     kazoo_errors.ConnectionClosedError: SessionExpired,
     kazoo_errors.ConnectionLoss: ConnectionLoss,
+    kazoo_errors.AuthFailedError: AuthFailed,
 }
 
 

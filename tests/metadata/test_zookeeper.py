@@ -1,14 +1,21 @@
 """What only the ZooKeeper store has: connections that break, chroots, credentials, ACLs."""
 
 import asyncio
+import gc
+import logging
+import shutil
+import ssl
+import subprocess
+import warnings
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from kazoo.client import KazooClient
 
-from broker.metadata.errors import ConnectionLoss, NoNode, StoreError
+from broker.metadata.errors import AuthFailed, ConnectionLoss, NoNode, StoreError
 from broker.metadata.session import SessionState
 from broker.metadata.store import EventKind, WatchEvent
 from broker.metadata.zookeeper import ZooKeeperSettings, ZooKeeperStore
@@ -20,7 +27,8 @@ pytestmark = pytest.mark.zk
 class Wire:
     """A port in front of ZooKeeper that can be cut and mended."""
 
-    def __init__(self, target: str) -> None:
+    def __init__(self, target: str, tls: ssl.SSLContext | None = None) -> None:
+        self._tls = tls
         host, _, port = target.partition("/")[0].rpartition(":")
         self._target = (host, int(port))
         self._chroot = target.partition("/")[2]
@@ -33,7 +41,9 @@ class Wire:
         return f"127.0.0.1:{self.port}/{self._chroot}"
 
     async def mend(self) -> None:
-        self._server = await asyncio.start_server(self._serve, "127.0.0.1", self.port)
+        self._server = await asyncio.start_server(
+            self._serve, "127.0.0.1", self.port, ssl=self._tls
+        )
 
     async def cut(self) -> None:
         assert self._server
@@ -144,6 +154,49 @@ async def test_no_zookeeper_is_a_connection_loss_that_names_it() -> None:
     settings = ZooKeeperSettings(address, connection_timeout_ms=300)
     with pytest.raises(ConnectionLoss, match=f"{address}.*no ZooKeeper answered within 300 ms"):
         await ZooKeeperStore.open(settings)
+
+
+async def test_credentials_that_are_refused_are_named(zookeeper: str) -> None:
+    settings = ZooKeeperSettings(zookeeper, auth=(("nonsense", "user:password"),))
+    with pytest.raises(AuthFailed, match="refused the credentials"):
+        await ZooKeeperStore.open(settings)
+
+
+@pytest.fixture
+def certificate(tmp_path: Path) -> tuple[Path, Path]:
+    """A certificate of its own for 127.0.0.1, and its key."""
+    if not shutil.which("openssl"):
+        pytest.skip("openssl is not installed")
+    cert, key = tmp_path / "cert.pem", tmp_path / "key.pem"
+    command = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256"]
+    command += ["-nodes", "-days", "2", "-subj", "/CN=zk", "-addext", "subjectAltName=IP:127.0.0.1"]
+    command += ["-out", str(cert), "-keyout", str(key)]
+    subprocess.run(command, check=True, capture_output=True)
+    return cert, key
+
+
+async def test_tls_is_spoken_to_whom_the_ca_vouches_for_and_to_nobody_else(
+    zookeeper: str, certificate: tuple[Path, Path], caplog: pytest.LogCaptureFixture
+) -> None:
+    cert, key = certificate
+    tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    tls.load_cert_chain(cert, key)
+    wire = Wire(zookeeper, tls)
+    await wire.mend()
+    settings = ZooKeeperSettings(wire.connect, use_tls=True, ca_file=str(cert))
+    async with opened(settings) as store:
+        await store.create("/a", b"over TLS")
+        assert (await store.get("/a")).data == b"over TLS"
+    strangers = replace(settings, ca_file=None, connection_timeout_ms=500)
+    # kazoo leaves the sockets of failed handshakes to the garbage collector, and logs errors that
+    # hold on to them.
+    caplog.set_level(logging.CRITICAL, "broker.metadata.zookeeper")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ResourceWarning)
+        with pytest.raises(ConnectionLoss):
+            await ZooKeeperStore.open(strangers)
+        gc.collect()
+    await wire.cut()
 
 
 async def test_missing_chroot_is_created_or_named(zookeeper: str) -> None:
