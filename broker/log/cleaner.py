@@ -26,9 +26,7 @@ from broker.log.offset_map import BYTES_PER_ENTRY, OffsetMap
 from broker.log.partition_log import PartitionLog
 from broker.log.record_filter import Kept, LastRecord, RecordFilter
 from broker.log.segment import LogSegment
-from broker.log.time_index import TimestampOffset
 from broker.records.batch import Batch
-from broker.records.layout import NO_TIMESTAMP
 
 logger = logging.getLogger(__name__)
 
@@ -63,8 +61,7 @@ class Cleaner:
             raise ValueError("log.cleaner.dedupe.buffer.size is too small for a single key")
         self._map = OffsetMap(BYTES_PER_ENTRY)
         self._max_keys = 0
-        # Kafka splits the buffer between reading and writing; the chunk decides where index
-        # entries of a cleaned segment come to lie.
+        # Kafka splits the buffer between reading and writing.
         self._chunk_bytes = config.io_buffer_size // 2
         self._check_aborted = check_aborted
 
@@ -221,12 +218,8 @@ class Cleaner:
 def _append(cleaned: LogSegment, chunk: list[Kept], stats: CleanerStats) -> None:
     if not chunk:
         return
-    largest = TimestampOffset(NO_TIMESTAMP, -1)
-    for kept in chunk:
-        if kept.max_timestamp.timestamp > largest.timestamp:
-            largest = kept.max_timestamp
     data = b"".join(kept.data for kept in chunk)
-    cleaned.append([data], len(data), chunk[-1].max_offset, largest)
+    cleaned.append([data], len(data), [header for kept in chunk for header in kept.headers])
     stats.bytes_written += len(data)
     stats.messages_written += sum(kept.num_records for kept in chunk)
 

@@ -8,13 +8,17 @@ number on a descriptor tells an operator nothing.
 """
 
 import contextlib
+import ctypes
 import os
 import shutil
-from collections.abc import Sequence
+import threading
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NoReturn
 
 Buffer = bytes | bytearray | memoryview
+
+_LIBC = ctypes.CDLL(None, use_errno=True)
 
 
 class OpenFile:
@@ -81,8 +85,16 @@ def _name(error: OSError, path: Path) -> NoReturn:
     raise OSError(error.errno, error.strerror or str(error), str(path)) from error
 
 
+class _Deferring(threading.local):
+    """How many `syncing_once` this thread is in."""
+
+    depth = 0
+
+
 class FileSystem:
     """What the log does to a disk. Every method finishes its work or raises a named OSError."""
+
+    _deferring = _Deferring()
 
     def open_file(self, path: Path, *, create: bool = False) -> OpenFile:
         """Open for reading and writing; a missing file is an error unless `create`."""
@@ -116,8 +128,34 @@ class FileSystem:
         except OSError as error:
             _name(error, file.path)
 
+    @contextlib.contextmanager
+    def syncing_once(self, paths: Iterable[Path]) -> Iterator[None]:
+        """Leave out every sync of this thread inside; sync the paths' file systems at the end.
+
+        For work that makes thousands of small files: one flush instead of thousands. Nothing of
+        it may be acknowledged before the end.
+        """
+        self._deferring.depth += 1
+        try:
+            yield
+        finally:
+            self._deferring.depth -= 1
+        for path in paths:
+            self.sync_file_system(path)
+
+    def sync_file_system(self, path: Path) -> None:
+        """Return when everything on the path's file system is on the medium."""
+        fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            if _LIBC.syncfs(fd):
+                _name(OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno())), path)
+        finally:
+            os.close(fd)
+
     def sync(self, file: OpenFile) -> None:
         """Return when the file's bytes are on the medium."""
+        if self._deferring.depth:
+            return
         try:
             os.fsync(file.fd)
         except OSError as error:
@@ -125,6 +163,8 @@ class FileSystem:
 
     def sync_directory(self, path: Path) -> None:
         """Return when the names in the directory are on the medium; a missing one is no error."""
+        if self._deferring.depth:
+            return
         try:
             fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         except FileNotFoundError:

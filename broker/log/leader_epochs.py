@@ -22,17 +22,18 @@ class LeaderEpochs:
     Invariant: epochs and start offsets both rise strictly from entry to entry.
     """
 
-    __slots__ = ("_entries", "_fs", "_is_dirty", "path")
+    __slots__ = ("_entries", "_fs", "_written", "path")
 
     def __init__(self, directory: Path, fs: FileSystem) -> None:
         self.path = directory / LEADER_EPOCH_CHECKPOINT
         self._fs = fs
         self._entries: list[EpochEntry] = []
-        self._is_dirty = False
+        self._written: list[EpochEntry] = []  # what the file holds
 
     def load(self) -> None:
         """Read the file; entries that contradict later ones are dropped."""
-        for entry in read_epochs(self.path):
+        self._written = read_epochs(self.path)
+        for entry in self._written:
             self._put(entry)
 
     @property
@@ -62,7 +63,7 @@ class LeaderEpochs:
         elif epoch < 0 or start_offset < 0:
             return
         self._put(EpochEntry(epoch, start_offset))
-        self._write()
+        self.flush()
 
     def _put(self, entry: EpochEntry) -> None:
         entries = self._entries
@@ -72,14 +73,11 @@ class LeaderEpochs:
             entries.pop()
         entries.append(entry)
 
-    def _write(self) -> None:
-        write_epochs(self.path, self._entries, self._fs)
-        self._is_dirty = False
-
     def flush(self) -> None:
-        """Write what truncation changed, if anything."""
-        if self._is_dirty:
-            self._write()
+        """Write the file, unless it holds just this already."""
+        if self._entries != self._written:
+            write_epochs(self.path, self._entries, self._fs)
+            self._written = list(self._entries)
 
     def end_offset_for(self, epoch: int, log_end_offset: int) -> tuple[int, int]:
         """(epoch, end offset): the largest known epoch up to `epoch`, and where it ended.
@@ -106,7 +104,6 @@ class LeaderEpochs:
         """Forget the epochs that begin at `end_offset` or later."""
         while self._entries and self._entries[-1].start_offset >= end_offset:
             self._entries.pop()
-            self._is_dirty = True
 
     def truncate_from_start(self, start_offset: int) -> None:
         """Forget the epochs that end before `start_offset`; the one it falls into begins there."""
@@ -114,9 +111,8 @@ class LeaderEpochs:
         if passed and self._entries[:passed] != [(self._entries[passed - 1].epoch, start_offset)]:
             current = EpochEntry(self._entries[passed - 1].epoch, start_offset)
             self._entries[:passed] = [current]
-            self._is_dirty = True
 
     def clear(self) -> None:
         """Forget all epochs, in the file too."""
         self._entries.clear()
-        self._write()
+        self.flush()

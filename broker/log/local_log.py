@@ -57,10 +57,10 @@ class LocalLog:
     def append(self, prepared: Prepared) -> LogSegment:
         """Write to the active segment, and give it back; after an OSError nothing has changed."""
         segment = self.segments.active
-        last_offset = prepared.last_offset
-        segment.append(prepared.buffers, prepared.size, last_offset, prepared.max_timestamp)
+        headers = [header for _, header in prepared.batches]
+        segment.append(prepared.buffers, prepared.size, headers)
         self.log_end = LogOffsetMetadata(
-            last_offset + 1, segment.base_offset, self.log_end.position + prepared.size
+            prepared.last_offset + 1, segment.base_offset, self.log_end.position + prepared.size
         )
         return segment
 

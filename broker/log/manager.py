@@ -186,6 +186,21 @@ class LogManager:
                 log.assign_topic_id(topic_id)
             return log
 
+    def create_all(
+        self,
+        partitions: Iterable[TopicPartition],
+        topic_id: Uuid | None,
+        leader_epoch: int,
+        *,
+        is_new: bool,
+    ) -> None:
+        """Make the logs of many partitions, led from `leader_epoch` on, with one flush for all."""
+        paths = [log_dir.path for log_dir in self.online_dirs]
+        with self._env.fs.syncing_once(paths):
+            for partition in partitions:
+                log = self.get_or_create(partition, topic_id, is_new=is_new)
+                log.assign_epoch_start_offset(leader_epoch, log.log_end_offset)
+
     def _create(
         self, partition: TopicPartition, is_future: bool, wanted: Path | None
     ) -> PartitionLog:

@@ -14,8 +14,7 @@ from typing import NamedTuple
 from broker.log.cleaned_transactions import CleanedTransactions
 from broker.log.offset_map import OffsetMap
 from broker.log.producer_entry import ProducerEntry
-from broker.log.time_index import TimestampOffset
-from broker.records.batch import Batch, iterate_batches
+from broker.records.batch import Batch, BatchHeader, iterate_batches, read_header
 from broker.records.builder import BatchSettings, build_batch, build_empty_batch
 from broker.records.layout import CURRENT_MAGIC
 from broker.records.legacy import build_messages
@@ -35,11 +34,10 @@ class LastRecord(NamedTuple):
 
 
 class Kept(NamedTuple):
-    """What is left of a batch: its bytes, its last kept offset, its timestamp, its records."""
+    """What is left of a batch: its bytes, its headers (old messages: one each), its records."""
 
     data: bytes | memoryview
-    max_offset: int
-    max_timestamp: TimestampOffset
+    headers: list[BatchHeader]
     num_records: int
 
 
@@ -76,8 +74,7 @@ class RecordFilter:
         if batch.magic == CURRENT_MAGIC and wants_horizon and horizon is None:
             return _rebuilt(batch, kept, self.now_ms + self.delete_retention_ms)
         if len(kept) == len(records):
-            largest = TimestampOffset(batch.max_timestamp, batch.last_offset)
-            return Kept(batch.view, batch.last_offset, largest, len(kept))
+            return Kept(batch.view, [batch.header], len(kept))
         return _rebuilt(batch, kept, horizon)
 
     def _is_last_of_producer(self, batch: Batch) -> bool:
@@ -134,9 +131,7 @@ def _rebuilt(batch: Batch, kept: list[RecordTuple], delete_horizon_ms: int | Non
     else:
         settings = _settings(batch, delete_horizon_ms)
         data = build_batch(kept, settings, header.base_offset, header.last_offset)
-    *_, last = iterate_batches(data)
-    largest = TimestampOffset(last.max_timestamp, last.last_offset)
-    return Kept(data, kept[-1][0], largest, len(kept))
+    return Kept(data, [rebuilt.header for rebuilt in iterate_batches(data)], len(kept))
 
 
 def _emptied(batch: Batch) -> Kept:
@@ -145,5 +140,4 @@ def _emptied(batch: Batch) -> Kept:
     data = build_empty_batch(
         header.base_offset, header.last_offset, header.max_timestamp, _settings(batch, None)
     )
-    largest = TimestampOffset(header.max_timestamp, header.last_offset)
-    return Kept(data, header.last_offset, largest, 0)
+    return Kept(data, [read_header(data)], 0)

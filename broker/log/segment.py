@@ -1,9 +1,10 @@
 """One segment: a `.log` file with its offset, time and transaction index.
 
-Index rules (Kafka's, to the byte): before an append, if more than `index.interval.bytes` were
-appended since the last entry, the offset index gets (last offset of this append, its position) and
+Index rules (Kafka's, to the byte): before a batch, if more than `index.interval.bytes` were
+appended since the last entry, the offset index gets (last offset of the batch, its position) and
 the time index (largest timestamp so far, last offset of the batch that has it). Rolling and closing
-write one last time entry and cut the indexes to their entries.
+write one last time entry and cut the indexes to their entries. (Before Kafka 3.9 an entry stood for
+a whole append: its last offset, its first position. Such indexes are read as well.)
 
 An index is a shortcut that can always be made again. Indexes of a segment loaded from disk are
 looked at when first used; where one does not agree with the log, both are rebuilt.
@@ -34,7 +35,7 @@ from broker.log.offset_index import OffsetIndex
 from broker.log.time_index import TimeIndex, TimestampOffset
 from broker.log.transaction_index import TransactionIndex
 from broker.records.batch import BatchHeader
-from broker.records.layout import NO_TIMESTAMP
+from broker.records.layout import LOG_OVERHEAD, NO_TIMESTAMP
 
 logger = logging.getLogger(__name__)
 
@@ -217,34 +218,38 @@ class LogSegment:
         timestamp = self._first_timestamp()
         return timestamp if timestamp >= 0 else None
 
-    def append(
-        self,
-        buffers: Sequence[Buffer],
-        size: int,
-        last_offset: int,
-        max_timestamp: TimestampOffset,
-    ) -> None:
-        """Write one append of one or more batches, `size` bytes in all, and index it.
+    def append(self, buffers: Sequence[Buffer], size: int, headers: Iterable[BatchHeader]) -> None:
+        """Write one append, `size` bytes in all, and index its batches, which have these headers.
 
-        After an OSError the segment is as it was: no byte, no entry, no timestamp of it remains.
+        After an OSError the segment is as it was: no byte, no offset, no timestamp of it remains.
         """
         self.was_used = self._is_dirty = True
         position = self.log.size
-        if not position:
-            self._rolling_timestamp = max_timestamp.timestamp
-        largest = self.max_timestamp
-        if max_timestamp.timestamp > largest.timestamp:
-            largest = max_timestamp
         self.log.append(buffers, size)
-        if self._bytes_since_last_index_entry > self.config.index_interval_bytes:
-            try:
+        try:
+            self._index(headers, position)
+        except OSError:
+            self.log.cut_back(position)
+            raise
+
+    def _index(self, headers: Iterable[BatchHeader], position: int) -> None:
+        """Note timestamps, and write the index entries that are due, from `position` on."""
+        largest, since = self.max_timestamp, self._bytes_since_last_index_entry
+        interval_bytes = self.config.index_interval_bytes
+        for header in headers:
+            last_offset = header.base_offset + header.last_offset_delta
+            if header.max_timestamp > largest.timestamp:
+                largest = TimestampOffset(header.max_timestamp, last_offset)
+            if not position:
+                self._rolling_timestamp = header.max_timestamp
+            if since > interval_bytes:
                 self._append_entries(last_offset, position, largest)
-            except OSError:
-                self.log.cut_back(position)
-                raise
-            self._bytes_since_last_index_entry = 0
+                since = 0
+            size = header.batch_length + LOG_OVERHEAD
+            position += size
+            since += size
         self._max_timestamp = largest
-        self._bytes_since_last_index_entry += size
+        self._bytes_since_last_index_entry = since
 
     def _append_entries(self, offset: int, position: int, largest: TimestampOffset) -> None:
         self._is_full = None

@@ -139,7 +139,9 @@ def test_our_cleaner_writes_the_segments_that_kafkas_cleaner_writes(tmp_path: Pa
     with running_kafka(tmp_path, settings=settings) as kafka:
         server = ("--bootstrap-server", kafka.bootstrap_servers)
         kafka.tool(tool, *server, "--create", "--topic", "compacted", *small)
-        produce_keys(kafka.bootstrap_servers, "compacted", 400)
+        produce_keys(kafka.bootstrap_servers, "compacted", 200)
+        produce_transactions(kafka.bootstrap_servers, "compacted", 12)
+        produce_keys(kafka.bootstrap_servers, "compacted", 100)
     ours = tmp_path / "ours"
     shutil.copytree(tmp_path / "data-1", ours)
     with running_kafka(tmp_path, settings=settings) as kafka:
@@ -161,7 +163,7 @@ def test_our_cleaner_writes_the_segments_that_kafkas_cleaner_writes(tmp_path: Pa
     logs.cleaner.clean_filthiest([log])
     logs.shutdown()
     assert read_offsets(ours / "cleaner-offset-checkpoint") == {log.partition: cleaned_to}
-    kinds = (".log", ".index", ".timeindex")
+    kinds = (".log", ".index", ".timeindex", ".txnindex")
     theirs = files_of(tmp_path / "data-1" / "compacted-0", *kinds)
     assert files_of(ours / "compacted-0", *kinds) == theirs
     assert len(theirs) >= 6
@@ -177,6 +179,25 @@ def produce_keys(servers: str, topic: str, count: int) -> None:
         if number % 7 == 6:
             assert producer.flush(30) == 0
     assert producer.flush(30) == 0
+
+
+def produce_transactions(servers: str, topic: str, count: int) -> None:
+    """Two producers by turns; every third transaction is aborted."""
+    producers = [
+        Producer({"bootstrap.servers": servers, "transactional.id": name}) for name in ("p", "q")
+    ]
+    for producer in producers:
+        producer.init_transactions(30)
+    for number in range(count):
+        producer = producers[number % 2]
+        producer.begin_transaction()
+        for part in range(5):
+            producer.produce(topic, b"transaction %d" % number, b"key-%d" % (number + part))
+        if number % 3:
+            producer.commit_transaction(30)
+        else:
+            assert producer.flush(30) == 0
+            producer.abort_transaction(30)
 
 
 def wait_for_cleaner(log_dir: Path, partition: TopicPartition) -> int:
