@@ -181,7 +181,7 @@ def test_request_that_cannot_be_decoded_is_named() -> None:
 def test_every_api_can_say_in_every_version_that_it_failed(row: Row) -> None:
     for version in range(row.versions[0], row.versions[1] + 1):
         said = []
-        for sample in samples().get((row.request, version), []):
+        for sample in samples()[row.request, version][1:]:  # the first asks for nothing at all
             request = decode(row.request, sample.data, version)
             response = row.error_response(request, ErrorCode.UNKNOWN_SERVER_ERROR)
             assert encode(response, version)
