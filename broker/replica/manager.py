@@ -3,7 +3,6 @@
 import asyncio
 import logging
 from collections.abc import Callable, Iterable, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from broker.config.dynamic import DynamicConfig
@@ -17,7 +16,6 @@ from broker.replica.partition import Partition
 
 logger = logging.getLogger(__name__)
 
-_THREADS = 32
 HIGH_WATERMARK_CHECKPOINT = "replication-offset-checkpoint"
 
 
@@ -73,27 +71,19 @@ class ReplicaManager:
     ) -> None:
         """Lead or follow partitions of one topic, as the controller decided.
 
-        Missing logs are made, in threads: every new log is flushed, and a disk serves many flushes
-        at once. KAFKA_STORAGE_ERROR if one cannot be.
+        Missing logs are made in a thread, because that waits for the disk. KAFKA_STORAGE_ERROR if
+        one cannot be.
         """
-        missing = [name for name in states if self.logs.get(name) is None]
-        if missing:
-            await self._make_logs(missing, topic_id, is_new)
+        missing: dict[int, list[TopicPartition]] = {}
+        for name, state in states.items():
+            if self.logs.get(name) is None:
+                missing.setdefault(state.leader_epoch, []).append(name)
+        for epoch, names in missing.items():
+            await asyncio.to_thread(self.logs.create_all, names, topic_id, epoch, is_new=is_new)
         for name, state in states.items():
             self._partition(name, topic_id).become(state)
             if state.leader == self.broker_id:
                 self.on_leading(name, state.leader_epoch)
-
-    async def _make_logs(
-        self, names: Iterable[TopicPartition], topic_id: Uuid, is_new: bool
-    ) -> None:
-        loop = asyncio.get_running_loop()
-
-        def make(name: TopicPartition) -> None:
-            self.logs.get_or_create(name, topic_id, is_new=is_new)
-
-        with ThreadPoolExecutor(_THREADS) as threads:
-            await asyncio.gather(*(loop.run_in_executor(threads, make, name) for name in names))
 
     def _partition(self, name: TopicPartition, topic_id: Uuid) -> Partition:
         partition = self._partitions.get(name)

@@ -128,7 +128,7 @@ class Partition:
         is_new_leader = state.leader == self.broker_id and state != self.state
         self.state = state
         if is_new_leader:
-            self.log.leader_epochs.assign(state.leader_epoch, self.log.log_end_offset)
+            self.log.assign_epoch_start_offset(state.leader_epoch, self.log.log_end_offset)
         if self.is_leader:
             self.maybe_advance_high_watermark()
         self.moves.wake()
