@@ -15,6 +15,7 @@ ROOT = Path(__file__).parents[2]
 FLOORS = [
     {"__main__"},
     {"server"},
+    {"identity", "background"},
     {"api"},
     {"group", "txn"},
     {"replica", "controller"},
@@ -22,7 +23,7 @@ FLOORS = [
     {"records"},
     {"protocol"},
     {"config", "metrics", "assignment"},
-    {"model", "errors", "clock", "__version__"},
+    {"model", "topic_names", "errors", "clock", "__version__"},
 ]
 FLOOR_OF = {room: number for number, rooms in enumerate(FLOORS) for room in rooms}
 
