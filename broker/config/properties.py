@@ -42,7 +42,7 @@ def _logical_lines(text: str) -> Iterator[str]:
     lines = iter(_LINE_END.split(text))
     for line in lines:
         logical = line.lstrip(_BLANK)
-        if not logical or logical[0] in "#!":
+        if not logical or logical[0] in "#!" or logical == "\\":  # nothing to be continued
             continue
         while _continues(logical):
             logical = logical[:-1] + next(lines, "").lstrip(_BLANK)

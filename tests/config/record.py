@@ -6,11 +6,11 @@ The broker must have been started with tests.config.scenario.STATIC and nothing 
 import asyncio
 import json
 import sys
-from functools import partial
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from broker.net.broker_connection import BrokerConnection, Node, open_connection
+from broker.net.broker_connection import Node, open_connection
 from broker.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from broker.protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
 from tests.config.scenario import EVERYTHING, STEPS, T, play
@@ -18,32 +18,34 @@ from tests.config.scenario import EVERYTHING, STEPS, T, play
 GOLDEN = Path(__file__).parents[1] / "golden" / "configs"
 
 
-async def _send(connection: BrokerConnection, request: Any) -> Any:
-    async with asyncio.timeout(10):
-        return await connection.send(request)
-
-
-async def answers(host: str, port: int) -> tuple[list[Any], list[Any]]:
+async def ask(
+    host: str, port: int, expected: Sequence[Any] | None = None, pause_s: float = 0
+) -> tuple[list[Any], list[Any]]:
     """The answers to the scenario and to EVERYTHING, of the broker at this address."""
     connection = await open_connection(Node(-1, host, port), "kctl", timeout_s=10)
+
+    async def send(request: Any) -> Any:
+        async with asyncio.timeout(10):
+            answer = await connection.send(request)
+        await asyncio.sleep(pause_s)
+        return answer
+
     try:
         topic = CreatableTopic(name=T, num_partitions=2, replication_factor=1)
-        await connection.send(CreateTopicsRequest(topics=[topic], timeout_ms=10_000))
-        everything = await play(partial(_send, connection), [EVERYTHING])
+        await send(CreateTopicsRequest(topics=[topic], timeout_ms=10_000))
         try:
-            return await play(partial(_send, connection), STEPS, pause_s=0.3), everything
+            return await play(send, STEPS, expected), await play(send, [EVERYTHING])
         finally:
-            gone = DeleteTopicState(name=T)
-            request = DeleteTopicsRequest(topics=[gone], topic_names=[T], timeout_ms=10_000)
-            await connection.send(request)
+            state = DeleteTopicState(name=T)
+            await send(DeleteTopicsRequest(topics=[state], topic_names=[T], timeout_ms=10_000))
     finally:
         connection.close()
 
 
 def main() -> None:
-    """Record."""
+    """Record, slowly enough for every change to have arrived before the next question."""
     host, _, port = sys.argv[1].rpartition(":")
-    scenario, everything = asyncio.run(answers(host, int(port)))
+    scenario, everything = asyncio.run(ask(host, int(port), pause_s=0.3))
     GOLDEN.mkdir(exist_ok=True)
     for name, lines in (("scenario", scenario), ("broker", everything)):
         text = "".join(json.dumps(line) + "\n" for line in lines)

@@ -5,7 +5,8 @@ What Kafka 3.9.1 answered is in tests/golden/configs/scenario.jsonl, one line pe
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable
+import time
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Final
 
 from broker.protocol.messages import (
@@ -330,14 +331,25 @@ def _described(result: Any) -> Any:
     }
 
 
-async def play(send: Send, steps: Iterable[Any] = STEPS, pause_s: float = 0) -> list[Any]:
+async def play(
+    send: Send, steps: Sequence[Any] = STEPS, expected: Sequence[Any] | None = None
+) -> list[Any]:
     """Send the requests one after the other; the answers, as JSON.
 
-    Kafka's brokers hear of a change through ZooKeeper, a moment after it was answered: `pause_s`.
+    Kafka's brokers hear of a change through ZooKeeper, a moment after it was answered. So a
+    description that is not the one `expected` is asked for again, for some seconds.
     """
     answers = []
-    for step in steps:
-        answers.append(plain(await send(step)))
-        if not isinstance(step, describe_configs.DescribeConfigsRequest):
-            await asyncio.sleep(pause_s)
+    for number, step in enumerate(steps):
+        answer = plain(await send(step))
+        deadline = time.monotonic() + SETTLES_WITHIN_S
+        while expected and answer != expected[number] and time.monotonic() < deadline:
+            if not isinstance(step, describe_configs.DescribeConfigsRequest):
+                break
+            await asyncio.sleep(0.05)
+            answer = plain(await send(step))
+        answers.append(answer)
     return answers
+
+
+SETTLES_WITHIN_S: Final = 5
