@@ -16,7 +16,12 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from tests.support.broker import RunningBroker, running_broker
 
-SETTINGS = {"group_initial_rebalance_delay_ms": 100, "offsets_topic_replication_factor": 1}
+SETTINGS = {
+    "group_initial_rebalance_delay_ms": 100,
+    "offsets_topic_replication_factor": 1,
+    "transaction_state_log_replication_factor": 1,
+    "transaction_state_log_min_isr": 1,
+}
 PARTITIONS = 4
 RECORDS = 40
 
@@ -56,6 +61,14 @@ def consumer(broker: RunningBroker, group_id: str, **settings: Any) -> Consumer:
             **{key.replace("_", "."): value for key, value in settings.items()},
         }
     )
+
+
+def begin_at(broker: RunningBroker, group_id: str, topic: str, offset: int) -> None:
+    """Commit the offset for all partitions, as an administrator does before consumers start."""
+    simple = consumer(broker, group_id)
+    offsets = [TopicPartition(topic, index, offset) for index in range(PARTITIONS)]
+    simple.commit(offsets=offsets, asynchronous=False)
+    simple.close()
 
 
 def poll_until(
@@ -136,11 +149,7 @@ def test_kafka_python_goes_on_where_another_client_committed(
 ) -> None:
     from kafka import KafkaConsumer
 
-    first = consumer(broker, "relay-to-python")
-    first.commit(
-        offsets=[TopicPartition(topic, n, 8) for n in range(PARTITIONS)], asynchronous=False
-    )
-    first.close()
+    begin_at(broker, "relay-to-python", topic, 8)
     second = KafkaConsumer(
         topic,
         bootstrap_servers=broker.bootstrap_servers,
@@ -165,11 +174,12 @@ def test_kafka_python_goes_on_where_another_client_committed(
 def test_aiokafka_members_share_the_partitions_and_commit(
     broker: RunningBroker, topic: str
 ) -> None:
+    begin_at(broker, "aio", topic, 0)
+
     async def work() -> None:
         settings: dict[str, Any] = {
             "bootstrap_servers": broker.bootstrap_servers,
             "group_id": "aio",
-            "auto_offset_reset": "earliest",
             "enable_auto_commit": False,
             "heartbeat_interval_ms": 200,
         }
@@ -191,6 +201,32 @@ def test_aiokafka_members_share_the_partitions_and_commit(
             await asyncio.gather(*(member.stop() for member in members))
 
     asyncio.run(work())
+
+
+@pytest.mark.parametrize("commits", [True, False], ids=["commits", "aborts"])
+def test_offsets_of_a_transaction_count_when_it_commits(
+    broker: RunningBroker, topic: str, commits: bool
+) -> None:
+    group_id = f"exactly-once-{commits}"
+    begin_at(broker, group_id, topic, 1)
+    member = consumer(broker, group_id)
+    member.subscribe([topic])
+    poll_until([member], lambda: shares([member]) == [4])
+    producer = Producer(
+        {"bootstrap.servers": broker.bootstrap_servers, "transactional.id": f"id-{topic}"}
+    )
+    producer.init_transactions(20)
+    producer.begin_transaction()
+    producer.produce(topic, "made of what was read", partition=0)
+    offsets = [TopicPartition(topic, index, 5) for index in range(PARTITIONS)]
+    producer.send_offsets_to_transaction(offsets, member.consumer_group_metadata(), 20)
+    if commits:
+        producer.commit_transaction(20)
+    else:
+        producer.abort_transaction(20)
+    committed = member.committed([TopicPartition(topic, n) for n in range(PARTITIONS)], 10)
+    assert [tp.offset for tp in committed] == [5 if commits else 1] * PARTITIONS
+    member.close()
 
 
 def test_admin_sees_alters_and_deletes_groups(broker: RunningBroker, topic: str) -> None:
