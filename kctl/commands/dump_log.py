@@ -82,8 +82,11 @@ app = typer.Typer(
 )
 
 
-def _flag(text: str, *names: str) -> Any:
-    return typer.Option(*names, help=text, rich_help_panel=KAFKA_PANEL)
+def _kafka(name: str, text: str, metavar: str | None = None) -> Any:
+    """An option of kafka-dump-log, under its name there."""
+    return typer.Option(
+        name, help=text, metavar=metavar, show_default=False, rich_help_panel=KAFKA_PANEL
+    )
 
 
 @dataclass(frozen=True)
@@ -139,7 +142,7 @@ def show(
         bool, typer.Option("--records", help="Show records and not only batches.")
     ] = False,
     batches: Annotated[
-        bool, typer.Option("--batches", help="Show batches, also where --key or --header is given.")
+        bool, typer.Option("--batches", help="Show batches, also with --key or --header.")
     ] = False,
     offset: Annotated[
         str | None,
@@ -155,7 +158,9 @@ def show(
     ] = None,
     key: Annotated[
         list[str] | None,
-        typer.Option(help="Only records with this key: text, or base64:…; may be repeated."),
+        typer.Option(
+            metavar="KEY", help="Only records with this key: text, or base64:…; may be repeated."
+        ),
     ] = None,
     header: Annotated[
         list[str] | None,
@@ -164,47 +169,52 @@ def show(
         ),
     ] = None,
     producer_id: Annotated[
-        list[int] | None, typer.Option(help="Only what this producer wrote; may be repeated.")
+        list[int] | None,
+        typer.Option(metavar="ID", help="Only what this producer wrote; may be repeated."),
     ] = None,
     kind: Annotated[
         list[FileKind] | None,
-        typer.Option(help="Of directories, read only these files; may be repeated."),
+        typer.Option(
+            metavar="KIND",
+            help=f"Of directories, read only these: {', '.join(FileKind)}; may be repeated.",
+        ),
     ] = None,
     stats: Annotated[
         bool, typer.Option("--stats", help="Count instead of showing, with a histogram.")
     ] = False,
     text_format: KafkaText = None,
-    files: Annotated[str | None, _flag("Files, separated by commas.", "--files")] = None,
+    files: Annotated[str | None, _kafka("--files", "Files, separated by commas.", "FILE,…")] = None,
     print_data_log: Annotated[
-        bool, _flag("Print keys and values too.", "--print-data-log")
+        bool, _kafka("--print-data-log", "Print keys and values too.")
     ] = False,
-    deep_iteration: Annotated[bool, _flag("Print records too.", "--deep-iteration")] = False,
+    deep_iteration: Annotated[bool, _kafka("--deep-iteration", "Print records too.")] = False,
     skip_record_metadata: Annotated[
-        bool, _flag("Of records, print key and value alone.", "--skip-record-metadata")
+        bool, _kafka("--skip-record-metadata", "Of records, print key and value alone.")
     ] = False,
     offsets_decoder: Annotated[
-        bool, _flag("Read records as those of __consumer_offsets.", "--offsets-decoder")
+        bool, _kafka("--offsets-decoder", "Read records as those of __consumer_offsets.")
     ] = False,
     transaction_log_decoder: Annotated[
-        bool, _flag("Read records as those of __transaction_state.", "--transaction-log-decoder")
+        bool, _kafka("--transaction-log-decoder", "Read records as those of __transaction_state.")
     ] = False,
     verify_index_only: Annotated[
-        bool, _flag("Compare indexes with their log, print no entries.", "--verify-index-only")
+        bool, _kafka("--verify-index-only", "Compare indexes with their log, print no entries.")
     ] = False,
     index_sanity_check: Annotated[
-        bool, _flag("Check indexes as a starting broker does.", "--index-sanity-check")
+        bool, _kafka("--index-sanity-check", "Check indexes as a starting broker does.")
     ] = False,
     max_bytes: Annotated[
-        int | None, _flag("Read no more of each .log file.", "--max-bytes")
+        int | None, _kafka("--max-bytes", "Read no more of each .log file.", "BYTES")
     ] = None,
     max_message_size: Annotated[
-        int, _flag("The largest batch an index may point to.", "--max-message-size")
+        int,
+        _kafka("--max-message-size", "The largest batch an index may point to (5 MB).", "BYTES"),
     ] = 5 * 1024 * 1024,
     key_decoder_class: Annotated[
-        str | None, _flag("StringDecoder is the one there is.", "--key-decoder-class")
+        str | None, _kafka("--key-decoder-class", "StringDecoder is the one there is.", "CLASS")
     ] = None,
     value_decoder_class: Annotated[
-        str | None, _flag("StringDecoder is the one there is.", "--value-decoder-class")
+        str | None, _kafka("--value-decoder-class", "StringDecoder is the one there is.", "CLASS")
     ] = None,
 ) -> int:
     """Show what is in the files of a log.
@@ -240,6 +250,7 @@ def show(
     is_of_records = not batches and (records or flags.style is not None or filters.needs_records)
     view = View(is_of_records, filters, flags.decoder, max_bytes)
     if stats:
+        refuse_with_stats(filters)
         return dump_stats(find_files(arguments, {FileKind.LOG}), view, out)
     # Rows of one kind where others would only be in the way; CSV has one header.
     if is_of_records or batches or not filters.is_empty or (is_csv and not kind):
@@ -280,6 +291,16 @@ def refuse_with_kafka_text(filters: Filters, *, stats: bool) -> None:
         raise CliError(
             "--format kafka prints whole files, as Kafka's tool does",
             "leave out --format kafka, or the filters and --stats",
+            ExitStatus.USAGE,
+        )
+
+
+def refuse_with_stats(filters: Filters) -> None:
+    """Statistics are taken of batches, whose headers say nothing of keys."""
+    if filters.needs_records:
+        raise CliError(
+            "--stats counts whole batches",
+            "leave out --key and --header; --offset, --time and --producer-id choose batches",
             ExitStatus.USAGE,
         )
 

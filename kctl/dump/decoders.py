@@ -13,6 +13,7 @@ from struct import Struct
 from typing import Any, Final, NamedTuple
 
 from broker.log.layout import parse_partition_dir
+from broker.model import TopicPartition
 from broker.protocol.codec import decode, decode_from
 from broker.protocol.errors import DecodeError
 from broker.protocol.json_view import to_json
@@ -28,6 +29,7 @@ from broker.protocol.messages.group_records import (
 )
 from broker.protocol.messages.transaction_records import TransactionLogKey, TransactionLogValue
 from broker.protocol.schema import Message
+from kctl.dump.java_order import partition_hash, table_order
 
 OFFSETS_TOPIC: Final = "__consumer_offsets"
 TRANSACTIONS_TOPIC: Final = "__transaction_state"
@@ -213,17 +215,23 @@ def _state(value: TransactionLogValue) -> str:
 
 
 def _state_words(value: TransactionLogValue) -> str:
-    partitions = [
-        f"{topic.topic}-{partition}"
-        for topic in value.transaction_partitions or ()
-        for partition in topic.partition_ids
-    ]
     return (
         f"producerId:{value.producer_id},producerEpoch:{value.producer_epoch},"
-        f"state={_state(value)},partitions=[{','.join(partitions)}],"
+        f"state={_state(value)},partitions=[{','.join(map(str, _partitions(value)))}],"
         f"txnLastUpdateTimestamp={value.transaction_last_update_timestamp_ms},"
         f"txnTimeoutMs={value.transaction_timeout_ms}"
     )
+
+
+def _partitions(value: TransactionLogValue) -> list[TopicPartition]:
+    """The partitions of the transaction, in the order of Kafka's tool; Empty has none."""
+    if not value.transaction_status:
+        return []
+    groups = (
+        [TopicPartition(topic.topic, partition) for partition in topic.partition_ids]
+        for topic in value.transaction_partitions or ()
+    )
+    return table_order(groups, partition_hash)
 
 
 OFFSETS_DECODER: Final = Decoder(_group_documents, _group_words)

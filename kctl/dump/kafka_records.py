@@ -19,10 +19,8 @@ from broker.records.control import (
     control_type,
     read_end_transaction_marker,
 )
-from broker.records.decoder import read_headers
 from broker.records.layout import CURRENT_MAGIC, MAX_INT32, NO_SEQUENCE, TimestampType
 from broker.records.legacy import read_crcs
-from broker.records.record import RecordColumns
 from kctl.dump.decoders import Decoder
 from kctl.dump.text import is_utf_8, java_utf_8
 
@@ -64,12 +62,15 @@ class _Remembered(dict[int, bytes]):
         return text
 
 
-_decimals = _Remembered(lambda number: b"%d" % number)
 _key_sizes = _Remembered(lambda size: b" keySize: %d" % size)
 _value_sizes = _Remembered(lambda size: b" valueSize: %d" % size)
 _key_heads = _Remembered(lambda size: b" key: " if size >= 0 else b"")
 _lone_key_heads = _Remembered(lambda size: b"| key: " if size >= 0 else b"")
 _value_heads = _Remembered(lambda size: b" payload: " if size >= 0 else b"")
+_times = {
+    kind: _Remembered(lambda time, name=name: f" {name}: {time}".encode())  # type: ignore[misc]
+    for kind, name in TIMESTAMP_TYPES.items()
+}
 
 
 @lru_cache(maxsize=16)
@@ -91,89 +92,123 @@ def consecutive_decimals(first: int, count: int) -> list[bytes]:
 
 def is_consecutive(offsets: Sequence[int]) -> bool:
     """Whether each offset is one above the one before."""
-    return not offsets or list(offsets) == list(range(offsets[0], offsets[0] + len(offsets)))
+    return tuple(offsets) == tuple(range(offsets[0], offsets[0] + len(offsets)))
 
 
-def record_lines(batch: Batch, columns: RecordColumns, style: RecordStyle, is_dense: bool) -> bytes:
-    """The lines of all records of a batch; DecodeError where a decoder cannot go on.
+class RecordLines:
+    """The records of one batch, which has some, as columns; `text` gives their lines.
 
-    `is_dense` is what `is_consecutive` says of the offsets.
+    Field `offsets`: those of the records. Field `is_dense`: whether none is missing between them.
     """
-    count = len(columns)
-    if not count:
-        return b""
-    parts = _metadata(batch, columns, is_dense) if style.metadata else []
-    if batch.is_control and style.metadata:
-        parts.append(_control_records(batch, columns))
-    elif not batch.is_control and style.contents:
-        return _with_contents(parts, columns, style)
-    return _interleave(parts, count)
+
+    def __init__(self, batch: Batch, style: RecordStyle) -> None:
+        records = batch.record_tuples()
+        self.offsets, self._timestamps, self._keys, self._values, self._headers = zip(
+            *records, strict=True
+        )
+        self.is_dense = is_consecutive(self.offsets)
+        self._key_sizes = _sizes(self._keys)
+        self._value_sizes = _sizes(self._values)
+        self._count = len(records)
+        self._batch = batch
+        self._style = style
+
+    def text(self) -> bytes:
+        """The lines of all records; DecodeError where a decoder cannot go on."""
+        style, is_control = self._style, self._batch.is_control
+        parts = self._metadata() if style.metadata else []
+        if is_control and style.metadata:
+            parts.append(self._control_records())
+        if is_control or not style.contents:
+            return self._interleave(parts)
+        if style.decoder:
+            return self._interleave(parts + self._decoded(style.decoder))
+        return self._with_contents(parts)
+
+    def _with_contents(self, parts: list[Part]) -> bytes:
+        heads = _key_heads if self._style.metadata else _lone_key_heads
+        columns = [
+            *parts,
+            list(map(heads.__getitem__, self._key_sizes)),
+            _present(self._keys),
+            list(map(_value_heads.__getitem__, self._value_sizes)),
+            _present(self._values),
+        ]
+        text = self._interleave(columns)
+        if is_utf_8(text):
+            return text
+        columns[-3], columns[-1] = map(java_utf_8, columns[-3]), map(java_utf_8, columns[-1])
+        return self._interleave(columns)
+
+    def _interleave(self, parts: Sequence[Part]) -> bytes:
+        """The first part of every line, the second of every line, …: as whole lines."""
+        width = len(parts) + 1
+        flat = [b"\n"] * (self._count * width)
+        for index, part in enumerate(parts):
+            flat[index::width] = part
+        return b"".join(flat)
+
+    def _metadata(self) -> list[Part]:
+        times = _times[self._batch.header.timestamp_type]
+        return [
+            [b"| offset: "] * self._count,
+            self._offset_decimals(),
+            list(map(times.__getitem__, self._timestamps)),
+            list(map(_key_sizes.__getitem__, self._key_sizes)),
+            list(map(_value_sizes.__getitem__, self._value_sizes)),
+            *self._rest(),
+        ]
+
+    def _offset_decimals(self) -> Part:
+        if self.is_dense and self.offsets[0] >= 0:
+            return consecutive_decimals(self.offsets[0], self._count)
+        return [b"%d" % offset for offset in self.offsets]
+
+    def _rest(self) -> list[Part]:
+        """What only some formats have: checksums in 0 and 1, sequences and headers in 2."""
+        if self._batch.magic < CURRENT_MAGIC:
+            return [_checksums(self._batch)]
+        has_headers = any(self._headers)
+        if self._batch.header.base_sequence == NO_SEQUENCE and not has_headers:
+            return [[b" sequence: -1 headerKeys: []"] * self._count]
+        if not has_headers:
+            return [*self._sequences(), [b" headerKeys: []"] * self._count]
+        keys = (",".join(key for key, _ in headers) for headers in self._headers)
+        return [*self._sequences(), [f" headerKeys: [{text}]".encode() for text in keys]]
+
+    def _sequences(self) -> list[Part]:
+        header = self._batch.header
+        if header.base_sequence == NO_SEQUENCE:
+            return [[b" sequence: -1"] * self._count]
+        first = header.base_sequence + self.offsets[0] - header.base_offset
+        if self.is_dense and 0 <= first <= MAX_INT32 - self._count:
+            return [[b" sequence: "] * self._count, consecutive_decimals(first, self._count)]
+        deltas = (offset - header.base_offset for offset in self.offsets)
+        sequences = (increment_sequence(header.base_sequence, delta) for delta in deltas)
+        return [[b" sequence: %d" % sequence for sequence in sequences]]
+
+    def _control_records(self) -> Part:
+        return list(map(_control_record, self._keys, self._values))
+
+    def _decoded(self, decoder: Decoder) -> list[Part]:
+        words = list(map(decoder.kafka_words, self.offsets, self._keys, self._values))
+        head = "" if self._style.metadata else "|"
+        return [
+            [b"" if key is None else f"{head} key: {key}".encode() for key, _ in words],
+            [b"" if value is None else f" payload: {value}".encode() for _, value in words],
+        ]
 
 
-def _with_contents(parts: list[Part], columns: RecordColumns, style: RecordStyle) -> bytes:
-    if style.decoder:
-        return _interleave(parts + _decoded(columns, style), len(columns))
-    keys = [
-        _heads(style, columns.key_lengths),
-        _spans(columns, columns.key_starts, columns.key_lengths),
-    ]
-    values = [
-        map(_value_heads.__getitem__, columns.value_lengths),
-        _spans(columns, columns.value_starts, columns.value_lengths),
-    ]
-    flat = [list(part) for part in (*parts, *keys, *values)]
-    text = _interleave(flat, len(columns))
-    if is_utf_8(text):
-        return text
-    flat[-3], flat[-1] = list(map(java_utf_8, flat[-3])), list(map(java_utf_8, flat[-1]))
-    return _interleave(flat, len(columns))
+def _sizes(data: Sequence[bytes | None]) -> list[int]:
+    """The lengths; null has -1."""
+    if None in data:
+        return [-1 if item is None else len(item) for item in data]
+    return list(map(len, data))  # type: ignore[arg-type]
 
 
-def _interleave(parts: Sequence[Part], count: int) -> bytes:
-    """The first part of every line, the second of every line, …: as `count` whole lines."""
-    width = len(parts) + 1
-    flat = [b"\n"] * (count * width)
-    for index, part in enumerate(parts):
-        flat[index::width] = part
-    return b"".join(flat)
-
-
-def _spans(columns: RecordColumns, starts: Sequence[int], lengths: Sequence[int]) -> Part:
-    """The bytes at the spans; null, of length -1, gives none."""
-    data = columns.data
-    return [data[start : start + length] for start, length in zip(starts, lengths, strict=True)]
-
-
-def _heads(style: RecordStyle, key_lengths: Sequence[int]) -> Part:
-    heads = _key_heads if style.metadata else _lone_key_heads
-    return map(heads.__getitem__, key_lengths)
-
-
-def _metadata(batch: Batch, columns: RecordColumns, is_dense: bool) -> list[Part]:
-    count = len(columns)
-    timestamp_type = TIMESTAMP_TYPES[batch.header.timestamp_type]
-    return [
-        [b"| offset: "] * count,
-        _offsets(columns.offsets, is_dense),
-        [f" {timestamp_type}: ".encode()] * count,
-        map(_decimals.__getitem__, columns.timestamps),
-        map(_key_sizes.__getitem__, columns.key_lengths),
-        map(_value_sizes.__getitem__, columns.value_lengths),
-        *_rest(batch, columns, is_dense),
-    ]
-
-
-def _offsets(offsets: Sequence[int], is_dense: bool) -> Part:
-    if is_dense and offsets[0] >= 0:
-        return consecutive_decimals(offsets[0], len(offsets))
-    return [b"%d" % offset for offset in offsets]
-
-
-def _rest(batch: Batch, columns: RecordColumns, is_dense: bool) -> list[Part]:
-    """What only some formats have: checksums in 0 and 1, sequences and headers in 2."""
-    if batch.magic < CURRENT_MAGIC:
-        return [_checksums(batch)]
-    return [*_sequences(batch, columns, is_dense), _headers(columns)]
+def _present(data: Sequence[bytes | None]) -> Part:
+    """The bytes, none of them for null."""
+    return [item or b"" for item in data] if None in data else data  # type: ignore[return-value]
 
 
 def _checksums(batch: Batch) -> Part:
@@ -183,50 +218,11 @@ def _checksums(batch: Batch) -> Part:
         yield b" isValid: %b crc: %d}" % (is_valid, stored)
 
 
-def _sequences(batch: Batch, columns: RecordColumns, is_dense: bool) -> list[Part]:
-    count, header = len(columns), batch.header
-    if header.base_sequence == NO_SEQUENCE:
-        return [[b" sequence: -1"] * count]
-    first = header.base_sequence + columns.offsets[0] - header.base_offset
-    if is_dense and 0 <= first <= MAX_INT32 - count:
-        return [[b" sequence: "] * count, consecutive_decimals(first, count)]
-    deltas = (offset - header.base_offset for offset in columns.offsets)
-    sequences = (increment_sequence(header.base_sequence, delta) for delta in deltas)
-    return [[b" sequence: %d" % sequence for sequence in sequences]]
-
-
-def _headers(columns: RecordColumns) -> Part:
-    count = len(columns)
-    if not any(columns.header_counts):
-        return [b" headerKeys: []"] * count
-    return [b" headerKeys: [%b]" % _header_keys(columns, index) for index in range(count)]
-
-
-def _header_keys(columns: RecordColumns, index: int) -> bytes:
-    start, count = columns.header_starts[index], columns.header_counts[index]
-    return ",".join(key for key, _ in read_headers(columns.data, start, count)).encode()
-
-
-def _control_records(batch: Batch, columns: RecordColumns) -> Part:
-    """What control records say; their contents are not printed otherwise."""
-    for key, value in zip(columns.keys(), columns.values(), strict=True):
-        record_type = control_type(key)
-        if record_type in (ControlRecordType.ABORT, ControlRecordType.COMMIT):
-            marker = read_end_transaction_marker(key, value)
-            epoch = marker.coordinator_epoch
-            yield f" endTxnMarker: {record_type.name} coordinatorEpoch: {epoch}".encode()
-        else:
-            number = int.from_bytes((key or b"")[2:4], "big", signed=True)
-            yield f" controlType: {record_type.name}({number})".encode()
-
-
-def _decoded(columns: RecordColumns, style: RecordStyle) -> list[Part]:
-    assert style.decoder  # noqa: S101 - the caller has looked
-    words = style.decoder.kafka_words
-    rows = zip(columns.offsets, columns.keys(), columns.values(), strict=True)
-    decoded = [words(offset, key, value) for offset, key, value in rows]
-    head = "" if style.metadata else "|"
-    return [
-        [b"" if key is None else f"{head} key: {key}".encode() for key, _ in decoded],
-        [b"" if value is None else f" payload: {value}".encode() for _, value in decoded],
-    ]
+def _control_record(key: bytes | None, value: bytes | None) -> bytes:
+    """What a control record says; its contents are not printed otherwise."""
+    record_type = control_type(key)
+    if record_type in (ControlRecordType.ABORT, ControlRecordType.COMMIT):
+        epoch = read_end_transaction_marker(key, value).coordinator_epoch
+        return f" endTxnMarker: {record_type.name} coordinatorEpoch: {epoch}".encode()
+    number = int.from_bytes((key or b"")[2:4], "big", signed=True)
+    return f" controlType: {record_type.name}({number})".encode()

@@ -27,7 +27,8 @@ from broker.records.layout import (
     NO_TIMESTAMP,
 )
 from kctl.dump.files import DumpFile, FileKind
-from kctl.dump.kafka_records import TIMESTAMP_TYPES, RecordStyle, is_consecutive, record_lines
+from kctl.dump.java_order import string_hash, table_order
+from kctl.dump.kafka_records import TIMESTAMP_TYPES, RecordLines, RecordStyle
 from kctl.dump.readers import (
     batches_within,
     corrupt_batch,
@@ -60,7 +61,7 @@ class KafkaOptions:
 
 @dataclass
 class Afterwards:
-    """What Kafka says on stderr after all files, each list by file in the order it was found."""
+    """What Kafka says on stderr after all files: lists of pairs of numbers by file."""
 
     index_mismatches: Pairs = field(default_factory=dict)
     time_mismatches: Pairs = field(default_factory=dict)
@@ -72,23 +73,30 @@ class Afterwards:
 
     def lines(self) -> Iterator[str]:
         """In Kafka's order; some of its lists are printed from their end."""
-        for path, pairs in self.index_mismatches.items():
+        for path, pairs in _by_file(self.index_mismatches):
             yield f"Mismatches in :{path}"
             yield from (f"  Index offset: {a}, log offset: {b}" for a, b in reversed(pairs))
-        for path, pairs in self.time_mismatches.items():
+        for path, pairs in _by_file(self.time_mismatches):
             yield f"Found timestamp mismatch in :{path}"
             yield from (f"  Index timestamp: {a}, log timestamp: {b}" for a, b in pairs)
-        for path, pairs in self.out_of_order_times.items():
+        for path, pairs in _by_file(self.out_of_order_times):
             yield f"Found out of order timestamp in :{path}"
             yield from (
                 f"  Index timestamp: {a}, Previously indexed timestamp: {b}" for a, b in pairs
             )
-        for pairs in self.offsets_not_found.values():
+        for _, pairs in _by_file(self.offsets_not_found):
             yield "The following indexed offsets are not found in the log."
             yield from (f"Indexed offset: {a}, found log offset: {b}" for a, b in pairs)
-        for path, pairs in self.non_consecutive.items():
+        for path, pairs in _by_file(self.non_consecutive):
             yield f"Non-consecutive offsets in {path}"
             yield from (f"  {a} is followed by {b}" for a, b in reversed(pairs))
+
+
+def _by_file(pairs: Pairs) -> Iterator[tuple[str, list[tuple[int, int]]]]:
+    """The lists in the order in which Kafka's tool goes through them."""
+    lists = {str(path): found for path, found in pairs.items()}
+    for path in table_order([[path] for path in lists], string_hash):
+        yield path, lists[path]
 
 
 def _note(pairs: Pairs, file: DumpFile, first: int, second: int) -> None:
@@ -143,10 +151,11 @@ def _dump_log(file: DumpFile, options: KafkaOptions, afterwards: Afterwards) -> 
 
 
 def _record_lines(batch: Batch, style: RecordStyle, order: "_OffsetOrder") -> bytes:
-    columns = batch.columns()
-    is_dense = is_consecutive(columns.offsets)
-    order.note(columns.offsets, is_dense)
-    return record_lines(batch, columns, style, is_dense)
+    if batch.records_count == 0:  # what the cleaner left of a producer's last batch
+        return b""
+    lines = RecordLines(batch, style)
+    order.note(lines.offsets, lines.is_dense)
+    return lines.text()
 
 
 class _OffsetOrder:
@@ -159,8 +168,6 @@ class _OffsetOrder:
 
     def note(self, offsets: Sequence[int], is_dense: bool) -> None:
         """Look at the offsets of the next batch."""
-        if not offsets:
-            return
         if self._last == _NOT_FOUND:
             self._last = offsets[0] - 1
         if offsets[0] != self._last + 1 or not is_dense:

@@ -89,7 +89,7 @@ def log_rows(file: DumpFile, view: View) -> Iterator[Row]:
         if view.records:
             if view.filters.may_contain(header):
                 yield from _record_rows(file, view, position, batch)
-        elif view.filters.wants_batch(header):
+        elif view.filters.wants_batch(header) and _has_wanted_record(file, view, position, batch):
             yield {"type": "batch", "file": str(file.path), **batch_row(position, batch)}
     _check_end(records, end, view)
 
@@ -142,15 +142,26 @@ def known(number: int) -> int | None:
     return None if number == -1 else number
 
 
-def _record_rows(file: DumpFile, view: View, position: int, batch: Batch) -> Iterator[Row]:
+def _has_wanted_record(file: DumpFile, view: View, position: int, batch: Batch) -> bool:
+    """Whether the records satisfy what the header cannot tell; they are read only for that."""
+    if not view.filters.needs_records:
+        return True
+    return any(map(view.filters.wants_record, _records(file, view, position, batch)))
+
+
+def _records(file: DumpFile, view: View, position: int, batch: Batch) -> list[RecordTuple]:
+    """The records; none, and a problem told, if they cannot be read."""
     try:
-        records = batch.record_tuples()
+        return batch.record_tuples()
     except CorruptRecord as error:
         view.on_problem(corrupt_batch(file.path, position, error))
-        return
+        return []
+
+
+def _record_rows(file: DumpFile, view: View, position: int, batch: Batch) -> Iterator[Row]:
     wanted = view.filters.wants_record
     shared = {"type": "record", "file": str(file.path)}
-    for record in records:
+    for record in _records(file, view, position, batch):
         if wanted(record):
             yield shared | _record_row(batch, record, view.decoder)
 

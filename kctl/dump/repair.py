@@ -98,7 +98,8 @@ def repair_directory(
     """Make `target` of what is sound in `source`, a partition's or a log directory.
 
     With `keep_later` segments behind a damaged one are kept as far as they are sound; else the log
-    ends at the first damage, as a broker would end it. CliError if `target` has something in it or lies inside `source`.
+    ends at the first damage, as a broker would end it.
+    CliError if `target` has something in it or lies inside `source`.
     """
     _check_target(source, target)
     how = _How(config, keep_later)

@@ -23,8 +23,8 @@ _ELLIPSIS = "…"
 class RowWriter:
     """Shows the rows of one file after the other.
 
-    `close` must be called after the last; in JSON it ends the list. Without `show_empty` a file that
-    has no rows leaves no trace in a table: filters may have nothing to show of most files.
+    `close` must be called after the last; in JSON it ends the list. Without `show_empty` a file
+    that has no rows leaves no trace in a table: filters may have nothing to show of most files.
     """
 
     def __init__(self, out: Output, *, show_empty: bool = True) -> None:

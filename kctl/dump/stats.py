@@ -91,18 +91,23 @@ class LogStats:
     bad_crc_batches: int = 0
     producer_ids: set[int] = field(default_factory=set)
     _expected_offset: int | None = None
+    """Where the next record belongs; a segment begins with the offset it is named by."""
 
     def add_segment(self, file: DumpFile, view: View) -> None:
         """Count a segment; CorruptRecord, with all before it counted, where bytes are no batch."""
         self.segments += 1
         records = open_records(file.path)
         self.stored_bytes += records.size
+        if self._expected_offset is None:
+            self._expected_offset = file.base_offset
         for position, batch in batches_within(records, view.max_bytes):
             view.on_position(position)
             if view.filters.is_beyond(batch.header):
                 return
             if view.filters.may_contain(batch.header):
                 self._add(file.path, position, batch, view)
+            else:
+                self._expected_offset = batch.next_offset
 
     def _add(self, path: Path, position: int, batch: Batch, view: View) -> None:
         try:
@@ -145,18 +150,19 @@ class LogStats:
         self.size_bits.update(map(int.bit_length, sizes))
 
     def _add_gaps(self, batch: Batch, columns: RecordColumns) -> None:
-        expected = self._expected_offset
+        expected = self._expected_offset or 0
         for offset in columns.offsets:
-            if expected is not None and offset > expected:
-                self.gaps += 1
-                self.missing_offsets += offset - expected
+            self._add_gap(offset - expected)
             expected = offset + 1
-        if batch.magic >= CURRENT_MAGIC:  # compaction leaves the last offset where it was
-            cut = batch.next_offset - expected if expected is not None else 0
-            self.gaps += cut > 0
-            self.missing_offsets += max(cut, 0)
+        if batch.magic >= CURRENT_MAGIC:  # compaction leaves a batch its last offset
+            self._add_gap(batch.next_offset - expected)
             expected = batch.next_offset
         self._expected_offset = expected
+
+    def _add_gap(self, missing: int) -> None:
+        if missing > 0:
+            self.gaps += 1
+            self.missing_offsets += missing
 
     @property
     def batches(self) -> int:

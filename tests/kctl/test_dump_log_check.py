@@ -1,0 +1,399 @@
+"""`kctl dump-log check` finds what is wrong; `repair` saves what is not."""
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.log.support import golden_copy
+from tests.support.kctl import Kctl
+
+LOGS = Path(__file__).parents[1] / "golden" / "logs"
+MAGIC_2 = LOGS / "magic2"
+
+
+def findings(kctl: Kctl, directory: Path) -> list[dict[str, Any]]:
+    result = kctl("dump-log", "check", str(directory), "-o", "json")
+    assert result.exit_code == (3 if result.json else 0)
+    found: list[dict[str, Any]] = result.json
+    return found
+
+
+def places(kctl: Kctl, directory: Path) -> list[tuple[str, str, int | None]]:
+    """(check, file name, position) of each finding."""
+    return [
+        (row["check"], Path(row["file"]).name, row["position"]) for row in findings(kctl, directory)
+    ]
+
+
+@pytest.fixture
+def rolled(tmp_path: Path) -> Path:
+    """A sound partition of five segments, to be damaged."""
+    return golden_copy(MAGIC_2 / "rolled-0", tmp_path / "rolled-0")
+
+
+def change(path: Path, edit: Callable[[bytearray], object]) -> None:
+    data = bytearray(path.read_bytes())
+    edit(data)
+    path.write_bytes(data)
+
+
+@pytest.mark.parametrize("name", ["magic2", "magic1", "magic0"])
+def test_what_kafka_wrote_is_clean(kctl: Kctl, name: str) -> None:
+    result = kctl("dump-log", "check", str(LOGS / name))
+
+    assert (result.output, result.stderr) == ("nothing wrong found\n", "")
+    assert result.exit_code == 0
+
+
+def test_check_changes_nothing(kctl: Kctl, tmp_path: Path) -> None:
+    copy = golden_copy(LOGS / "corrupt", tmp_path / "copy")
+    before = {path: path.read_bytes() for path in copy.rglob("*") if path.is_file()}
+
+    kctl("dump-log", "check", str(copy))
+
+    assert {path: path.read_bytes() for path in copy.rglob("*") if path.is_file()} == before
+
+
+def test_finding_names_file_position_problem_and_remedy(kctl: Kctl) -> None:
+    flipped = LOGS / "corrupt/flipped-0"
+
+    result = kctl("dump-log", "check", str(flipped))
+
+    assert result.output == (
+        f"{flipped}/00000000000000000340.log position 7744: expected crc 3417655663, "
+        "found 1882698824; save what is sound with `kctl dump-log repair`, "
+        "or let the broker cut it off\n"
+    )
+    assert result.exit_code == 3
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        (
+            "torn-0",
+            [
+                ("batch", "00000000000000001310.log", 9252),
+                ("index", "00000000000000001310.index", 136),
+                ("timeindex", "00000000000000001310.timeindex", 204),
+                ("snapshot", "00000000000000001500.snapshot", None),
+            ],
+        ),
+        ("zerotail-0", [("batch", "00000000000000001310.log", 9766)]),
+        ("flipped-0", [("crc", "00000000000000000340.log", 7744)]),
+        (
+            "badindex-0",
+            [
+                ("timeindex", "00000000000000000340.timeindex", 120),
+                ("index", "00000000000000000340.index", 160),
+                ("index", "00000000000000000340.index", 168),
+            ],
+        ),
+    ],
+)
+def test_golden_damage_is_found_where_it_is(
+    kctl: Kctl, name: str, expected: list[tuple[str, str, int | None]]
+) -> None:
+    assert places(kctl, LOGS / "corrupt" / name) == expected
+
+
+class TestDamage:
+    """One thing broken in a sound partition, one finding that names it."""
+
+    def test_missing_indexes(self, kctl: Kctl, rolled: Path) -> None:
+        (rolled / "00000000000000000340.index").unlink()
+        (rolled / "00000000000000000670.timeindex").unlink()
+
+        assert places(kctl, rolled) == [
+            ("index", "00000000000000000340.index", None),
+            ("timeindex", "00000000000000000670.timeindex", None),
+        ]
+
+    def test_index_cut_inside_an_entry(self, kctl: Kctl, rolled: Path) -> None:
+        change(rolled / "00000000000000000340.index", lambda data: data.pop())
+
+        assert [row[:2] for row in places(kctl, rolled)] == [
+            ("index", "00000000000000000340.index")
+        ]
+
+    def test_closed_time_index_that_lacks_its_last_entries(self, kctl: Kctl, rolled: Path) -> None:
+        change(
+            rolled / "00000000000000000340.timeindex",
+            lambda data: data.__delitem__(slice(-24, None)),
+        )
+
+        (found,) = findings(kctl, rolled)
+
+        assert found["check"] == "timeindex"
+        assert (
+            "ends with timestamp 1700000006490, the segment with 1700000006690" in found["problem"]
+        )
+
+    def test_zeros_behind_the_entries_of_an_active_index_are_no_damage(
+        self, kctl: Kctl, rolled: Path
+    ) -> None:
+        change(rolled / "00000000000000001310.index", lambda data: data.extend(bytes(4096)))
+        change(rolled / "00000000000000001310.timeindex", lambda data: data.extend(bytes(1200)))
+
+        assert findings(kctl, rolled) == []
+
+    def test_missing_segment_is_a_gap(self, kctl: Kctl, rolled: Path) -> None:
+        for path in rolled.glob("00000000000000000340.*"):
+            path.unlink()
+
+        (gap,) = findings(kctl, rolled)
+
+        assert gap["problem"] == "offsets 340 to 669 are missing"
+        assert gap["check"] == "gap"
+
+    def test_segment_under_the_name_of_another_is_out_of_order(
+        self, kctl: Kctl, rolled: Path
+    ) -> None:
+        shutil.copy(rolled / "00000000000000000000.log", rolled / "00000000000000000340.log")
+
+        found = findings(kctl, rolled)
+
+        assert found[0]["problem"] == "begins with offset 0, expected 340 or above"
+        assert {row["check"] for row in found} == {"order", "index", "timeindex", "gap"}
+
+    def test_offset_of_the_next_segment_is_out_of_place(self, kctl: Kctl, rolled: Path) -> None:
+        (rolled / "00000000000000000670.log").rename(rolled / "00000000000000000660.log")
+        for suffix in ("index", "timeindex"):
+            (rolled / f"00000000000000000670.{suffix}").unlink()
+
+        assert ("order", "00000000000000000340.log", 15488) in places(kctl, rolled)
+
+    def test_epochs_that_do_not_rise(self, kctl: Kctl, rolled: Path) -> None:
+        (rolled / "leader-epoch-checkpoint").write_text("0\n2\n1 0\n0 100\n")
+
+        assert ("epoch", "leader-epoch-checkpoint", None) in places(kctl, rolled)
+
+    def test_epoch_that_the_checkpoint_does_not_know(self, kctl: Kctl, rolled: Path) -> None:
+        (rolled / "leader-epoch-checkpoint").write_text("0\n2\n0 0\n1 1490\n")
+
+        (found,) = findings(kctl, rolled)
+
+        assert found["problem"] == "leader epoch 0, leader-epoch-checkpoint says 1"
+
+    def test_epoch_that_falls(self, kctl: Kctl, rolled: Path) -> None:
+        (rolled / "leader-epoch-checkpoint").unlink()
+        change(rolled / "00000000000000000000.log", lambda data: data.__setitem__(15, 4))
+
+        found = findings(kctl, rolled)
+
+        assert found[0]["problem"] == "leader epoch 0 follows 4"
+
+    def test_damaged_snapshot(self, kctl: Kctl, tmp_path: Path) -> None:
+        partition = golden_copy(MAGIC_2 / "txn-0", tmp_path / "txn-0")
+        change(partition / "00000000000000000266.snapshot", lambda data: data.pop())
+
+        assert places(kctl, partition) == [("snapshot", "00000000000000000266.snapshot", None)]
+
+    def test_snapshot_under_a_wrong_offset(self, kctl: Kctl, tmp_path: Path) -> None:
+        partition = golden_copy(MAGIC_2 / "txn-0", tmp_path / "txn-0")
+        newest = partition / "00000000000000000266.snapshot"
+        newest.rename(partition / "00000000000000000100.snapshot")
+
+        problems = [row["problem"] for row in findings(kctl, partition)]
+
+        assert problems == [
+            "producer 1 is beyond the snapshot's offset",
+            "producer 2 is beyond the snapshot's offset",
+        ]
+
+    def test_aborted_transaction_without_its_marker(self, kctl: Kctl, tmp_path: Path) -> None:
+        partition = golden_copy(MAGIC_2 / "txn-0", tmp_path / "txn-0")
+        change(partition / "00000000000000000040.txnindex", lambda data: data.__setitem__(25, 82))
+
+        (found,) = findings(kctl, partition)
+
+        assert found["problem"] == "producer 2 has no abort marker at offset 82"
+
+    def test_leftovers_and_strangers(self, kctl: Kctl, rolled: Path) -> None:
+        (rolled / "00000000000000000000.log.swap").touch()
+        (rolled / "notes.txt").touch()
+
+        assert places(kctl, rolled) == [
+            ("leftover", "00000000000000000000.log.swap", None),
+            ("name", "notes.txt", None),
+        ]
+
+    def test_topic_id_that_is_none(self, kctl: Kctl, rolled: Path) -> None:
+        (rolled / "partition.metadata").write_text("version: 0\ntopic_id: nonsense")
+
+        assert places(kctl, rolled) == [("metadata", "partition.metadata", None)]
+
+
+class TestLogDirectory:
+    @pytest.fixture
+    def log_dir(self, tmp_path: Path) -> Path:
+        golden_copy(MAGIC_2 / "txn-0", tmp_path / "logs/txn-0")
+        (tmp_path / "logs/meta.properties").write_text("version=0\nbroker.id=1\n")
+        return tmp_path / "logs"
+
+    @pytest.mark.parametrize(
+        "name",
+        [
+            "recovery-point-offset-checkpoint",
+            "replication-offset-checkpoint",
+            "log-start-offset-checkpoint",
+            "cleaner-offset-checkpoint",
+        ],
+    )
+    def test_checkpoint_beyond_the_end_of_its_log(
+        self, kctl: Kctl, log_dir: Path, name: str
+    ) -> None:
+        (log_dir / name).write_text("0\n2\ntxn 0 267\nelsewhere 3 99\n")
+
+        (found,) = findings(kctl, log_dir)
+
+        assert found["file"] == str(log_dir / name)
+        assert found["problem"] == "txn-0 has offset 267, its log ends at 266"
+
+    def test_checkpoint_and_properties_that_cannot_be_read(self, kctl: Kctl, log_dir: Path) -> None:
+        (log_dir / "recovery-point-offset-checkpoint").write_text("0\n9\ntxn 0 1\n")
+        (log_dir / "meta.properties").write_text("version=x\n")
+
+        assert [row[:2] for row in places(kctl, log_dir)] == [
+            ("checkpoint", "recovery-point-offset-checkpoint"),
+            ("metadata", "meta.properties"),
+        ]
+
+    def test_directory_that_holds_no_log_fails_and_the_others_are_checked(
+        self, kctl: Kctl, tmp_path: Path
+    ) -> None:
+        empty = tmp_path / "empty"
+        empty.mkdir()
+
+        result = kctl("dump-log", "check", str(empty), str(LOGS / "corrupt/flipped-0"))
+
+        assert result.stderr == (
+            f"error: {empty}: no log segments and no partitions in this directory\n"
+        )
+        assert "expected crc" in result.output
+        assert result.exit_code == 1
+
+
+class TestRepair:
+    def repair(self, kctl: Kctl, source: Path, target: Path, *options: str) -> list[dict[str, Any]]:
+        result = kctl(
+            "dump-log", "repair", str(source), "--to", str(target), *options, "-o", "json"
+        )
+        assert (result.stderr, result.exit_code) == ("", 0)
+        done: list[dict[str, Any]] = result.json
+        return done
+
+    @pytest.mark.parametrize("name", ["torn-0", "zerotail-0", "flipped-0", "badindex-0"])
+    def test_what_is_saved_is_clean_and_the_rest_is_listed_to_the_byte(
+        self, kctl: Kctl, tmp_path: Path, name: str
+    ) -> None:
+        source, target = LOGS / "corrupt" / name, tmp_path / name
+
+        done = self.repair(kctl, source, target)
+
+        assert findings(kctl, target) == []
+        for old in source.glob("*.log"):
+            kept = sum(r["bytes"] for r in done if r["file"] == str(old) and r["action"] == "kept")
+            lost = sum(
+                r["bytes"]
+                for r in done
+                if r["file"] == str(old) and r["action"] in ("cut", "dropped")
+            )
+            assert kept + lost == old.stat().st_size
+            new = target / old.name
+            assert kept == (new.stat().st_size if new.exists() else 0)
+            assert not kept or new.read_bytes() == old.read_bytes()[:kept]
+
+    def test_log_ends_at_the_first_damage(self, kctl: Kctl, tmp_path: Path) -> None:
+        done = self.repair(kctl, LOGS / "corrupt/flipped-0", tmp_path / "new-0")
+
+        (cut,) = [row for row in done if row["action"] == "cut"]
+        assert (cut["position"], cut["first_offset"], cut["last_offset"]) == (7744, 500, 669)
+        assert cut["reason"] == "expected crc 3417655663, found 1882698824"
+        dropped = [(r["first_offset"], r["last_offset"]) for r in done if r["action"] == "dropped"]
+        assert dropped == [(670, 999), (1000, 1309), (1310, 1499)]
+
+    def test_later_segments_can_be_kept(self, kctl: Kctl, tmp_path: Path) -> None:
+        target = tmp_path / "new-0"
+
+        self.repair(kctl, LOGS / "corrupt/flipped-0", target, "--keep-later-segments")
+
+        assert [row["problem"] for row in findings(kctl, target)] == [
+            "offsets 500 to 669 are missing"
+        ]
+
+    def test_indexes_are_those_that_kafka_wrote(self, kctl: Kctl, tmp_path: Path) -> None:
+        damaged = golden_copy(MAGIC_2 / "rolled-0", tmp_path / "rolled-0")
+        for path in damaged.glob("*index"):
+            path.write_bytes(b"nonsense")
+
+        self.repair(kctl, damaged, tmp_path / "new-0", "--index-interval-bytes", "100")
+
+        for path in (MAGIC_2 / "rolled-0").glob("*index"):
+            assert (tmp_path / "new-0" / path.name).read_bytes() == path.read_bytes()
+
+    def test_whole_log_directory_is_saved_with_its_checkpoints(
+        self, kctl: Kctl, tmp_path: Path
+    ) -> None:
+        source = golden_copy(MAGIC_2, tmp_path / "old")
+        last = source / "rolled-0/00000000000000001310.log"
+        last.write_bytes(last.read_bytes()[:-1])
+
+        self.repair(kctl, source, tmp_path / "new")
+
+        assert findings(kctl, tmp_path / "new") == []
+        checkpoint = (tmp_path / "new/recovery-point-offset-checkpoint").read_text()
+        assert "rolled 0 1490\n" in checkpoint
+        assert "trimmed 0 321\n" in (tmp_path / "new/log-start-offset-checkpoint").read_text()
+        assert (tmp_path / "new/meta.properties").exists()
+
+    def test_damaged_directory_is_not_touched(self, kctl: Kctl, tmp_path: Path) -> None:
+        source = golden_copy(LOGS / "corrupt/torn-0", tmp_path / "old-0")
+        before = {path: path.read_bytes() for path in source.iterdir()}
+
+        self.repair(kctl, source, tmp_path / "new-0")
+
+        assert {path: path.read_bytes() for path in source.iterdir()} == before
+
+    def test_unreadable_small_files_are_left_out_and_listed(
+        self, kctl: Kctl, rolled: Path, tmp_path: Path
+    ) -> None:
+        (rolled / "leader-epoch-checkpoint").write_text("7\n0\n")
+        (rolled / "00000000000000001500.snapshot").write_bytes(b"no")
+        (rolled / "notes.txt").touch()
+
+        done = self.repair(kctl, rolled, tmp_path / "new-0")
+
+        dropped = {Path(row["file"]).name for row in done if row["action"] == "dropped"}
+        assert dropped == {
+            "leader-epoch-checkpoint",
+            "00000000000000001500.snapshot",
+            "notes.txt",
+        }
+        assert findings(kctl, tmp_path / "new-0") == []
+
+    def test_target_must_be_new_and_elsewhere(
+        self, kctl: Kctl, rolled: Path, tmp_path: Path
+    ) -> None:
+        used = tmp_path / "used"
+        used.mkdir()
+        (used / "precious").touch()
+
+        into_used = kctl("dump-log", "repair", str(rolled), "--to", str(used))
+        into_itself = kctl("dump-log", "repair", str(rolled), "--to", str(rolled / "new"))
+
+        assert into_used.stderr.startswith(f"error: {used}: not empty")
+        assert into_itself.stderr.startswith(f"error: {rolled / 'new'}: inside of")
+        assert into_used.exit_code == into_itself.exit_code == 1
+        assert list(used.iterdir()) == [used / "precious"]
+
+    def test_directory_that_is_not_there_fails(self, kctl: Kctl, tmp_path: Path) -> None:
+        missing = tmp_path / "missing"
+
+        result = kctl("dump-log", "repair", str(missing), "--to", str(tmp_path / "new"))
+
+        assert result.stderr == f"error: {missing}: no such file or directory\n"
+        assert result.exit_code == 1
