@@ -20,13 +20,10 @@ class RequirementFailed(ConfigError):
     """
 
     def __init__(self, config: BrokerConfig, keys: tuple[str, ...], sentence: str) -> None:
-        shown = [f"{key}={_text(config, key)}" for key in keys]
+        texts = {key: config.originals.get(key, config.settings[key].default_text) for key in keys}
+        shown = [f"{key}={text}" for key, text in texts.items() if text is not None]
         super().__init__(f"{', '.join(shown)}: {sentence}")
         self.sentence = sentence
-
-
-def _text(config: BrokerConfig, key: str) -> str | None:
-    return config.originals.get(key, config.settings[key].default_text)
 
 
 def check_together(config: BrokerConfig) -> None:
@@ -241,7 +238,7 @@ def _listener_problems(config: BrokerConfig) -> Iterator[tuple[tuple[str, ...], 
         )
     if config.inter_broker_listener not in advertised:
         yield (
-            ("inter.broker.listener.name", "security.inter.broker.protocol"),
+            ("inter.broker.listener.name", "security.inter.broker.protocol", "listeners"),
             "inter.broker.listener.name must be a listener name defined in "
             "advertised.listeners. The valid options based on currently configured listeners "
             f"are {names}",
