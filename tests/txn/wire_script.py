@@ -9,7 +9,7 @@
 
 NAME stands for a producer: it remembers its transactional id, producer id and epoch, and counts its
 sequences. Requests that are told CONCURRENT_TRANSACTIONS are sent again, as clients do: how often,
-is a matter of time. Names are prefixed on the wire and ids are renamed: a script can be played again.
+is a matter of time. Names are prefixed on the wire and ids renamed: scripts can be played again.
 """
 
 import itertools
