@@ -13,7 +13,6 @@ The file is held by SQLite's own lock as long as it is open: a second user is re
 """
 
 import asyncio
-import logging
 import sqlite3
 from collections.abc import Sequence
 from contextlib import suppress
@@ -37,8 +36,6 @@ from broker.metadata.store import (
     check_path,
 )
 from broker.metadata.tree import Change, ChangeStamp, Node, Tree
-
-logger = logging.getLogger(__name__)
 
 METADATA_FILE = "metadata.db"
 FORMAT_VERSION = 1  # SQLite's user_version; 0 is a new file

@@ -166,9 +166,9 @@ class Tree:
             raise NoNode(create.path, MISSING_PARENT)
         path = create.path + (f"{parent.num_created:010d}" if create.sequence else "")
         if path in self.nodes:
-            raise NodeExists(path)
+            raise NodeExists(create.path)
         if parent.ephemeral_owner:
-            raise NoChildrenForEphemerals(path)
+            raise NoChildrenForEphemerals(create.path)
         stamp = change.stamp
         owner = stamp.session_id if create.ephemeral else 0
         self.nodes[path] = Node(

@@ -125,6 +125,8 @@ class TestNodes:
             await store.multi([Create("/a"), Create("/a/b")])
             with pytest.raises(NotEmpty):
                 await store.delete("/a")
+            with pytest.raises(BadVersion):  # looked at first
+                await store.delete("/a", version=1)
             await store.delete("/a/b", version=0)
             await store.delete("/a")
             assert await store.exists("/a") is None
@@ -247,8 +249,10 @@ class TestEphemerals:
     async def test_ephemeral_node_has_no_children(self, maker: StoreMaker) -> None:
         async with maker.open() as store:
             await store.create("/e", ephemeral=True)
-            with pytest.raises(NoChildrenForEphemerals):
-                await store.create("/e/child")
+            for sequence in (False, True):
+                with pytest.raises(NoChildrenForEphemerals) as caught:
+                    await store.create("/e/child", sequence=sequence)
+                assert caught.value.path == "/e/child"
 
     async def test_creation_ids_grow_from_one_life_to_the_next(self, maker: StoreMaker) -> None:
         broker_epochs = []
