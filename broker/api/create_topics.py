@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterable
 
 from broker.api.context import RequestContext
+from broker.config.description import describe_topic
 from broker.controller.topics import NewTopic
 from broker.errors import ApiError, ErrorCode
 from broker.protocol.messages.create_topics import (
@@ -57,7 +58,7 @@ async def _create(
         error_message=None,
         num_partitions=len(created.assignment),
         replication_factor=len(created.assignment[0]),
-        configs=_configs(topic.name, context),
+        configs=_configs(topic, context),
     )
 
 
@@ -77,8 +78,18 @@ def _plan(topic: CreatableTopic) -> NewTopic:
     )
 
 
-def _configs(name: str, context: RequestContext) -> list[CreatableTopicConfigs]:
-    return []
+def _configs(topic: CreatableTopic, context: RequestContext) -> list[CreatableTopicConfigs]:
+    own = {config.name: config.value or "" for config in topic.configs}
+    return [
+        CreatableTopicConfigs(
+            name=description.name,
+            value=description.value,
+            read_only=description.read_only,
+            config_source=description.source,
+            is_sensitive=description.is_sensitive,
+        )
+        for description in describe_topic(context.services.dynamic, topic.name, own)
+    ]
 
 
 def _failed(name: str, error: ApiError) -> CreatableTopicResult:

@@ -108,7 +108,7 @@ def _client_metrics_problem(name: str) -> str:
 
 def _logger(name: str, level: str) -> Description:
     source = Synonym(name, level, ConfigSource.DYNAMIC_BROKER_LOGGER_CONFIG)
-    return Description(name, level, ConfigType.UNKNOWN, [source])
+    return Description(name, level, ConfigType.UNKNOWN, [source], documentation="")
 
 
 def _config(

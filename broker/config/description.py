@@ -14,7 +14,7 @@ from broker.config.definitions import Setting
 from broker.config.dynamic import DynamicConfig
 from broker.config.reconfiguration import DYNAMIC_KEYS, setting_of
 from broker.config.synonyms import broker_synonyms
-from broker.config.topic import BROKER_KEYS, TopicConfig
+from broker.config.topic import BROKER_KEYS, TopicConfig, topic_defaults
 from broker.config.values import ConfigType
 
 
@@ -54,9 +54,14 @@ class Description(NamedTuple):
         return self.synonyms[0].source if self.synonyms else ConfigSource.DEFAULT_CONFIG
 
 
-def describe_topic(dynamic: DynamicConfig, topic: str) -> Iterator[Description]:
-    """All settings of a topic."""
-    config, own = dynamic.topic(topic), dynamic.of_topic(topic)
+def describe_topic(
+    dynamic: DynamicConfig, topic: str, own: Mapping[str, str] | None = None
+) -> Iterator[Description]:
+    """All settings of a topic; with `own`, of one that would have these settings of its own."""
+    if own is None:
+        own, config = dynamic.of_topic(topic), dynamic.topic(topic)
+    else:
+        config = TopicConfig.parse(own, topic_defaults(dynamic.broker))
     for key, setting in TopicConfig.settings.items():
         value = setting.text_of(getattr(config, key.replace(".", "_")))
         synonyms = [Synonym(key, value, ConfigSource.DYNAMIC_TOPIC_CONFIG)] if key in own else []

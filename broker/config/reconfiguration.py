@@ -6,7 +6,7 @@ from typing import Final
 from broker.config.broker import BrokerConfig, DynamicOnlySettings
 from broker.config.definitions import PER_BROKER, READ_ONLY, Setting
 from broker.config.synonyms import base_key, broker_synonyms
-from broker.config.values import ConfigError, ConfigType
+from broker.config.values import ConfigError, ConfigType, invalid_value
 
 SECURITY_KEYS: Final = frozenset(
     {
@@ -126,17 +126,16 @@ def check_step(old: BrokerConfig, new: BrokerConfig) -> None:
     """ConfigError if a running broker cannot go from `old` to `new`.
 
     Numbers of threads at most double or halve; what stays local is never more than what is kept;
-    a listener that is there keeps its protocol.
+    a listener that is there keeps its protocol. What does not change is not looked at.
     """
     for key in _THREADS:
         _check_threads(key, _number(old, key), _number(new, key))
     _check_cleaner_threads(old.log_cleaner_threads, new.log_cleaner_threads)
-    _check_local_retention("log.retention.ms", new.retention_ms, new.log_local_retention_ms)
-    _check_local_retention(
-        "log.retention.bytes", new.log_retention_bytes, new.log_local_retention_bytes
-    )
-    kept = {a.name for a in old.listeners} & {a.name for a in new.listeners}
-    for name in sorted(kept):
+    if _local_retention(old) != _local_retention(new):
+        for kept_key, kept, local_key, local in _local_retention(new):
+            _check_local_retention(kept_key, kept, local_key, local)
+    kept_listeners = {a.name for a in old.listeners} & {a.name for a in new.listeners}
+    for name in sorted(kept_listeners):
         if old.security_protocol(name) != new.security_protocol(name):
             raise ConfigError(f"Security protocol cannot be updated for existing listener {name}")
 
@@ -154,6 +153,8 @@ def _check_threads(key: str, old: int, new: int) -> None:
 
 
 def _check_cleaner_threads(old: int, new: int) -> None:
+    if new == old:
+        return
     if new < 1:
         raise ConfigError("Log cleaner threads should be at least 1")
     if new < old // 2:
@@ -166,6 +167,22 @@ def _check_cleaner_threads(old: int, new: int) -> None:
         )
 
 
-def _check_local_retention(key: str, kept: int, local: int) -> None:
-    if kept != -1 and local != -2 and (local == -1 or local > kept):
-        raise ConfigError(f"{key.replace('log.', 'log.local.')}={local} is more than {key}={kept}")
+def _local_retention(config: BrokerConfig) -> tuple[tuple[str, int, str, int], ...]:
+    """What is kept and what of it stays local: key and value, key and value."""
+    ms, local_ms = config.retention_ms, config.log_local_retention_ms
+    size, local_size = config.log_retention_bytes, config.log_local_retention_bytes
+    return (
+        ("log.retention.ms", ms, "log.local.retention.ms", local_ms),
+        ("log.retention.bytes", size, "log.local.retention.bytes", local_size),
+    )
+
+
+def _check_local_retention(kept_key: str, kept: int, local_key: str, local: int) -> None:
+    if kept == -1 or local == -2:
+        return
+    if local == -1:
+        wanted = f"Value must not be -1 as {kept_key} value is set as {kept}."
+        raise invalid_value(local_key, local, wanted)
+    if local > kept:
+        wanted = f"Value must not be more than {kept_key} property value: {kept}"
+        raise invalid_value(local_key, local, wanted)

@@ -52,6 +52,8 @@ class LogConfig:
         """The part of a topic's settings that its logs obey; they have the same names."""
         values = {field.name: getattr(topic, field.name) for field in fields(cls)}
         values["cleanup_policy"] = frozenset(topic.cleanup_policy)
+        values["message_timestamp_before_max_ms"] = topic.timestamp_before_max_ms
+        values["message_timestamp_after_max_ms"] = topic.timestamp_after_max_ms
         return cls(**values)
 
     @property

@@ -144,6 +144,11 @@ def test_running_broker_goes_only_so_far_in_one_step(key: str, text: str, accept
         configs.validate_broker({key: text}, per_broker=True)
 
 
+def test_what_does_not_change_keeps_no_other_change_back() -> None:
+    configs = dynamic(log_cleaner_threads="0", log_retention_ms="5", log_local_retention_ms="6")
+    configs.validate_broker({"log.cleaner.backoff.ms": "1"}, per_broker=True)
+
+
 def test_change_is_checked_together_with_what_holds_besides() -> None:
     configs = dynamic()
     configs.apply(EntityType.BROKER, CLUSTER_DEFAULT, {"log.retention.ms": "1000"})
