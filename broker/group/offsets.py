@@ -93,7 +93,9 @@ class GroupOffsets:
 
     def prepare_transactional(self, producer_id: int, commits: Commits) -> None:
         """These are about to be appended as part of the producer's transaction."""
-        self._transactional.setdefault(producer_id, {}).update(dict.fromkeys(commits))
+        offsets = self._transactional.setdefault(producer_id, {})
+        for partition in commits:
+            offsets.setdefault(partition, None)
 
     def append_transactional(self, producer_id: int, commits: Commits, batch_offset: int) -> None:
         """They were appended; they count when the transaction commits."""
@@ -103,10 +105,15 @@ class GroupOffsets:
                 offsets[partition] = AppendedOffset(batch_offset, value)
 
     def fail_transactional(self, producer_id: int, partitions: Iterable[TopicPartition]) -> None:
-        """They were not appended."""
+        """They were not appended; what the transaction committed before still waits for its end."""
         offsets = self._transactional.get(producer_id, {})
         for partition in partitions:
-            offsets.pop(partition, None)
+            if offsets.get(partition) is None:
+                self._forget_transactional(producer_id, partition)
+
+    def _forget_transactional(self, producer_id: int, partition: TopicPartition) -> None:
+        offsets = self._transactional.get(producer_id, {})
+        offsets.pop(partition, None)
         if not offsets:
             self._transactional.pop(producer_id, None)
 
@@ -145,7 +152,7 @@ class GroupOffsets:
         for partition in partitions:
             self._pending.pop(partition, None)
             for producer_id in list(self._transactional):
-                self.fail_transactional(producer_id, (partition,))
+                self._forget_transactional(producer_id, partition)
             if self.committed.pop(partition, None) is not None:
                 removed.append(partition)
         return removed

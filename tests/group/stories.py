@@ -12,13 +12,16 @@ from typing import Any
 
 from broker.net.broker_connection import BrokerConnection, Node, open_connection
 from broker.protocol.json_view import to_json
+from broker.protocol.messages.add_offsets_to_txn import AddOffsetsToTxnRequest
 from broker.protocol.messages.consumer_group_describe import ConsumerGroupDescribeRequest
 from broker.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from broker.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from broker.protocol.messages.delete_groups import DeleteGroupsRequest
 from broker.protocol.messages.describe_groups import DescribeGroupsRequest
+from broker.protocol.messages.end_txn import EndTxnRequest
 from broker.protocol.messages.find_coordinator import FindCoordinatorRequest
 from broker.protocol.messages.heartbeat import HeartbeatRequest
+from broker.protocol.messages.init_producer_id import InitProducerIdRequest
 from broker.protocol.messages.join_group import (
     JoinGroupRequest,
     JoinGroupRequestProtocol,
@@ -43,6 +46,11 @@ from broker.protocol.messages.offset_fetch import (
     OffsetFetchRequestTopics,
 )
 from broker.protocol.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
+from broker.protocol.messages.txn_offset_commit import (
+    TxnOffsetCommitRequest,
+    TxnOffsetCommitRequestPartition,
+    TxnOffsetCommitRequestTopic,
+)
 from broker.protocol.schema import Request
 
 _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
@@ -430,6 +438,87 @@ async def not_consumers(teller: Teller) -> None:
     await teller.describe()
 
 
+async def transaction(teller: Teller, version: int) -> None:
+    """Offsets that count when a transaction commits, in one version of TxnOffsetCommit."""
+    transactional_id = f"{teller.group}-id"
+    await _until_found(teller, transactional_id)
+    init = InitProducerIdRequest(transactional_id=transactional_id, transaction_timeout_ms=60_000)
+    connection = await teller.connect()
+    producer = await connection._send(init, 4)
+    same = {
+        "transactional_id": transactional_id,
+        "producer_id": producer.producer_id,
+        "producer_epoch": producer.producer_epoch,
+    }
+
+    async def commit(offset: int, **changes: Any) -> None:
+        partitions = [
+            TxnOffsetCommitRequestPartition(
+                partition_index=index,
+                committed_offset=offset,
+                committed_metadata=changes.pop("metadata", "m"),
+            )
+            for index in (0, 1, 99)
+        ]
+        topic = TxnOffsetCommitRequestTopic(name=teller.topic, partitions=partitions)
+        values = same | {"group_id": teller.group, "topics": [topic]} | changes
+        await teller.ask(TxnOffsetCommitRequest(**values), version)
+
+    async def end(committed: bool) -> None:
+        await teller.ask(EndTxnRequest(**same, committed=committed), 3)
+        await _until_stable(teller)
+
+    add = AddOffsetsToTxnRequest(**same, group_id=teller.group)
+    await commit(1)  # before the group was added
+    await teller.ask(add, 3)
+    await commit(2)
+    await teller.fetch(7, 0, 1, 2, require_stable=True)
+    await teller.fetch(7, 0, 1, 2)
+    await teller.fetch(9)
+    await teller.describe()
+    await end(committed=False)
+    await teller.fetch(7, 0, 1, require_stable=True)
+    await teller.ask(add, 3)
+    await commit(3, metadata=None)
+    await end(committed=True)
+    await teller.fetch(7, 0, 1, require_stable=True)
+    await teller.ask(add, 3)
+    await commit(5, producer_epoch=producer.producer_epoch - 1)  # a zombie
+    await commit(4, metadata="x" * 4097)
+    await commit(5, producer_id=producer.producer_id + 1_000_000)
+    if version >= 3:
+        await commit(6, member_id="stranger")
+        await commit(6, generation_id=5)
+        await commit(6, group_instance_id="nobody")
+    await commit(7, group_id="")
+    await end(committed=True)
+    await teller.fetch(9)
+
+
+async def _until_found(teller: Teller, transactional_id: str) -> None:
+    """Until the coordinator of a transactional id is there and has loaded."""
+    connection = await teller.connect()
+    find = FindCoordinatorRequest(key=transactional_id, key_type=1)
+    init = InitProducerIdRequest(transactional_id=transactional_id, transaction_timeout_ms=60_000)
+    async with asyncio.timeout(20):
+        while True:
+            found = await connection._send(find, 3)
+            if not found.error_code and not (await connection._send(init, 4)).error_code:
+                return
+
+
+async def _until_stable(teller: Teller) -> None:
+    """Until the marker of a transaction has reached the group."""
+    connection = await teller.connect()
+    topics = [OffsetFetchRequestTopic(name=teller.topic, partition_indexes=[0, 1])]
+    fetch = OffsetFetchRequest(group_id=teller.group, topics=topics, require_stable=True)
+    async with asyncio.timeout(20):
+        while True:
+            answer = await connection._send(fetch, 7)
+            if not any(p.error_code for t in answer.topics for p in t.partitions):
+                return
+
+
 async def new_protocol(teller: Teller) -> None:
     """KIP-848 is not offered."""
     await teller.ask(ConsumerGroupDescribeRequest(group_ids=[teller.group, "other"]), 0)
@@ -457,6 +546,10 @@ def _everyday(version: int) -> Story:
     return lambda teller: everyday(teller, version)
 
 
+def _transaction(version: int) -> Story:
+    return lambda teller: transaction(teller, version)
+
+
 STORIES: dict[str, Story] = {
     story.__name__.replace("_", "-"): story
     for story in (
@@ -471,16 +564,24 @@ STORIES: dict[str, Story] = {
         no_name,
         coordinator,
     )
-} | {f"everyday-v{version}": _everyday(version) for version in range(10)}
+}
+STORIES |= {f"everyday-v{version}": _everyday(version) for version in range(10)}
+
+ONE_BY_ONE: dict[str, Story] = {
+    f"transaction-v{version}": _transaction(version) for version in range(5)
+}
+"""At the same time Kafka verifies them together, and gives some the answer for others."""
 
 
 async def tell(address: str) -> dict[str, list[str]]:
-    """Every story's lines, played at the same time."""
+    """Every story's lines; most are played at the same time."""
     run = uuid.uuid4().hex[:8]
-    tellers = {name: Teller(address, run, name) for name in STORIES}
+    tellers = {name: Teller(address, run, name) for name in STORIES | ONE_BY_ONE}
     try:
         await _prepare(next(iter(tellers.values())))
-        await asyncio.gather(*(STORIES[name](teller) for name, teller in tellers.items()))
+        await asyncio.gather(*(story(tellers[name]) for name, story in STORIES.items()))
+        for name, story in ONE_BY_ONE.items():
+            await story(tellers[name])
     finally:
         for teller in tellers.values():
             teller.close()

@@ -90,6 +90,16 @@ def test_transactional_commit_that_was_not_appended_is_not_committed() -> None:
     assert committed(offsets) == {}
 
 
+def test_transactional_commit_counts_though_a_later_one_failed() -> None:
+    offsets = GroupOffsets()
+    offsets.prepare_transactional(7, {A: value(5)})
+    offsets.append_transactional(7, {A: value(5)}, 3)
+    offsets.prepare_transactional(7, {A: value(6)})
+    offsets.fail_transactional(7, [A])
+    offsets.end_transaction(7, is_commit=True)
+    assert committed(offsets) == {A: 5}
+
+
 def test_removed_offsets_are_named_once_for_their_tombstones() -> None:
     offsets = GroupOffsets()
     offsets.load({A: AppendedOffset(0, value(1))}, {7: {A: AppendedOffset(1, value(2))}})
