@@ -468,9 +468,15 @@ async def transaction(teller: Teller, version: int) -> None:
         await teller.ask(EndTxnRequest(**same, committed=committed), 3)
         await _until_stable(teller)
 
-    add = AddOffsetsToTxnRequest(**same, group_id=teller.group)
+    async def add() -> None:
+        """Again and again while the end of the last transaction is being written."""
+        request = AddOffsetsToTxnRequest(**same, group_id=teller.group)
+        async with asyncio.timeout(20):
+            while (await connection._send(request, 3)).error_code:
+                pass
+
     await commit(1)  # before the group was added
-    await teller.ask(add, 3)
+    await add()
     await commit(2)
     await teller.fetch(7, 0, 1, 2, require_stable=True)
     await teller.fetch(7, 0, 1, 2)
@@ -478,11 +484,11 @@ async def transaction(teller: Teller, version: int) -> None:
     await teller.describe()
     await end(committed=False)
     await teller.fetch(7, 0, 1, require_stable=True)
-    await teller.ask(add, 3)
+    await add()
     await commit(3, metadata=None)
     await end(committed=True)
     await teller.fetch(7, 0, 1, require_stable=True)
-    await teller.ask(add, 3)
+    await add()
     await commit(5, producer_epoch=producer.producer_epoch - 1)  # a zombie
     await commit(4, metadata="x" * 4097)
     await commit(5, producer_id=producer.producer_id + 1_000_000)

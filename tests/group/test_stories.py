@@ -12,6 +12,12 @@ from tests.group.stories import tell
 from tests.support.broker import running_broker
 from tests.support.real_kafka import RealKafka
 
+SETTINGS = {
+    "group_initial_rebalance_delay_ms": 0,
+    "offsets_topic_replication_factor": 1,
+    "transaction_state_log_replication_factor": 1,
+    "transaction_state_log_min_isr": 1,
+}
 GOLDEN = Path(__file__).parents[1] / "golden" / "group-stories.txt"
 
 
@@ -22,8 +28,7 @@ def told_by(address: str) -> str:
 
 
 def test_broker_answers_as_kafka_did(tmp_path: Path) -> None:
-    settings = {"group_initial_rebalance_delay_ms": 0, "offsets_topic_replication_factor": 1}
-    with running_broker(tmp_path, **settings) as broker:
+    with running_broker(tmp_path, **SETTINGS) as broker:
         told = told_by(broker.bootstrap_servers)
     assert told.splitlines() == GOLDEN.read_text().splitlines()
 
