@@ -64,7 +64,7 @@ def test_change_is_still_there_after_a_restart(tmp_path: Path) -> None:
         answer = ask(broker, look)
     assert value(answer, "retention.ms") == ("5000", 1)
     assert value(answer, "segment.ms") == ("6000", 1)
-    assert value(answer, "flush.ms") == ("8", 5)
+    assert value(answer, "flush.ms") == ("8", 2)
     assert value(answer, "log.cleaner.backoff.ms") == ("7", 3)
     assert value(answer, "log.flush.interval.ms") == ("8", 2)
 
