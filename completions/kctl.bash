@@ -8,6 +8,29 @@ _kctl() {
         case "$place:$word" in
             "kctl api-versions":--format) skip=1 ;;
             "kctl cluster id":--format) skip=1 ;;
+            "kctl dev up":--port) skip=1 ;;
+            "kctl dev up":--set) skip=1 ;;
+            "kctl dev up":--dir) skip=1 ;;
+            "kctl dev status":--dir) skip=1 ;;
+            "kctl dev start":--dir) skip=1 ;;
+            "kctl dev stop":--dir) skip=1 ;;
+            "kctl dev kill":--dir) skip=1 ;;
+            "kctl dev down":--dir) skip=1 ;;
+            "kctl dev logs":--dir) skip=1 ;;
+            "kctl dump-log show":--offset) skip=1 ;;
+            "kctl dump-log show":--time) skip=1 ;;
+            "kctl dump-log show":--key) skip=1 ;;
+            "kctl dump-log show":--header) skip=1 ;;
+            "kctl dump-log show":--producer-id) skip=1 ;;
+            "kctl dump-log show":--kind) skip=1 ;;
+            "kctl dump-log show":--format) skip=1 ;;
+            "kctl dump-log show":--files) skip=1 ;;
+            "kctl dump-log show":--max-bytes) skip=1 ;;
+            "kctl dump-log show":--max-message-size) skip=1 ;;
+            "kctl dump-log show":--key-decoder-class) skip=1 ;;
+            "kctl dump-log show":--value-decoder-class) skip=1 ;;
+            "kctl dump-log repair":--to) skip=1 ;;
+            "kctl dump-log repair":--index-interval-bytes) skip=1 ;;
             *:-b|*:--bootstrap-server) skip=1 ;;
             *:-o|*:--output) skip=1 ;;
             *:--timeout) skip=1 ;;
@@ -19,27 +42,74 @@ _kctl() {
             "kctl cluster") place="$place $word" ;;
             "kctl cluster describe") place="$place $word" ;;
             "kctl cluster id") place="$place $word" ;;
+            "kctl dev") place="$place $word" ;;
+            "kctl dev up") place="$place $word" ;;
+            "kctl dev status") place="$place $word" ;;
+            "kctl dev start") place="$place $word" ;;
+            "kctl dev stop") place="$place $word" ;;
+            "kctl dev kill") place="$place $word" ;;
+            "kctl dev down") place="$place $word" ;;
+            "kctl dev logs") place="$place $word" ;;
             "kctl metadata") place="$place $word" ;;
             "kctl metadata copy") place="$place $word" ;;
+            "kctl dump-log") place="$place $word" ;;
+            "kctl dump-log show") place="$place $word" ;;
+            "kctl dump-log check") place="$place $word" ;;
+            "kctl dump-log repair") place="$place $word" ;;
         esac
     done
     case "$place:$previous" in
         "kctl api-versions":--format) words="kafka" ;;
         "kctl cluster id":--format) words="kafka" ;;
+        "kctl dev up":--port) words="" ;;
+        "kctl dev up":--set) words="" ;;
+        "kctl dev up":--dir) words="" ;;
+        "kctl dev status":--dir) words="" ;;
+        "kctl dev start":--dir) words="" ;;
+        "kctl dev stop":--dir) words="" ;;
+        "kctl dev kill":--dir) words="" ;;
+        "kctl dev down":--dir) words="" ;;
+        "kctl dev logs":--dir) words="" ;;
+        "kctl dump-log show":--offset) words="" ;;
+        "kctl dump-log show":--time) words="" ;;
+        "kctl dump-log show":--key) words="" ;;
+        "kctl dump-log show":--header) words="" ;;
+        "kctl dump-log show":--producer-id) words="" ;;
+        "kctl dump-log show":--kind) words="log index timeindex txnindex snapshot epochs checkpoint metadata" ;;
+        "kctl dump-log show":--format) words="kafka" ;;
+        "kctl dump-log show":--files) words="" ;;
+        "kctl dump-log show":--max-bytes) words="" ;;
+        "kctl dump-log show":--max-message-size) words="" ;;
+        "kctl dump-log show":--key-decoder-class) words="" ;;
+        "kctl dump-log show":--value-decoder-class) words="" ;;
+        "kctl dump-log repair":--to) words="" ;;
+        "kctl dump-log repair":--index-interval-bytes) words="" ;;
         *:-b|*:--bootstrap-server) words="" ;;
         *:-o|*:--output) words="table wide json jsonl yaml csv name" ;;
         *:--timeout) words="" ;;
         *)
             case "$place" in
-                "kctl") words="api-versions brokers cluster metadata --version -b --bootstrap-server -o --output --timeout -v --verbose -h --help" ;;
+                "kctl") words="api-versions brokers cluster dev metadata dump-log --version -b --bootstrap-server -o --output --timeout -v --verbose -h --help" ;;
                 "kctl api-versions") words="--format -b --bootstrap-server -o --output --timeout -v --verbose -h --help" ;;
                 "kctl brokers") words="list -b --bootstrap-server -o --output --timeout -v --verbose -h --help" ;;
                 "kctl brokers list") words="-b --bootstrap-server -o --output --timeout -v --verbose -h --help" ;;
                 "kctl cluster") words="describe id -b --bootstrap-server -o --output --timeout -v --verbose -h --help" ;;
                 "kctl cluster describe") words="-b --bootstrap-server -o --output --timeout -v --verbose -h --help" ;;
                 "kctl cluster id") words="--format -b --bootstrap-server -o --output --timeout -v --verbose -h --help" ;;
+                "kctl dev") words="up status start stop kill down logs -b --bootstrap-server -o --output --timeout -v --verbose -h --help" ;;
+                "kctl dev up") words="--port --set --dir -b --bootstrap-server -o --output --timeout -v --verbose -h --help" ;;
+                "kctl dev status") words="--dir -b --bootstrap-server -o --output --timeout -v --verbose -h --help" ;;
+                "kctl dev start") words="--dir -b --bootstrap-server -o --output --timeout -v --verbose -h --help" ;;
+                "kctl dev stop") words="--dir -b --bootstrap-server -o --output --timeout -v --verbose -h --help" ;;
+                "kctl dev kill") words="--dir -b --bootstrap-server -o --output --timeout -v --verbose -h --help" ;;
+                "kctl dev down") words="--delete-data --dir -b --bootstrap-server -o --output --timeout -v --verbose -h --help" ;;
+                "kctl dev logs") words="-f --follow --dir -b --bootstrap-server -o --output --timeout -v --verbose -h --help" ;;
                 "kctl metadata") words="copy -b --bootstrap-server -o --output --timeout -v --verbose -h --help" ;;
                 "kctl metadata copy") words="--dry-run --live -b --bootstrap-server -o --output --timeout -v --verbose -h --help" ;;
+                "kctl dump-log") words="show check repair -b --bootstrap-server -o --output --timeout -v --verbose -h --help" ;;
+                "kctl dump-log show") words="--records --batches --offset --time --key --header --producer-id --kind --stats --format --files --print-data-log --deep-iteration --skip-record-metadata --offsets-decoder --transaction-log-decoder --verify-index-only --index-sanity-check --max-bytes --max-message-size --key-decoder-class --value-decoder-class -b --bootstrap-server -o --output --timeout -v --verbose -h --help" ;;
+                "kctl dump-log check") words="-b --bootstrap-server -o --output --timeout -v --verbose -h --help" ;;
+                "kctl dump-log repair") words="--to --index-interval-bytes --keep-later-segments -b --bootstrap-server -o --output --timeout -v --verbose -h --help" ;;
             esac ;;
     esac
     mapfile -t COMPREPLY < <(compgen -W "$words" -- "$current")

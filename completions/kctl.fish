@@ -9,6 +9,52 @@ function __kctl_place
                 set skip 1
             case 'kctl cluster id:--format'
                 set skip 1
+            case 'kctl dev up:--port'
+                set skip 1
+            case 'kctl dev up:--set'
+                set skip 1
+            case 'kctl dev up:--dir'
+                set skip 1
+            case 'kctl dev status:--dir'
+                set skip 1
+            case 'kctl dev start:--dir'
+                set skip 1
+            case 'kctl dev stop:--dir'
+                set skip 1
+            case 'kctl dev kill:--dir'
+                set skip 1
+            case 'kctl dev down:--dir'
+                set skip 1
+            case 'kctl dev logs:--dir'
+                set skip 1
+            case 'kctl dump-log show:--offset'
+                set skip 1
+            case 'kctl dump-log show:--time'
+                set skip 1
+            case 'kctl dump-log show:--key'
+                set skip 1
+            case 'kctl dump-log show:--header'
+                set skip 1
+            case 'kctl dump-log show:--producer-id'
+                set skip 1
+            case 'kctl dump-log show:--kind'
+                set skip 1
+            case 'kctl dump-log show:--format'
+                set skip 1
+            case 'kctl dump-log show:--files'
+                set skip 1
+            case 'kctl dump-log show:--max-bytes'
+                set skip 1
+            case 'kctl dump-log show:--max-message-size'
+                set skip 1
+            case 'kctl dump-log show:--key-decoder-class'
+                set skip 1
+            case 'kctl dump-log show:--value-decoder-class'
+                set skip 1
+            case 'kctl dump-log repair:--to'
+                set skip 1
+            case 'kctl dump-log repair:--index-interval-bytes'
+                set skip 1
             case '*:-b' '*:--bootstrap-server'
                 set skip 1
             case '*:-o' '*:--output'
@@ -29,9 +75,33 @@ function __kctl_place
                 set place "$place $word"
             case 'kctl cluster id'
                 set place "$place $word"
+            case 'kctl dev'
+                set place "$place $word"
+            case 'kctl dev up'
+                set place "$place $word"
+            case 'kctl dev status'
+                set place "$place $word"
+            case 'kctl dev start'
+                set place "$place $word"
+            case 'kctl dev stop'
+                set place "$place $word"
+            case 'kctl dev kill'
+                set place "$place $word"
+            case 'kctl dev down'
+                set place "$place $word"
+            case 'kctl dev logs'
+                set place "$place $word"
             case 'kctl metadata'
                 set place "$place $word"
             case 'kctl metadata copy'
+                set place "$place $word"
+            case 'kctl dump-log'
+                set place "$place $word"
+            case 'kctl dump-log show'
+                set place "$place $word"
+            case 'kctl dump-log check'
+                set place "$place $word"
+            case 'kctl dump-log repair'
                 set place "$place $word"
         end
     end
@@ -40,7 +110,9 @@ end
 complete -c kctl -n 'test (__kctl_place) = "kctl"' -f -a api-versions -d 'Show which requests each broker understands.'
 complete -c kctl -n 'test (__kctl_place) = "kctl"' -f -a brokers -d 'The brokers of the cluster.'
 complete -c kctl -n 'test (__kctl_place) = "kctl"' -f -a cluster -d 'The cluster as a whole.'
+complete -c kctl -n 'test (__kctl_place) = "kctl"' -f -a dev -d 'A broker on this machine, for development.'
 complete -c kctl -n 'test (__kctl_place) = "kctl"' -f -a metadata -d 'Where a cluster keeps its metadata.'
+complete -c kctl -n 'test (__kctl_place) = "kctl"' -f -a dump-log -d 'Read, check and repair the files of a log.'
 complete -c kctl -n 'test (__kctl_place) = "kctl"' -l version -d 'Print kctl'\''s version.'
 complete -c kctl -n 'test (__kctl_place) = "kctl"' -s h -l help -d 'Show this message and exit.'
 complete -c kctl -n 'test (__kctl_place) = "kctl api-versions"' -l format -x -a 'kafka' -d 'Print what Kafka'\''s own tool prints.'
@@ -54,11 +126,69 @@ complete -c kctl -n 'test (__kctl_place) = "kctl cluster"' -s h -l help -d 'Show
 complete -c kctl -n 'test (__kctl_place) = "kctl cluster describe"' -s h -l help -d 'Show this message and exit.'
 complete -c kctl -n 'test (__kctl_place) = "kctl cluster id"' -l format -x -a 'kafka' -d 'Print what Kafka'\''s own tool prints.'
 complete -c kctl -n 'test (__kctl_place) = "kctl cluster id"' -s h -l help -d 'Show this message and exit.'
+complete -c kctl -n 'test (__kctl_place) = "kctl dev"' -f -a up -d 'Start a broker with its data kept from one time to the next.'
+complete -c kctl -n 'test (__kctl_place) = "kctl dev"' -f -a status -d 'Show the development brokers, running or not.'
+complete -c kctl -n 'test (__kctl_place) = "kctl dev"' -f -a start -d 'Start a broker again with the settings it had.'
+complete -c kctl -n 'test (__kctl_place) = "kctl dev"' -f -a stop -d 'Stop brokers cleanly; their data stays.'
+complete -c kctl -n 'test (__kctl_place) = "kctl dev"' -f -a kill -d 'End a broker as a crash would (kill -9), to see what happens.'
+complete -c kctl -n 'test (__kctl_place) = "kctl dev"' -f -a down -d 'Stop all brokers.'
+complete -c kctl -n 'test (__kctl_place) = "kctl dev"' -f -a logs -d 'Show what a broker says.'
+complete -c kctl -n 'test (__kctl_place) = "kctl dev"' -s h -l help -d 'Show this message and exit.'
+complete -c kctl -n 'test (__kctl_place) = "kctl dev up"' -l port -r -d 'Where the broker listens; 0 is any free port. [default: 9092]'
+complete -c kctl -n 'test (__kctl_place) = "kctl dev up"' -l set -r -d 'A broker setting; can be given again.'
+complete -c kctl -n 'test (__kctl_place) = "kctl dev up"' -l dir -r -d 'Where the brokers live instead of the user'\''s state directory.'
+complete -c kctl -n 'test (__kctl_place) = "kctl dev up"' -s h -l help -d 'Show this message and exit.'
+complete -c kctl -n 'test (__kctl_place) = "kctl dev status"' -l dir -r -d 'Where the brokers live instead of the user'\''s state directory.'
+complete -c kctl -n 'test (__kctl_place) = "kctl dev status"' -s h -l help -d 'Show this message and exit.'
+complete -c kctl -n 'test (__kctl_place) = "kctl dev start"' -l dir -r -d 'Where the brokers live instead of the user'\''s state directory.'
+complete -c kctl -n 'test (__kctl_place) = "kctl dev start"' -s h -l help -d 'Show this message and exit.'
+complete -c kctl -n 'test (__kctl_place) = "kctl dev stop"' -l dir -r -d 'Where the brokers live instead of the user'\''s state directory.'
+complete -c kctl -n 'test (__kctl_place) = "kctl dev stop"' -s h -l help -d 'Show this message and exit.'
+complete -c kctl -n 'test (__kctl_place) = "kctl dev kill"' -l dir -r -d 'Where the brokers live instead of the user'\''s state directory.'
+complete -c kctl -n 'test (__kctl_place) = "kctl dev kill"' -s h -l help -d 'Show this message and exit.'
+complete -c kctl -n 'test (__kctl_place) = "kctl dev down"' -l delete-data -d 'Delete what the brokers have stored, too.'
+complete -c kctl -n 'test (__kctl_place) = "kctl dev down"' -l dir -r -d 'Where the brokers live instead of the user'\''s state directory.'
+complete -c kctl -n 'test (__kctl_place) = "kctl dev down"' -s h -l help -d 'Show this message and exit.'
+complete -c kctl -n 'test (__kctl_place) = "kctl dev logs"' -s f -l follow -d 'Go on as it says more.'
+complete -c kctl -n 'test (__kctl_place) = "kctl dev logs"' -l dir -r -d 'Where the brokers live instead of the user'\''s state directory.'
+complete -c kctl -n 'test (__kctl_place) = "kctl dev logs"' -s h -l help -d 'Show this message and exit.'
 complete -c kctl -n 'test (__kctl_place) = "kctl metadata"' -f -a copy -d 'Copy topics, configs, ids and the rest from one metadata store to another.'
 complete -c kctl -n 'test (__kctl_place) = "kctl metadata"' -s h -l help -d 'Show this message and exit.'
 complete -c kctl -n 'test (__kctl_place) = "kctl metadata copy"' -l dry-run -d 'Show what would be copied, and change nothing.'
 complete -c kctl -n 'test (__kctl_place) = "kctl metadata copy"' -l live -d 'Copy although brokers are running on FROM.'
 complete -c kctl -n 'test (__kctl_place) = "kctl metadata copy"' -s h -l help -d 'Show this message and exit.'
+complete -c kctl -n 'test (__kctl_place) = "kctl dump-log"' -f -a show -d 'Show what is in the files of a log.'
+complete -c kctl -n 'test (__kctl_place) = "kctl dump-log"' -f -a check -d 'Check a log directory: everything in it, and whether it agrees.'
+complete -c kctl -n 'test (__kctl_place) = "kctl dump-log"' -f -a repair -d 'Save what is sound of a damaged log into a new directory.'
+complete -c kctl -n 'test (__kctl_place) = "kctl dump-log"' -s h -l help -d 'Show this message and exit.'
+complete -c kctl -n 'test (__kctl_place) = "kctl dump-log show"' -l records -d 'Show records and not only batches.'
+complete -c kctl -n 'test (__kctl_place) = "kctl dump-log show"' -l batches -d 'Show batches, also with --key or --header.'
+complete -c kctl -n 'test (__kctl_place) = "kctl dump-log show"' -l offset -r -d 'Only these offsets, both included.'
+complete -c kctl -n 'test (__kctl_place) = "kctl dump-log show"' -l time -r -d 'Only these times: 2026-01-31T12:00 (UTC), milliseconds since 1970, or -15m.'
+complete -c kctl -n 'test (__kctl_place) = "kctl dump-log show"' -l key -r -d 'Only records with this key: text, or base64:…; may be repeated.'
+complete -c kctl -n 'test (__kctl_place) = "kctl dump-log show"' -l header -r -d 'Only records with this header; may be repeated.'
+complete -c kctl -n 'test (__kctl_place) = "kctl dump-log show"' -l producer-id -r -d 'Only what this producer wrote; may be repeated.'
+complete -c kctl -n 'test (__kctl_place) = "kctl dump-log show"' -l kind -x -a 'log index timeindex txnindex snapshot epochs checkpoint metadata' -d 'Of directories, read only these: log, index, timeindex, txnindex, snapshot, epochs, checkpoint, metadata; may be repeated.'
+complete -c kctl -n 'test (__kctl_place) = "kctl dump-log show"' -l stats -d 'Count instead of showing, with a histogram.'
+complete -c kctl -n 'test (__kctl_place) = "kctl dump-log show"' -l format -x -a 'kafka' -d 'Print what Kafka'\''s own tool prints.'
+complete -c kctl -n 'test (__kctl_place) = "kctl dump-log show"' -l files -r -d 'Files, separated by commas.'
+complete -c kctl -n 'test (__kctl_place) = "kctl dump-log show"' -l print-data-log -d 'Print keys and values too.'
+complete -c kctl -n 'test (__kctl_place) = "kctl dump-log show"' -l deep-iteration -d 'Print records too.'
+complete -c kctl -n 'test (__kctl_place) = "kctl dump-log show"' -l skip-record-metadata -d 'Of records, print key and value alone.'
+complete -c kctl -n 'test (__kctl_place) = "kctl dump-log show"' -l offsets-decoder -d 'Read records as those of __consumer_offsets.'
+complete -c kctl -n 'test (__kctl_place) = "kctl dump-log show"' -l transaction-log-decoder -d 'Read records as those of __transaction_state.'
+complete -c kctl -n 'test (__kctl_place) = "kctl dump-log show"' -l verify-index-only -d 'Compare indexes with their log, print no entries.'
+complete -c kctl -n 'test (__kctl_place) = "kctl dump-log show"' -l index-sanity-check -d 'Check indexes as a starting broker does.'
+complete -c kctl -n 'test (__kctl_place) = "kctl dump-log show"' -l max-bytes -r -d 'Read no more of each .log file.'
+complete -c kctl -n 'test (__kctl_place) = "kctl dump-log show"' -l max-message-size -r -d 'The largest batch an index may point to (5 MB).'
+complete -c kctl -n 'test (__kctl_place) = "kctl dump-log show"' -l key-decoder-class -r -d 'StringDecoder is the one there is.'
+complete -c kctl -n 'test (__kctl_place) = "kctl dump-log show"' -l value-decoder-class -r -d 'StringDecoder is the one there is.'
+complete -c kctl -n 'test (__kctl_place) = "kctl dump-log show"' -s h -l help -d 'Show this message and exit.'
+complete -c kctl -n 'test (__kctl_place) = "kctl dump-log check"' -s h -l help -d 'Show this message and exit.'
+complete -c kctl -n 'test (__kctl_place) = "kctl dump-log repair"' -l to -r -d 'Where to write; must not exist yet. [required]'
+complete -c kctl -n 'test (__kctl_place) = "kctl dump-log repair"' -l index-interval-bytes -r -d 'Bytes between index entries, as the topic'\''s config says. [default: 4096]'
+complete -c kctl -n 'test (__kctl_place) = "kctl dump-log repair"' -l keep-later-segments -d 'Keep sound segments behind a damaged one, at the price of a gap in the offsets.'
+complete -c kctl -n 'test (__kctl_place) = "kctl dump-log repair"' -s h -l help -d 'Show this message and exit.'
 complete -c kctl -s b -l bootstrap-server -r -d 'Brokers to ask first; one is enough. [KCTL_BOOTSTRAP_SERVERS]'
 complete -c kctl -s o -l output -x -a 'table wide json jsonl yaml csv name' -d 'Print results as table, wide, json, jsonl, yaml, csv or name. [KCTL_OUTPUT]'
 complete -c kctl -l timeout -r -d 'How long the cluster may take (30). [KCTL_TIMEOUT]'

@@ -3,4 +3,6 @@
 Uses the broker's codecs, log readers and network client, never its server side.
 """
 
-__version__ = "0.1.0"
+from broker import __version__
+
+__all__ = ["__version__"]

@@ -21,7 +21,9 @@ COMMANDS = {
     ),
     "brokers": LazyCommand("kctl.commands.brokers", "The brokers of the cluster."),
     "cluster": LazyCommand("kctl.commands.cluster", "The cluster as a whole."),
+    "dev": LazyCommand("kctl.commands.dev", "A broker on this machine, for development."),
     "metadata": LazyCommand("kctl.commands.metadata", "Where a cluster keeps its metadata."),
+    "dump-log": LazyCommand("kctl.commands.dump_log", "Read, check and repair the files of a log."),
     "demo": LazyCommand("kctl.commands.demo", "Tour kctl on a broker of its own.", hidden=True),
 }
 

@@ -19,6 +19,9 @@ from typing import ClassVar
 from broker.log.files import FileSystem, OpenFile
 from broker.log.layout import MAX_RELATIVE_OFFSET
 
+_WRITE_TOGETHER_BYTES = 1024
+"""So many bytes of entries go to the file with one write."""
+
 
 class Index:
     """Base of both indexes: opening, growing, cutting and bisecting.
@@ -30,7 +33,18 @@ class Index:
     ENTRY: ClassVar[Struct]
     OFFSET_AT: ClassVar[int]  # where in an entry its relative offset lies
 
-    __slots__ = ("_entries", "_file", "_fs", "_length", "_map", "_max_bytes", "base_offset", "path")
+    __slots__ = (
+        "_entries",
+        "_file",
+        "_fs",
+        "_last",
+        "_length",
+        "_map",
+        "_max_bytes",
+        "_unwritten",
+        "base_offset",
+        "path",
+    )
 
     def __init__(self, path: Path, base_offset: int, max_bytes: int, fs: FileSystem) -> None:
         self.path = path
@@ -41,6 +55,8 @@ class Index:
         self._map: mmap.mmap | None = None
         self._entries = -1  # -1: not looked at yet
         self._length = 0
+        self._unwritten = bytearray()  # the newest entries, kept back to be written together
+        self._last: tuple[int, int] | None = None  # the last entry, once it is known
 
     # --- opening and closing ---------------------------------------------------------------
 
@@ -72,6 +88,7 @@ class Index:
 
     def _mapped(self) -> mmap.mmap:
         """A map of all entries; there is at least one."""
+        self._write_out()
         if self._map is None:
             fd = self._opened().fd
             self._map = mmap.mmap(fd, self._length, mmap.MAP_SHARED, mmap.PROT_READ)
@@ -102,6 +119,7 @@ class Index:
 
     def trim(self) -> None:
         """Cut the file to its entries."""
+        self._write_out()
         size = self.size_in_bytes
         if self._length != size:
             self._resize(size)
@@ -110,10 +128,13 @@ class Index:
         """Drop all entries and begin again; the file has its full length."""
         self._opened()
         self._entries = 0
+        self._unwritten.clear()
+        self._last = None
         self._resize(self._full_length)
 
     def open_file(self) -> OpenFile:
-        """The file, for somebody who flushes it."""
+        """The file with all entries in it, for somebody who flushes it."""
+        self._write_out()
         return self._opened()
 
     def release(self) -> None:
@@ -139,15 +160,34 @@ class Index:
             raise ValueError(f"{self.path}: offset {offset} does not fit base {self.base_offset}")
         return relative
 
-    def _append_entry(self, *values: int) -> None:
+    def _append_entry(self, first: int, second: int) -> None:
+        """Add an entry. It reaches the file with others, or when somebody looks.
+
+        A process that is killed before loses it, and nothing with it: what was not flushed is
+        read again at the next start, and its entries are made anew.
+        """
+        if self._entries < 0:
+            self._opened()
+        self._unwritten += self.ENTRY.pack(first, second)
+        self._entries += 1
+        self._last = (first, second)
+        if len(self._unwritten) >= _WRITE_TOGETHER_BYTES:
+            self._write_out()
+
+    def _write_out(self) -> None:
+        if not self._unwritten:
+            return
+        end = self._entries * self.ENTRY.size
         file = self._opened()
-        end = self.size_in_bytes + self.ENTRY.size
         if end > self._length:  # closed cleanly and trimmed, now growing again
             self._resize(max(self._full_length, end))
-        self._fs.write(file, [self.ENTRY.pack(*values)], end - self.ENTRY.size)
-        self._entries += 1
+        self._fs.write(file, [self._unwritten], end - len(self._unwritten))
+        self._unwritten.clear()
 
     def _entry(self, slot: int) -> tuple[int, int]:
+        if slot == self._entries - 1 and self._last is not None:
+            return self._last
+        self._write_out()
         start, size = slot * self.ENTRY.size, self.ENTRY.size
         if self._map is None:  # a single entry is not worth a map
             values: tuple[int, int] = self.ENTRY.unpack(self._opened().read(start, size))
@@ -179,4 +219,6 @@ class Index:
         self._keep(slot + 1)
 
     def _keep(self, entries: int) -> None:
+        self._write_out()
         self._entries = entries
+        self._last = None

@@ -5,7 +5,6 @@ run them, in processes of their own, so that what the tour shows is what one get
 """
 
 import os
-import re
 import shlex
 import subprocess
 import sys
@@ -18,16 +17,13 @@ from pathlib import Path
 
 import typer
 
-from kctl.errors import CliError, ExitStatus
+from kctl.dev.launch import start_broker, stop_process, wait_until_started
+from kctl.errors import ExitStatus
 from kctl.groups import command, lone_command
 from kctl.options import session_of
 from kctl.output import Output
 
 app = lone_command()
-
-STARTED = re.compile(r"started broker\.id=\d+ listeners=\w+://([\w.]+:\d+)")
-START_TIMEOUT_S = 30
-STOP_TIMEOUT_S = 30
 
 
 @dataclass(frozen=True)
@@ -80,28 +76,11 @@ def running_broker(directory: Path) -> Iterator[str]:
     settings = {"listeners": "PLAINTEXT://127.0.0.1:0", "log.dirs": directory / "data"}
     overrides = [f"--override={key}={value}" for key, value in settings.items()]
     log_file = directory / "broker.log"
-    with log_file.open("wb") as log:
-        process = subprocess.Popen(  # noqa: S603
-            [sys.executable, "-m", "broker", *overrides], stdout=log, stderr=log
-        )
+    process = start_broker(overrides, log_file)
     try:
-        yield _bound_address(process, log_file)
+        yield wait_until_started(process, log_file)
     finally:
-        process.terminate()
-        try:
-            process.wait(STOP_TIMEOUT_S)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
-
-
-def _bound_address(process: subprocess.Popen[bytes], log_file: Path) -> str:
-    deadline = time.monotonic() + START_TIMEOUT_S
-    while time.monotonic() < deadline and process.poll() is None:
-        if found := STARTED.search(log_file.read_text()):
-            return found[1]
-        time.sleep(0.01)
-    raise CliError("the broker did not start", f"it said: {log_file.read_text()[-2000:]}")
+        stop_process(process)
 
 
 def _title(out: Output, title: str) -> None:

@@ -1,0 +1,1 @@
+"""Brokers on this machine, for development: started, watched and stopped by `kctl dev`."""
