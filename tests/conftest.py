@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from broker.clock import ManualClock
 from tests.support.broker import RunningBroker, running_broker
@@ -15,6 +16,11 @@ from tests.support.zookeeper import ZooKeeper, running_zookeeper
 def pytest_addoption(parser: pytest.Parser) -> None:
     """`--rewrite`: golden texts (tests/scenarios) take what happens now; read the diff."""
     parser.addoption("--rewrite", action="store_true", help="write golden texts anew")
+
+
+# How long an example takes says more of the machine than of the code.
+settings.register_profile("kctl", deadline=None)
+settings.load_profile("kctl")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -100,12 +100,13 @@ def test_torn_write_is_cut_off_at_once(tmp_path: Path) -> None:
 
 def test_failed_index_write_leaves_no_batch_behind(tmp_path: Path) -> None:
     log = open_log(tmp_path / "orders-0", LogConfig(index_interval_bytes=0))
-    log.append_as_leader(batch("kept"), 0)
     log.segments.active.offset_index._fs = BreakingDisk(fails_at=1, stays_broken=False)
+    acknowledged = []
     with pytest.raises(ApiError, match=r"\.index"):
-        log.append_as_leader(batch("lost"), 0)
+        for _ in range(1000):  # entries are written together, so not the first one fails
+            acknowledged.append(log.append_as_leader(batch("x"), 0).last_offset)
     data = (log.directory / "00000000000000000000.log").read_bytes()
-    assert [found.last_offset for found in iterate_batches(data)] == [0]
+    assert [found.last_offset for found in iterate_batches(data)] == acknowledged
 
 
 def test_failed_flush_does_not_move_the_recovery_point(tmp_path: Path) -> None:
