@@ -104,7 +104,7 @@ def test_failed_index_write_leaves_no_batch_behind(tmp_path: Path) -> None:
     acknowledged = []
     with pytest.raises(ApiError, match=r"\.index"):
         for _ in range(1000):  # entries are written together, so not the first one fails
-            acknowledged.append(log.append_as_leader(batch("x"), 0).last_offset)
+            acknowledged += [log.append_as_leader(batch("x"), 0).last_offset]
     data = (log.directory / "00000000000000000000.log").read_bytes()
     assert [found.last_offset for found in iterate_batches(data)] == acknowledged
 
