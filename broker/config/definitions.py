@@ -12,7 +12,6 @@ readers of the source and, through `documentation`, for those who ask the broker
 A class of settings is built from texts (`parse`) or by keyword; it is not changed afterwards.
 """
 
-import ast
 from collections.abc import Callable, Mapping
 from enum import Enum
 from functools import cache
@@ -245,6 +244,8 @@ class Settings:
 
 def _field_docstrings(cls: type) -> dict[str, str]:
     """The docstrings below the fields of a class; Python itself throws them away."""
+    import ast  # seldom needed, and slower to import than all the settings
+
     source = Path(modules[cls.__module__].__file__ or "").read_text(encoding="utf-8")
     body = next(
         node.body

@@ -7,10 +7,11 @@ from typing import Final
 
 from broker.config.values import ConfigError
 
-_ESCAPE: Final = re.compile(r"\\(u[0-9a-fA-F]{4}|.)", re.DOTALL)
+# Compiled when a file is read, and not on import: most who import settings read none.
+_ESCAPE: Final = r"(?s)\\(u[0-9a-fA-F]{4}|.)"
 _MEANING: Final = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
 _BLANK: Final = " \t\f"
-_LINE_END: Final = re.compile(r"\r\n|\r|\n")
+_LINE_END: Final = r"\r\n|\r|\n"
 
 
 def read_properties(path: Path) -> dict[str, str]:
@@ -39,7 +40,7 @@ def parse_properties(text: str) -> dict[str, str]:
 
 
 def _logical_lines(text: str) -> Iterator[str]:
-    lines = iter(_LINE_END.split(text))
+    lines = iter(re.split(_LINE_END, text))
     for line in lines:
         logical = line.lstrip(_BLANK)
         if not logical or logical[0] in "#!" or logical == "\\":  # nothing to be continued
@@ -54,17 +55,17 @@ def _continues(line: str) -> bool:
     return (len(line) - len(line.rstrip("\\"))) % 2 == 1
 
 
-_KEY: Final = re.compile(r"((?:\\.|[^\\=: \t\f])*)[ \t\f]*[=:]?[ \t\f]*(.*)", re.DOTALL)
+_KEY: Final = r"(?s)((?:\\.|[^\\=: \t\f])*)[ \t\f]*[=:]?[ \t\f]*(.*)"
 
 
 def _split(line: str) -> tuple[str, str]:
-    match = _KEY.fullmatch(line)
+    match = re.fullmatch(_KEY, line)
     key, value = match.groups() if match else (line, "")
     return _unescape(key), _unescape(value)
 
 
 def _unescape(text: str) -> str:
-    return _ESCAPE.sub(_meaning, text)
+    return re.sub(_ESCAPE, _meaning, text)
 
 
 def _meaning(match: re.Match[str]) -> str:

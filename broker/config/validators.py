@@ -67,12 +67,12 @@ def minus_one_or_positive(key: str, value: Any) -> None:
         raise invalid_value(key, value, "Value can be -1 or greater than 0")
 
 
-_REPLICA: Final = re.compile(r"([0-9]+:[0-9]+)?")
+_REPLICA: Final = r"([0-9]+:[0-9]+)?"
 
 
 def throttled_replicas(key: str, value: Any) -> None:
     """`*`, or replicas as partition:broker."""
-    if "".join(value) != "*" and not all(_REPLICA.fullmatch(replica) for replica in value):
+    if "".join(value) != "*" and not all(re.fullmatch(_REPLICA, replica) for replica in value):
         shown = f"[{', '.join(value)}]"
         form = "[partitionId]:[brokerId],[partitionId]:[brokerId],..."
         wanted = f"the literal '*' or a list of replicas in the following format: {form}"
