@@ -199,8 +199,7 @@ class Group:
             reply.set_result(self._sync_result(member))
             self.touch(member)
             return
-        # A sync sent again, after a lost connection: only the latest is answered.
-        self.membership.awaiting_sync[member_id] = reply
+        self.membership.await_sync(member_id, reply)
         if self.membership.leader == member_id:
             self._store_assignment(assignment)
 

@@ -104,7 +104,7 @@ def _add_member(
     if group.state is PREPARING_REBALANCE and group.generation_id == 0:
         group.new_member_added = True
     group.membership.add(member, joining.protocol_type)
-    group.membership.awaiting_join[member_id] = reply
+    group.membership.await_join(member_id, reply)
     group.touch(member, NEW_MEMBER_JOIN_TIMEOUT_MS)
     group.maybe_prepare_rebalance(f"new member {member_id}, reason: {joining.reason}")
 
@@ -127,7 +127,7 @@ def _rejoin(group: Group, joining: JoiningMember, reply: Reply[JoinResult]) -> N
         reply.set_result(group.join_result(member.member_id))  # B
         return
     _update_member(group, member, joining)  # A, C
-    group.membership.awaiting_join[member.member_id] = reply
+    group.membership.await_join(member.member_id, reply)
     group.maybe_prepare_rebalance(f"member {member.member_id} rejoins, reason: {joining.reason}")
 
 
@@ -149,7 +149,7 @@ def _replace_static_member(
         group.pending_sync ^= {former, member_id}
     group.touch(member)
     _update_member(group, member, joining)
-    group.membership.awaiting_join[member_id] = reply
+    group.membership.await_join(member_id, reply)
     if group.state is COMPLETING_REBALANCE:
         # The leader may be assigning to the former id right now.
         group.prepare_rebalance(f"static member {joining.group_instance_id} is back")

@@ -130,6 +130,17 @@ class Membership:
             for member in self.members.values()
         )
 
+    def await_join(self, member_id: str, reply: Reply[JoinResult]) -> None:
+        """Answer this join later. One that waited already is sent away: its client, or its
+        connection, has given it up, and it must not be kept for ever."""
+        self.reply_join(member_id, JoinResult(member_id, ErrorCode.REBALANCE_IN_PROGRESS))
+        self.awaiting_join[member_id] = reply
+
+    def await_sync(self, member_id: str, reply: Reply[SyncResult]) -> None:
+        """Answer this sync later, and the one that waited already now."""
+        self.reply_sync(member_id, SyncResult(ErrorCode.REBALANCE_IN_PROGRESS))
+        self.awaiting_sync[member_id] = reply
+
     def reply_join(self, member_id: str, result: JoinResult) -> None:
         """Answer a waiting join, if there is one."""
         reply = self.awaiting_join.pop(member_id, None)
