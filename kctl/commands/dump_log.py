@@ -1,36 +1,27 @@
 """`kctl dump-log`: what is in the files of a log, whether it is sound, and how to save it."""
 
-import time
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from broker.log.config import LogConfig
-from kctl.dump.check import check_directory
-from kctl.dump.decoders import OFFSETS_DECODER, TRANSACTIONS_DECODER, Decoder
 from kctl.dump.files import ALL_KINDS, FileKind, find_files
-from kctl.dump.filters import (
-    EVERYTHING,
-    Filters,
-    parse_bytes,
-    parse_header,
-    parse_offsets,
-    parse_times,
-)
-from kctl.dump.kafka_records import RecordStyle
 from kctl.dump.kafka_text import KafkaOptions
 from kctl.dump.log_rows import View
 from kctl.dump.progress import progress_bar
-from kctl.dump.repair import REPAIR_COLUMNS, repair_directory
+from kctl.dump.request import (
+    KafkaFlags,
+    check_decoder_classes,
+    make_filters,
+    refuse_with_kafka_text,
+    refuse_with_stats,
+)
 from kctl.dump.run import (
     KAFKA_KINDS,
     Fence,
     FindingWriter,
     dump_as_kafka,
     dump_rows,
-    dump_stats,
     explained,
 )
 from kctl.errors import CliError, ExitStatus
@@ -87,32 +78,6 @@ def _kafka(name: str, text: str, metavar: str | None = None) -> Any:
     return typer.Option(
         name, help=text, metavar=metavar, show_default=False, rich_help_panel=KAFKA_PANEL
     )
-
-
-@dataclass(frozen=True)
-class KafkaFlags:
-    """The options of kafka-dump-log, as they were given."""
-
-    print_data_log: bool
-    deep_iteration: bool
-    skip_record_metadata: bool
-    offsets_decoder: bool
-    transaction_log_decoder: bool
-
-    @property
-    def decoder(self) -> Decoder | None:
-        """The decoder that was asked for."""
-        if self.offsets_decoder:
-            return OFFSETS_DECODER
-        return TRANSACTIONS_DECODER if self.transaction_log_decoder else None
-
-    @property
-    def style(self) -> RecordStyle | None:
-        """How Kafka's tool would print records; None for batches only."""
-        contents = self.print_data_log or self.decoder is not None
-        if not contents and not self.deep_iteration:
-            return None
-        return RecordStyle(contents, not self.skip_record_metadata, self.decoder)
 
 
 @command(
@@ -250,59 +215,14 @@ def show(
     is_of_records = not batches and (records or flags.style is not None or filters.needs_records)
     view = View(is_of_records, filters, flags.decoder, max_bytes)
     if stats:
+        from kctl.dump.run_stats import dump_stats  # only here: showing a file shall start at once
+
         refuse_with_stats(filters)
         return dump_stats(find_files(arguments, {FileKind.LOG}), view, out)
     # Rows of one kind where others would only be in the way; CSV has one header.
     if is_of_records or batches or not filters.is_empty or (is_csv and not kind):
         kinds &= {FileKind.LOG}
     return dump_rows(find_files(arguments, kinds), view, out)
-
-
-def make_filters(
-    offset: str | None,
-    time_range: str | None,
-    keys: list[str] | None,
-    headers: list[str] | None,
-    producer_ids: list[int] | None,
-) -> Filters:
-    """The filters as they were typed; CliError says what is wrong with one."""
-    now_ms = time.time_ns() // 1_000_000
-    return Filters(
-        offsets=parse_offsets(offset) if offset else EVERYTHING,
-        times=parse_times(time_range, now_ms) if time_range else EVERYTHING,
-        keys=frozenset(map(parse_bytes, keys or ())),
-        producer_ids=frozenset(producer_ids or ()),
-        headers=tuple(map(parse_header, headers or ())),
-    )
-
-
-def check_decoder_classes(*names: str | None) -> None:
-    """Refuse Java classes, which only Java can load; Kafka's default reads text, as we do."""
-    for name in filter(None, names):
-        if name.rpartition(".")[2] != "StringDecoder":
-            raise CliError(
-                f"{name}: kctl cannot load Java classes", "leave the option out", ExitStatus.USAGE
-            )
-
-
-def refuse_with_kafka_text(filters: Filters, *, stats: bool) -> None:
-    """Kafka's tool prints whole files, and that is what its text is compared with."""
-    if stats or not filters.is_empty:
-        raise CliError(
-            "--format kafka prints whole files, as Kafka's tool does",
-            "leave out --format kafka, or the filters and --stats",
-            ExitStatus.USAGE,
-        )
-
-
-def refuse_with_stats(filters: Filters) -> None:
-    """Statistics are taken of batches, whose headers say nothing of keys."""
-    if filters.needs_records:
-        raise CliError(
-            "--stats counts whole batches",
-            "leave out --key and --header; --offset, --time and --producer-id choose batches",
-            ExitStatus.USAGE,
-        )
 
 
 @command(
@@ -327,6 +247,8 @@ def check(
 
     A directory that a broker is writing to can show findings that are not there a moment later.
     """
+    from kctl.dump.check import check_directory  # only here: see `show`
+
     out = session_of(ctx).out
     fence = Fence(out)
     findings = FindingWriter(out)
@@ -353,7 +275,7 @@ def repair(
     ],
     index_interval_bytes: Annotated[
         int, typer.Option(help="Bytes between index entries, as the topic's config says.")
-    ] = LogConfig().index_interval_bytes,
+    ] = 4096,
     keep_later: Annotated[
         bool,
         typer.Option(
@@ -368,6 +290,9 @@ def repair(
     follows is left out. Indexes, snapshots and epochs are built anew. The damaged directory is not
     touched. What was kept and what was dropped is listed: file, bytes, offsets.
     """
+    from broker.log.config import LogConfig  # only here: most of a broker comes with it
+    from kctl.dump.repair import REPAIR_COLUMNS, repair_directory
+
     out = session_of(ctx).out
     config = LogConfig(index_interval_bytes=index_interval_bytes)
     try:

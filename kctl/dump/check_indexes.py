@@ -15,7 +15,13 @@ from broker.log.time_index import TimeIndex, TimestampOffset
 from broker.records.batch import Batch
 from broker.records.layout import NO_TIMESTAMP
 from kctl.dump.findings import REBUILD, Finding
-from kctl.dump.readers import open_offset_index, open_time_index, open_txn_index
+from kctl.dump.readers import (
+    offset_entries,
+    open_offset_index,
+    open_time_index,
+    open_txn_index,
+    time_entries,
+)
 
 Report = Callable[[Finding], None]
 
@@ -75,11 +81,8 @@ class OffsetIndexCheck:
             size = index.path.stat().st_size
             self._find(size, f"{size} bytes are no whole number of entries")
         last = OffsetPosition(index.base_offset - 1, -1)
-        for slot in range(index.entries):
+        for slot, entry in enumerate(offset_entries(index)):
             self._slot = slot
-            entry = index.entry(slot)
-            if slot and entry.offset == index.base_offset:
-                return  # zeros up to the end: not closed, or not yet
             if entry.offset <= last.offset or entry.position <= last.position:
                 self._find(None, f"entry {slot} ({_pair(entry)}) is not above {_pair(last)}")
                 continue
@@ -131,11 +134,8 @@ class TimeIndexCheck:
         index = self._index
         if index.has_odd_length:
             self._find(f"{index.path.stat().st_size} bytes are no whole number of entries")
-        for slot in range(index.entries):
+        for slot, entry in enumerate(time_entries(index)):
             self._slot = slot
-            entry = index.entry(slot)
-            if slot and entry.offset == index.base_offset:
-                return
             if entry.timestamp <= self._last.timestamp or entry.offset < self._last.offset:
                 self._find(f"entry {slot} {tuple(entry)} is not above {tuple(self._last)}")
                 continue

@@ -15,7 +15,13 @@ from broker.log.producer_snapshot import read_snapshot
 from broker.records.batch import increment_sequence
 from kctl.dump.files import DumpFile, FileKind
 from kctl.dump.log_rows import Row, View, iso_time, known, log_rows
-from kctl.dump.readers import open_offset_index, open_time_index, open_txn_index
+from kctl.dump.readers import (
+    offset_entries,
+    open_offset_index,
+    open_time_index,
+    open_txn_index,
+    time_entries,
+)
 
 
 def rows_of(file: DumpFile, view: View) -> Iterator[Row]:
@@ -30,20 +36,12 @@ def _typed(file: DumpFile, kind: str, **fields: object) -> Row:
 
 
 def _offset_index_rows(file: DumpFile) -> Iterator[Row]:
-    index = open_offset_index(file.path, file.base_offset)
-    for slot in range(index.entries):
-        entry = index.entry(slot)
-        if slot and entry.offset == file.base_offset:
-            return  # the rest of an index that was not closed
-        yield _typed(file, "index_entry", offset=entry.offset, position=entry.position)
+    for offset, position in offset_entries(open_offset_index(file.path, file.base_offset)):
+        yield _typed(file, "index_entry", offset=offset, position=position)
 
 
 def _time_index_rows(file: DumpFile) -> Iterator[Row]:
-    index = open_time_index(file.path, file.base_offset)
-    for slot in range(index.entries):
-        timestamp, offset = index.entry(slot)
-        if slot and offset == file.base_offset:
-            return
+    for timestamp, offset in time_entries(open_time_index(file.path, file.base_offset)):
         time = iso_time(timestamp)
         yield _typed(file, "time_index_entry", timestamp=timestamp, time=time, offset=offset)
 

@@ -31,7 +31,7 @@ TIMESTAMP_TYPES: Final = {
 }
 _BLOCK: Final = 1000
 _LAST_DIGITS: Final = tuple(b"%03d" % number for number in range(_BLOCK))
-_MAX_REMEMBERED: Final = 100_000
+_MAX_REMEMBERED: Final = 10_000
 
 # One part of every line of a batch.
 Part = Iterable[bytes]

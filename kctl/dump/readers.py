@@ -8,8 +8,8 @@ from pathlib import Path
 from broker.errors import CorruptRecord
 from broker.log.file_records import FileRecords
 from broker.log.files import FileSystem, OpenFile
-from broker.log.offset_index import OffsetIndex
-from broker.log.time_index import TimeIndex
+from broker.log.offset_index import OffsetIndex, OffsetPosition
+from broker.log.time_index import TimeIndex, TimestampOffset
 from broker.log.transaction_index import TransactionIndex
 from broker.records.batch import Batch
 
@@ -55,6 +55,27 @@ def open_txn_index(path: Path) -> TransactionIndex:
     """A segment's aborted transactions; OSError if the file cannot be read."""
     READ_ONLY.open_file(path)
     return TransactionIndex(path, READ_ONLY)
+
+
+def offset_entries(index: OffsetIndex) -> Iterator[OffsetPosition]:
+    """The entries up to the zeros behind them, which an index has that was not closed (yet).
+
+    No entry is at position 0, so zeros cannot be mistaken for one.
+    """
+    for slot in range(index.entries):
+        entry = index.entry(slot)
+        if not entry.position:
+            return
+        yield entry
+
+
+def time_entries(index: TimeIndex) -> Iterator[TimestampOffset]:
+    """The entries up to the zeros behind them; a first entry of 1970 is taken for zeros too."""
+    for slot in range(index.entries):
+        entry = index.entry(slot)
+        if entry.offset == index.base_offset and (slot or not entry.timestamp):
+            return
+        yield entry
 
 
 def batches_within(records: FileRecords, max_bytes: int | None) -> Iterator[tuple[int, Batch]]:

@@ -8,7 +8,6 @@ import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from itertools import groupby
 from pathlib import Path
 
 from broker.errors import CorruptRecord
@@ -23,11 +22,8 @@ from kctl.dump.kafka_text import Afterwards, KafkaOptions, dump_file
 from kctl.dump.log_rows import Row, View
 from kctl.dump.progress import Watch, progress_bar
 from kctl.dump.show import RowWriter
-from kctl.dump.stats import LogStats
-from kctl.dump.stats_text import SUMMARY, histogram_lines, summary
 from kctl.errors import CliError, ExitStatus
 from kctl.output import Output, OutputFormat
-from kctl.tables import record_lines
 
 UNREADABLE = (CorruptRecord, CorruptCheckpoint, DecodeError, OSError, CliError)
 KAFKA_KINDS = frozenset(
@@ -59,6 +55,8 @@ class Fence:
         """A file that cannot be read inside of the block is reported."""
         try:
             yield
+        except BrokenPipeError:  # the reader of our output is gone, not a file of ours
+            raise
         except UNREADABLE as error:
             self.report(error)
 
@@ -165,45 +163,3 @@ def watched(view: View, file: DumpFile, fence: Fence, watch: Watch) -> View:
 def _guarded(file: DumpFile, view: View, fence: Fence) -> Iterator[Row]:
     with fence.guard():
         yield from rows_of(file, view)
-
-
-# --- statistics --------------------------------------------------------------------------------
-
-
-def dump_stats(files: Iterable[Found], view: View, out: Output) -> ExitStatus:
-    """Show the numbers of each directory's segments."""
-    fence = Fence(out)
-    found = _segments(files, fence)
-    with progress_bar(is_wanted=True) as watch:
-        counted = [
-            _count(directory, list(group), view, fence, watch)
-            for directory, group in groupby(found, key=lambda file: file.path.parent)
-        ]
-    if out.format in (OutputFormat.TABLE, OutputFormat.WIDE):
-        for stats in counted:
-            out.heading(str(stats.directory))
-            out.lines(record_lines(summary(stats), SUMMARY))
-            out.lines([*histogram_lines(stats.row()), ""])
-    else:
-        out.rows([stats.row() for stats in counted], SUMMARY, name="directory")
-    return fence.status
-
-
-def _segments(files: Iterable[Found], fence: Fence) -> Iterator[DumpFile]:
-    for found in files:
-        if isinstance(found, CliError):
-            fence.report(found)
-        elif found.kind is FileKind.LOG:
-            yield found
-        else:
-            fence.report(CliError(f"{found.path}: --stats counts .log files only"))
-
-
-def _count(
-    directory: Path, files: list[DumpFile], view: View, fence: Fence, watch: Watch
-) -> LogStats:
-    stats = LogStats(directory)
-    for file in files:
-        with fence.guard():
-            stats.add_segment(file, watched(view, file, fence, watch))
-    return stats

@@ -1,5 +1,7 @@
 """`kctl dump-log --format kafka`: every text that Kafka's own tool printed of the golden logs."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -194,3 +196,17 @@ def test_filters_are_refused_because_kafkas_tool_prints_whole_files(
 
     assert (result.output, result.exit_code) == ("", 2)
     assert "prints whole files" in result.stderr
+
+
+def test_reader_that_has_seen_enough_is_no_error() -> None:
+    command = [sys.executable, "-m", "kctl", "dump-log", "--format", "kafka", "--print-data-log"]
+    segments = sorted(map(str, (LOGS / "magic2/rolled-0").glob("*.log")))
+    with subprocess.Popen(
+        [*command, *segments * 5], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.readline()
+        process.stdout.close()
+
+        assert process.stderr.read() == b""

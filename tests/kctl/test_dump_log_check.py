@@ -140,6 +140,15 @@ class TestDamage:
 
         assert findings(kctl, rolled) == []
 
+    def test_active_index_without_an_entry_yet_is_no_damage(
+        self, kctl: Kctl, tmp_path: Path
+    ) -> None:
+        partition = golden_copy(MAGIC_2 / "grp-0", tmp_path / "grp-0")
+        for suffix in ("index", "timeindex"):
+            (partition / f"{0:020d}.{suffix}").write_bytes(bytes(2400))
+
+        assert findings(kctl, partition) == []
+
     def test_missing_segment_is_a_gap(self, kctl: Kctl, rolled: Path) -> None:
         for path in rolled.glob("00000000000000000340.*"):
             path.unlink()

@@ -1,0 +1,54 @@
+"""The run of `--stats`: one count per directory."""
+
+from collections.abc import Iterable, Iterator
+from itertools import groupby
+from pathlib import Path
+
+from kctl.dump.files import DumpFile, FileKind, Found
+from kctl.dump.log_rows import View
+from kctl.dump.progress import Watch, progress_bar
+from kctl.dump.run import Fence, watched
+from kctl.dump.stats import LogStats
+from kctl.dump.stats_text import SUMMARY, histogram_lines, summary
+from kctl.errors import CliError, ExitStatus
+from kctl.output import Output, OutputFormat
+from kctl.tables import record_lines
+
+
+def dump_stats(files: Iterable[Found], view: View, out: Output) -> ExitStatus:
+    """Show the numbers of each directory's segments."""
+    fence = Fence(out)
+    found = _segments(files, fence)
+    with progress_bar(is_wanted=True) as watch:
+        counted = [
+            _count(directory, list(group), view, fence, watch)
+            for directory, group in groupby(found, key=lambda file: file.path.parent)
+        ]
+    if out.format in (OutputFormat.TABLE, OutputFormat.WIDE):
+        for stats in counted:
+            out.heading(str(stats.directory))
+            out.lines(record_lines(summary(stats), SUMMARY))
+            out.lines([*histogram_lines(stats.row()), ""])
+    else:
+        out.rows([stats.row() for stats in counted], SUMMARY, name="directory")
+    return fence.status
+
+
+def _segments(files: Iterable[Found], fence: Fence) -> Iterator[DumpFile]:
+    for found in files:
+        if isinstance(found, CliError):
+            fence.report(found)
+        elif found.kind is FileKind.LOG:
+            yield found
+        else:
+            fence.report(CliError(f"{found.path}: --stats counts .log files only"))
+
+
+def _count(
+    directory: Path, files: list[DumpFile], view: View, fence: Fence, watch: Watch
+) -> LogStats:
+    stats = LogStats(directory)
+    for file in files:
+        with fence.guard():
+            stats.add_segment(file, watched(view, file, fence, watch))
+    return stats
