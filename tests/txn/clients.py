@@ -60,9 +60,9 @@ class Confluent:
     def send(self, topic: str, value: bytes, partition: int = 0) -> None:
         self.client.produce(topic, value, partition=partition)
 
-    def flush(self) -> None:
+    def flush(self, timeout_s: float = TIMEOUT_S) -> None:
         """Have everything on the broker, without ending the transaction."""
-        assert self.client.flush(TIMEOUT_S) == 0
+        assert self.client.flush(timeout_s) == 0
 
     def send_offset(self, topic: str, offset: int, group_id: str) -> None:
         group = Consumer({"bootstrap.servers": self.servers, "group.id": group_id})
@@ -73,16 +73,16 @@ class Confluent:
         finally:
             group.close()
 
-    def commit(self) -> None:
+    def commit(self, timeout_s: float = TIMEOUT_S) -> None:
         try:
-            self.client.commit_transaction(TIMEOUT_S)
+            self.client.commit_transaction(timeout_s)
         except KafkaException as error:
             if error.args[0].code() == KafkaError._FENCED:
                 raise Fenced from error
             raise
 
-    def abort(self) -> None:
-        self.client.abort_transaction(TIMEOUT_S)
+    def abort(self, timeout_s: float = TIMEOUT_S) -> None:
+        self.client.abort_transaction(timeout_s)
 
     def close(self) -> None:
         self.client.purge()
