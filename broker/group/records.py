@@ -141,6 +141,16 @@ def build_tombstones(keys: Iterable[bytes], timestamp_ms: int, codec: Codec = Co
     return build_batch(rows, BatchSettings(codec=codec))
 
 
+def is_offset_key(key: bytes) -> bool:
+    """Whether a record is about an offset; tells by the version alone."""
+    return key.startswith((b"\0\1", b"\0\0"))
+
+
+def is_group_key(key: bytes) -> bool:
+    """Whether a record is about a group; tells by the version alone."""
+    return key.startswith(b"\0\2")
+
+
 def read_key(key: bytes | None) -> OffsetKey | GroupKey | None:
     """What a record is about; None for a kind newer than this."""
     version = _version(key)

@@ -3,11 +3,15 @@
 The last record of a key wins, a null value takes it away; so a compacted log reads the same as the
 log it was made from. Offsets of transactions wait, per producer, for the marker that ends them;
 what is still waiting at the end of the log goes on waiting in the group.
+
+Most records are overtaken by later ones, so keys and values are kept as they are and only the
+survivors are decoded. One that cannot be is logged and left out: one bad commit must not cost a
+partition its groups.
 """
 
 import logging
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 
 from broker.errors import CorruptRecord
 from broker.group.group import Group
@@ -16,6 +20,8 @@ from broker.group.offsets import AppendedOffset
 from broker.group.records import (
     GroupKey,
     OffsetKey,
+    is_group_key,
+    is_offset_key,
     read_group_value,
     read_key,
     read_offset_value,
@@ -28,19 +34,21 @@ from broker.records.control import ControlRecordType, control_type
 
 logger = logging.getLogger(__name__)
 
+_Records = dict[bytes, tuple[int, bytes]]
+"""By key: the offset that stands for the record's batch, and the value."""
+
 
 class Replay:
     """Give it the batches in order, then ask for the groups."""
 
     def __init__(self) -> None:
-        self._offsets: dict[OffsetKey, AppendedOffset] = {}
-        self._open: dict[int, dict[OffsetKey, AppendedOffset]] = {}
+        self._offsets: _Records = {}
+        self._open: dict[int, _Records] = {}
         """Offsets of transactions without a marker yet, by producer id."""
-        self._groups: dict[str, GroupMetadataValue] = {}
+        self._groups: _Records = {}
 
     def apply(self, batch: Batch) -> None:
-        """The next batch. A record that cannot be read is logged and left out: one bad commit
-        must not cost a partition its groups."""
+        """The next batch; CorruptRecord if it is not one."""
         if batch.header.is_control:
             self._end_transaction(batch)
             return
@@ -51,33 +59,14 @@ class Replay:
         for offset, _, key, value, _ in batch.record_tuples():
             # Of what compaction left: the first record stands for the batch, as in Kafka.
             batch_offset = offset if batch_offset < 0 else batch_offset
-            try:
-                self._apply_record(key, value, offsets, batch_offset)
-            except CorruptRecord as error:
-                logger.error("record is ignored offset=%s error=%s", offset, error)
-
-    def _apply_record(
-        self,
-        key: bytes | None,
-        value: bytes | None,
-        offsets: dict[OffsetKey, AppendedOffset],
-        batch_offset: int,
-    ) -> None:
-        about = read_key(key)
-        if isinstance(about, GroupKey):
-            self._apply_group(about.group_id, value)
-        elif about is None:
-            logger.warning("record of an unknown kind is ignored key=%r", key)
-        elif value is None:
-            offsets.pop(about, None)
-        else:
-            offsets[about] = AppendedOffset(batch_offset, read_offset_value(value))
-
-    def _apply_group(self, group_id: str, value: bytes | None) -> None:
-        if value is None:
-            self._groups.pop(group_id, None)
-        else:
-            self._groups[group_id] = read_group_value(value)
+            if key is None or not (is_offset_key(key) or is_group_key(key)):
+                logger.warning("record of an unknown kind is ignored offset=%s", offset)
+                continue
+            kept = offsets if is_offset_key(key) else self._groups
+            if value is None:
+                kept.pop(key, None)
+            else:
+                kept[key] = (batch_offset, value)
 
     def _end_transaction(self, batch: Batch) -> None:
         records = batch.record_tuples()
@@ -86,29 +75,61 @@ class Replay:
         ended = self._open.pop(batch.header.producer_id, {})
         if control_type(records[0][2]) is not ControlRecordType.COMMIT:
             return
-        for key, appended in ended.items():
+        for key, record in ended.items():
             current = self._offsets.get(key)
-            if current is None or current.batch_offset < appended.batch_offset:
-                self._offsets[key] = appended
+            if current is None or current[0] < record[0]:
+                self._offsets[key] = record
 
     def groups(self, new_group: Callable[[str], Group]) -> list[Group]:
         """All groups the log knows of; those with offsets only are empty."""
-        committed: dict[str, dict[TopicPartition, AppendedOffset]] = defaultdict(dict)
-        for key, appended in self._offsets.items():
-            committed[key.group_id][key.partition] = appended
-        waiting: dict[str, dict[int, dict[TopicPartition, AppendedOffset]]] = defaultdict(dict)
-        for producer_id, offsets in self._open.items():
-            for key, appended in offsets.items():
-                of_group = waiting[key.group_id].setdefault(producer_id, {})
-                of_group[key.partition] = appended
+        stored = {key.group_id: value for key, value in _decode_groups(self._groups)}
+        committed = _by_group(self._offsets)
+        waiting = {producer_id: _by_group(records) for producer_id, records in self._open.items()}
+        ids = set(stored) | set(committed) | {g for by_group in waiting.values() for g in by_group}
         groups = []
-        for group_id in self._groups.keys() | committed.keys() | waiting.keys():
+        for group_id in ids:
             group = new_group(group_id)
-            if value := self._groups.get(group_id):
-                restore(group, value)
-            group.offsets.load(committed.get(group_id, {}), waiting.get(group_id, {}))
+            if group_id in stored:
+                restore(group, stored[group_id])
+            group.offsets.load(
+                committed.get(group_id, {}),
+                {
+                    producer_id: by_group[group_id]
+                    for producer_id, by_group in waiting.items()
+                    if group_id in by_group
+                },
+            )
             groups.append(group)
         return groups
+
+
+def _by_group(records: _Records) -> Mapping[str, dict[TopicPartition, AppendedOffset]]:
+    found: dict[str, dict[TopicPartition, AppendedOffset]] = defaultdict(dict)
+    for key, appended in _decode_offsets(records):
+        found[key.group_id][key.partition] = appended
+    return found
+
+
+def _decode_offsets(records: _Records) -> Iterator[tuple[OffsetKey, AppendedOffset]]:
+    for raw_key, (batch_offset, raw_value) in records.items():
+        try:
+            key, value = read_key(raw_key), read_offset_value(raw_value)
+        except CorruptRecord as error:
+            logger.error("offset is ignored batch_offset=%s error=%s", batch_offset, error)
+            continue
+        if isinstance(key, OffsetKey):
+            yield key, AppendedOffset(batch_offset, value)
+
+
+def _decode_groups(records: _Records) -> Iterator[tuple[GroupKey, GroupMetadataValue]]:
+    for raw_key, (batch_offset, raw_value) in records.items():
+        try:
+            key, value = read_key(raw_key), read_group_value(raw_value)
+        except CorruptRecord as error:
+            logger.error("group is ignored batch_offset=%s error=%s", batch_offset, error)
+            continue
+        if isinstance(key, GroupKey):
+            yield key, value
 
 
 def restore(group: Group, value: GroupMetadataValue) -> None:
