@@ -8,6 +8,9 @@ import sys
 from pathlib import Path
 
 from broker.config import BrokerConfig, ConfigError, load_config
+from broker.errors import ApiError
+from broker.identity import IdentityError
+from broker.metadata.errors import StoreError
 from broker.server import Server
 
 
@@ -22,7 +25,7 @@ def main() -> None:
     try:
         config = load_config(arguments.properties, dict(arguments.override))
         asyncio.run(_serve(config))
-    except (ConfigError, OSError) as error:
+    except (ConfigError, IdentityError, StoreError, ApiError, OSError) as error:
         sys.exit(f"kctl-broker: {error}")
 
 
@@ -51,14 +54,15 @@ def _key_value(text: str) -> tuple[str, str]:
 
 
 async def _serve(config: BrokerConfig) -> None:
-    stop = asyncio.Event()
+    server = Server(config)
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, stop.set)
-    server = Server(config)
+        loop.add_signal_handler(number, server.stopping.set)
     await server.start()
-    await stop.wait()
+    await server.stopping.wait()
     await server.stop()
+    if server.has_failed:
+        sys.exit(1)
 
 
 if __name__ == "__main__":

@@ -8,15 +8,18 @@ Each needs those before it. Stopping goes the other way round.
 import asyncio
 import gc
 import logging
+import os
 import socket
+from collections.abc import Awaitable
 from dataclasses import fields
+from pathlib import Path
 
 from broker.api.context import Services
 from broker.api.dispatch import Dispatcher
 from broker.api.fetch_session import FetchSessionCache
 from broker.background import Background
 from broker.clock import SystemClock
-from broker.config import BrokerConfig
+from broker.config import BrokerConfig, ConfigError
 from broker.config.dynamic import CLUSTER_DEFAULT, DynamicConfig, EntityType
 from broker.controller import registration
 from broker.controller.topic_records import load_configs, load_topics
@@ -34,6 +37,7 @@ from broker.metadata.store import MetadataStore
 from broker.metadata.znodes.brokers import BrokerIdZnode, Endpoint
 from broker.metadata_cache import BrokerEndpoint, MetadataCache
 from broker.model import TopicPartition
+from broker.net.connection import Answer, Peer
 from broker.net.listener import Limits, Listener
 from broker.records.layout import Codec
 from broker.replica.internal_topic import InternalTopic
@@ -61,15 +65,21 @@ class Server:
         self.config = config
         self._clock = SystemClock()
         self._background = Background()
+        self._loop = asyncio.get_running_loop()
+        self.stopping = asyncio.Event()
+        """Set when the broker shall stop: by a signal, or by itself when it cannot go on."""
+        self.has_failed = False
         self.listeners: list[Listener] = []
         self.identity: Identity
         self._store: MetadataStore
         self._logs: LogManager
         self._replicas: ReplicaManager
         self._services: Services
+        self._dispatcher: Dispatcher
 
     async def start(self) -> None:
         """Start every part; OSError, IdentityError or StoreError name what is in the way."""
+        self._bind()  # first: an address that is taken shall not leave logs half opened
         self._store = await self._open_store()
         await registration.make_persistent_paths(self._store)
         self._logs = LogManager(
@@ -77,6 +87,7 @@ class Server:
             lambda topic: LogConfig.of(dynamic.topic(topic)),
             LogEnvironment(clock=self._clock, producer_state=_producer_state(self.config)),
             _cleaner(self.config),
+            self._dir_failed,
         )
         self.identity = await self._identify()
         dynamic = await self._load_settings()
@@ -99,12 +110,40 @@ class Server:
         await self._services.groups.stop()
         await self._services.transactions.stop()
         await self._background.stop()
+        await self._replicas.log_dir_moves.stop()
         self._replicas.checkpoint_high_watermarks()
         await asyncio.to_thread(self._logs.shutdown)
         await self._store.close()
         logger.info("stopped broker.id=%s", self.identity.broker_id)
 
+    def _dir_failed(self, path: Path) -> None:
+        """A log directory is gone; without any the broker has nothing to serve. Any thread."""
+        if not self._logs.online_dirs:
+            logger.critical("stopping, because the last log directory failed dir=%s", path)
+            self.has_failed = True
+            self._loop.call_soon_threadsafe(self.stopping.set)
+
+    def _bind(self) -> None:
+        limits = _limits(self.config)
+
+        def answer(frame: memoryview, peer: Peer) -> Answer | Awaitable[Answer]:
+            return self._dispatcher(frame, peer)
+
+        for address in self.config.listeners:
+            listener = Listener(address, limits, answer)
+            try:
+                listener.bind()
+            except OSError as error:
+                reason = os.strerror(error.errno) if error.errno else error
+                raise OSError(f"cannot listen on {address}: {reason}") from error
+            self.listeners.append(listener)
+
     async def _open_store(self) -> MetadataStore:
+        if self.config.zookeeper_connect:
+            raise ConfigError(
+                f"zookeeper.connect={self.config.zookeeper_connect}: this broker does not join "
+                "clusters yet; leave the key out, and it keeps its metadata itself"
+            )
         first = self.config.log_directories[0]
         first.mkdir(parents=True, exist_ok=True)
         return EmbeddedStore.open(first / METADATA_FILE, self._clock)
@@ -155,11 +194,7 @@ class Server:
             markers=markers,
             clock=self._clock,
         )
-        limits = _limits(self.config)
-        dispatcher = Dispatcher(self._services)
-        self.listeners = [Listener(where, limits, dispatcher) for where in self.config.listeners]
-        for listener in self.listeners:
-            listener.bind()
+        self._dispatcher = Dispatcher(self._services)
         metadata.brokers = self._endpoints()
         await registration.register(self._store, self._registration(metadata))
         await controller.start(await load_topics(self._store))

@@ -152,6 +152,11 @@ class LogManager:
         """Every log, future ones apart."""
         return self._logs
 
+    @property
+    def future_logs(self) -> Mapping[TopicPartition, PartitionLog]:
+        """The logs on their way to another directory."""
+        return self._future_logs
+
     def get(self, partition: TopicPartition, *, is_future: bool = False) -> PartitionLog | None:
         """The partition's log, if it is here and its directory online."""
         return (self._future_logs if is_future else self._logs).get(partition)

@@ -12,6 +12,7 @@ from broker.log.config import LogConfig
 from broker.log.files import DISK
 from broker.log.manager import LogManager
 from broker.model import LeaderAndIsr, TopicPartition, Uuid
+from broker.replica.log_dir_moves import LogDirMoves
 from broker.replica.partition import Partition
 
 logger = logging.getLogger(__name__)
@@ -40,6 +41,7 @@ class ReplicaManager:
         self.on_gone: Callable[[TopicPartition], None] = _nobody_waits
         """Told of every partition that has no replica here any more."""
         self._partitions: dict[TopicPartition, Partition] = {}
+        self.log_dir_moves = LogDirMoves(logs, self._partitions)
         self._high_watermarks: dict[TopicPartition, int] = {}
 
     @property
@@ -69,21 +71,34 @@ class ReplicaManager:
     async def become(
         self, topic_id: Uuid, states: Mapping[TopicPartition, LeaderAndIsr], *, is_new: bool
     ) -> None:
-        """Lead or follow partitions of one topic, as the controller decided.
+        """Lead or follow those partitions of one topic that have a replica here.
 
         Missing logs are made in a thread, because that waits for the disk. KAFKA_STORAGE_ERROR if
         one cannot be.
         """
+        states = {n: state for n, state in states.items() if self.broker_id in state.replicas}
         missing: dict[int, list[TopicPartition]] = {}
         for name, state in states.items():
-            if self.logs.get(name) is None:
+            if self.logs.get(name) is None and not await self._make_where_wanted(name, topic_id):
                 missing.setdefault(state.leader_epoch, []).append(name)
         for epoch, names in missing.items():
             await asyncio.to_thread(self.logs.create_all, names, topic_id, epoch, is_new=is_new)
         for name, state in states.items():
-            self._partition(name, topic_id).become(state)
+            partition = self._partition(name, topic_id)
+            partition.become(state)
+            self.log_dir_moves.resume(partition)
             if state.leader == self.broker_id:
                 self.on_leading(name, state.leader_epoch)
+
+    async def _make_where_wanted(self, name: TopicPartition, topic_id: Uuid) -> bool:
+        """Make a log in the directory that AlterReplicaLogDirs chose for it; False if none is."""
+        log_dir = self.log_dir_moves.preferred.pop(name, None)
+        if log_dir is None:
+            return False
+        await asyncio.to_thread(
+            lambda: self.logs.get_or_create(name, topic_id, is_new=True, log_dir=log_dir)
+        )
+        return True
 
     def _partition(self, name: TopicPartition, topic_id: Uuid) -> Partition:
         partition = self._partitions.get(name)
@@ -111,6 +126,7 @@ class ReplicaManager:
             partition = self._partitions.pop(name, None)
             if partition is not None:
                 partition.moves.wake()
+                self.log_dir_moves.give_up(name)
                 self.on_gone(name)
         if delete:
             await asyncio.to_thread(lambda: [self.logs.delete(name) for name in names])
