@@ -74,15 +74,27 @@ def _value(
 async def _commit_to_nodes(
     request: OffsetCommitRequest, asked: _Asked, context: RequestContext
 ) -> _Errors:
-    nodes, limit = context.services.offset_nodes, context.services.groups.config
-    errors = {}
-    for name, partition in asked.items():
-        if java_length(partition.committed_metadata or "") > limit.offset_metadata_max_bytes:
-            errors[name] = ErrorCode.OFFSET_METADATA_TOO_LARGE
-            continue
-        await nodes.write_offset(request.group_id, name, partition.committed_offset)
-        errors[name] = ErrorCode.NONE
-    return errors
+    return {
+        name: await _commit_to_node(request.group_id, name, partition, context)
+        for name, partition in asked.items()
+    }
+
+
+async def _commit_to_node(
+    group_id: str,
+    name: TopicPartition,
+    partition: OffsetCommitRequestPartition,
+    context: RequestContext,
+) -> ErrorCode:
+    limit = context.services.groups.config.offset_metadata_max_bytes
+    if java_length(partition.committed_metadata or "") > limit:
+        return ErrorCode.OFFSET_METADATA_TOO_LARGE
+    nodes = context.services.offset_nodes
+    try:
+        await nodes.write_offset(group_id, name, partition.committed_offset)
+    except ApiError as error:
+        return error.code
+    return ErrorCode.NONE
 
 
 def _response(errors: _Errors) -> OffsetCommitResponse:

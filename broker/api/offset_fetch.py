@@ -82,13 +82,23 @@ def _fetch_group(
 async def _fetch_from_nodes(
     request: OffsetFetchRequest, context: RequestContext
 ) -> OffsetFetchResponse:
-    nothing = FetchedOffset(error=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
     known, unknown = split_by_existence(_names(request.topics) or (), context)
-    fetched = dict.fromkeys(unknown, nothing)
+    fetched = {name: FetchedOffset(error=code) for name, code in unknown.items()}
     for name in known:
-        offset = await context.services.offset_nodes.read_offset(request.group_id, name)
-        fetched[name] = nothing if offset is None else FetchedOffset(offset)
+        fetched[name] = await _fetch_from_node(request.group_id, name, context)
     return _response(fetched)
+
+
+async def _fetch_from_node(
+    group_id: str, name: TopicPartition, context: RequestContext
+) -> FetchedOffset:
+    try:
+        offset = await context.services.offset_nodes.read_offset(group_id, name)
+    except ApiError as error:
+        return FetchedOffset(error=error.code)
+    if offset is None:
+        return FetchedOffset(error=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+    return FetchedOffset(offset)
 
 
 def _names(topics: _Topics | None) -> list[TopicPartition] | None:

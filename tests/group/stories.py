@@ -421,6 +421,9 @@ async def in_znodes(teller: Teller) -> None:
     await teller.fetch(0, 0, 1)
     await teller.fetch(1, 0)
     await teller.describe()
+    teller.group = ""
+    await teller.commit(0, (topic, 0, 5))
+    await teller.fetch(0, 0)
 
 
 async def not_consumers(teller: Teller) -> None:
