@@ -1,9 +1,11 @@
 """The group coordinator: members and generations, committed offsets, and the log both live in.
 
-`group.py` is a state machine without I/O: requests and the passing of time go in, replies and
-things to be stored come out. `coordinator.py` is its asyncio shell: it owns the timers and appends
-to `__consumer_offsets` through the interface in `storage.py`. What the log says and how, is in
-`records.py`; `replay.py` turns a log back into groups.
+    states, member, membership, group, joining   one group, without I/O: requests and time go in,
+                                                  replies and things to be stored come out
+    offsets, retention                            its offsets: committed, under way, too old
+    records, replay                               what the log says; a log turned back into groups
+    registry, coordinator, offset_manager         the asyncio shell: groups found, timers, appends
+    storage, offset_nodes                         what it needs of the rest; offsets in znodes
 
-May use: replica and below; in fact it only needs records, protocol, model, errors and clock.
+May use: metadata, records and what lies below. The log is reached through `storage` alone.
 """

@@ -286,14 +286,16 @@ class GroupCoordinator:
     async def _store(self, group: Group, store: StoreGroup, now_ms: int) -> None:
         codec = self.config.offsets_topic_compression_codec
         batch = build_group_batch(group.group_id, store.value, now_ms, codec)
-        error = ErrorCode.NONE
+        error = ErrorCode.UNKNOWN_SERVER_ERROR  # also of what is no ApiError: nobody waits for ever
         try:
             await self.registry.topic.append(self.partition_for(group.group_id), batch)
+            error = ErrorCode.NONE
         except ApiError as failure:
             error = group_error(failure.code)
             logger.warning("group not stored group=%s error=%s", group.group_id, failure)
-        store.on_stored(error)
-        self._settle(group)
+        finally:
+            store.on_stored(error)
+            self._settle(group)
 
     def _set_timer(self, group: Group) -> None:
         timer = self._timers.pop(group.group_id, None)

@@ -3,6 +3,7 @@
 Which partition holds a group, and how long metadata may be, is defined by Java's String.
 """
 
+from functools import lru_cache
 from struct import unpack
 
 
@@ -11,8 +12,9 @@ def java_length(text: str) -> int:
     return len(text) if text.isascii() else len(_utf16(text)) // 2
 
 
+@lru_cache(maxsize=4096)
 def java_hash(text: str) -> int:
-    """String.hashCode()."""
+    """String.hashCode(); remembered, as every request of a group asks for it."""
     data = _utf16(text)
     value = 0
     for unit in unpack(f"<{len(data) // 2}H", data):

@@ -89,9 +89,11 @@ class OffsetManager:
     async def _store(self, group: Group, commits: Commits) -> ErrorCode:
         try:
             batch_offset = await self._append(group, self._build(group.group_id, commits))
-        except ApiError as error:
-            group.offsets.fail(commits)
-            return commit_error(error.code)
+        except Exception as error:
+            group.offsets.fail(commits)  # whatever it was: nothing stays pending for ever
+            if isinstance(error, ApiError):
+                return commit_error(error.code)
+            raise
         group.offsets.complete(commits, batch_offset)
         return ErrorCode.NONE
 
@@ -122,11 +124,13 @@ class OffsetManager:
         producer_id = producer.producer_id
         try:
             batch_offset = await self._append(group, self._build(group.group_id, commits, producer))
-        except ApiError as error:
+        except Exception as error:
             group.offsets.fail_transactional(producer_id, commits)
             if not group.offsets.has_transaction(producer_id):
                 self._forget_producer(producer_id, group.group_id)
-            return commit_error(error.code)
+            if isinstance(error, ApiError):
+                return commit_error(error.code)
+            raise
         group.offsets.append_transactional(producer_id, commits, batch_offset)
         return ErrorCode.NONE
 

@@ -30,11 +30,16 @@ class MemoryOffsetsTopic:
         self.logs: dict[int, bytearray] = defaultdict(bytearray)
         self.next_offset: dict[int, int] = defaultdict(int)
         self.fail_next: ErrorCode | None = None
+        self.break_next = False
+        """The next append fails in a way that nobody foresaw."""
         self.acks = asyncio.Event()
         """Cleared: appends are in the log, but not acknowledged yet."""
         self.acks.set()
 
     async def append(self, partition: int, batch: bytes) -> int:
+        if self.break_next:
+            self.break_next = False
+            raise OSError("broken")
         if self.fail_next is not None:
             code, self.fail_next = self.fail_next, None
             raise ApiError(code)

@@ -267,3 +267,22 @@ def test_group_filters_know_no_case() -> None:
             assert listed(types=["consumer"]) == []
 
     run(work())
+
+
+def test_append_that_breaks_leaves_nobody_waiting(caplog: pytest.LogCaptureFixture) -> None:
+    async def work() -> None:
+        async with running(config=AT_ONCE) as bench:
+            future = bench.coordinator.join("g", joining())
+            await bench.advance(0)
+            joined = future.result()
+            bench.topic.break_next = True
+            sync = bench.coordinator.sync("g", (joined.member_id, None, 1), (None, None), {})
+            await settle()
+            assert sync.result().error is ErrorCode.UNKNOWN_SERVER_ERROR
+            bench.topic.break_next = True
+            with pytest.raises(OSError, match="broken"):
+                await bench.offsets.commit("h", ANYBODY, commits(("t", 0, 1)))
+            assert bench.offsets.fetch("h", [A], True)[A].error is ErrorCode.NONE
+
+    run(work())
+    assert "a group could not be stored" in caplog.text
