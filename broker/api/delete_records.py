@@ -11,6 +11,7 @@ from broker.protocol.messages.delete_records import (
     DeleteRecordsResponse,
     DeleteRecordsTopicResult,
 )
+from broker.topic_names import INTERNAL_TOPICS
 
 _HIGH_WATERMARK: Final = -1
 
@@ -31,6 +32,8 @@ def handle(request: DeleteRecordsRequest, context: RequestContext) -> DeleteReco
 def _delete(
     topic: str, asked: DeleteRecordsPartition, context: RequestContext
 ) -> DeleteRecordsPartitionResult:
+    if topic in INTERNAL_TOPICS:
+        return _failed(asked.partition_index, ErrorCode.INVALID_TOPIC_EXCEPTION)
     try:
         partition = context.services.replicas.find(topic, asked.partition_index)
         low_watermark = partition.delete_records(

@@ -10,38 +10,53 @@ from broker.protocol.messages.delete_topics import (
     DeleteTopicState,
 )
 
-_FIRST_VERSION_OF_IDS = 6
+_FIRST_VERSION_OF_DISABLED = 3
 
 
 async def handle(request: DeleteTopicsRequest, context: RequestContext) -> DeleteTopicsResponse:
-    """Delete one after the other; one that cannot be deleted does not keep the others."""
-    asked = request.topics
-    if context.api_version < _FIRST_VERSION_OF_IDS:
-        asked = [DeleteTopicState(name=name) for name in request.topic_names]
+    """Delete one after the other; one that cannot be deleted does not keep the others.
+
+    A client that does not wait (a timeout of 0) is told REQUEST_TIMED_OUT; its topics go anyway.
+    """
+    asked = _asked(request)
     if not context.services.config.delete_topic_enable:
-        return _all_failed(asked, ErrorCode.TOPIC_DELETION_DISABLED)
-    return DeleteTopicsResponse(responses=[await _delete(topic, context) for topic in asked])
-
-
-async def _delete(topic: DeleteTopicState, context: RequestContext) -> DeletableTopicResult:
+        is_new = context.api_version >= _FIRST_VERSION_OF_DISABLED
+        code = ErrorCode.TOPIC_DELETION_DISABLED if is_new else ErrorCode.INVALID_REQUEST
+        return _all_failed(asked, code)
+    if any(topic.name is not None and topic.topic_id != Uuid.ZERO for topic in asked):
+        raise ApiError(
+            ErrorCode.INVALID_REQUEST, "Topic name and topic ID can not both be specified."
+        )
     metadata = context.services.metadata
-    name, topic_id = topic.name, topic.topic_id
-    try:
-        if name is not None and topic_id != Uuid.ZERO:
-            raise ApiError(
-                ErrorCode.INVALID_REQUEST, "Topic name and topic ID can not both be specified."
+    found = [
+        (topic, metadata.names.get(topic.topic_id) if topic.name is None else topic.name)
+        for topic in asked
+    ]
+    names = dict.fromkeys(name for _, name in found if name is not None)
+    outcomes = {name: await _delete(name, request.timeout_ms, context) for name in names}
+    return DeleteTopicsResponse(
+        responses=[
+            DeletableTopicResult(
+                name=name,
+                topic_id=topic.topic_id,
+                error_code=ErrorCode.UNKNOWN_TOPIC_ID if name is None else outcomes[name],
             )
-        if name is None:
-            name = metadata.names.get(topic_id)
-            if name is None:
-                raise ApiError(ErrorCode.UNKNOWN_TOPIC_ID, f"no topic has the id {topic_id}")
-        known = metadata.topics.get(name)
+            for topic, name in found
+        ]
+    )
+
+
+def _asked(request: DeleteTopicsRequest) -> list[DeleteTopicState]:
+    """The topics of either place a version has for them."""
+    return [*request.topics, *(DeleteTopicState(name=name) for name in request.topic_names)]
+
+
+async def _delete(name: str, timeout_ms: int, context: RequestContext) -> ErrorCode:
+    try:
         await context.services.controller.delete_topic(name)
     except ApiError as error:
-        return DeletableTopicResult(
-            name=name, topic_id=topic_id, error_code=error.code, error_message=error.message
-        )
-    return DeletableTopicResult(name=name, topic_id=known.topic_id if known else topic_id)
+        return error.code
+    return ErrorCode.NONE if timeout_ms > 0 else ErrorCode.REQUEST_TIMED_OUT
 
 
 def _all_failed(topics: list[DeleteTopicState], code: ErrorCode) -> DeleteTopicsResponse:
@@ -55,5 +70,4 @@ def _all_failed(topics: list[DeleteTopicState], code: ErrorCode) -> DeleteTopics
 
 def error_response(request: DeleteTopicsRequest, code: ErrorCode) -> DeleteTopicsResponse:
     """The error on every topic."""
-    named = [DeleteTopicState(name=name) for name in request.topic_names]
-    return _all_failed([*request.topics, *named], code)
+    return _all_failed(_asked(request), code)

@@ -3,6 +3,7 @@
 Only brokers can be described; the controllers of endpoint type 2 exist in KRaft clusters only.
 """
 
+from broker.api.authorized_operations import CLUSTER_OPERATIONS, NOT_ASKED
 from broker.api.context import RequestContext
 from broker.errors import ErrorCode
 from broker.protocol.messages.describe_cluster import (
@@ -19,18 +20,21 @@ def handle(request: DescribeClusterRequest, context: RequestContext) -> Describe
     if request.endpoint_type not in (_BROKERS, _CONTROLLERS):
         return DescribeClusterResponse(
             error_code=ErrorCode.UNSUPPORTED_ENDPOINT_TYPE,
-            error_message=f"There is no endpoint type {request.endpoint_type}.",
+            error_message=f"Unsupported endpoint type {request.endpoint_type}",
         )
     if request.endpoint_type != _BROKERS:
         return DescribeClusterResponse(
             error_code=ErrorCode.MISMATCHED_ENDPOINT_TYPE,
-            error_message="The request was sent to an endpoint of the wrong type: "
-            "this is a broker, it describes brokers (endpoint type 1).",
+            error_message="The request was sent to an endpoint of type BROKER, but we wanted an "
+            "endpoint of type CONTROLLER",
         )
     metadata = context.services.metadata
     return DescribeClusterResponse(
         cluster_id=metadata.cluster_id,
         controller_id=metadata.controller_id,
+        cluster_authorized_operations=(
+            CLUSTER_OPERATIONS if request.include_cluster_authorized_operations else NOT_ASKED
+        ),
         brokers=[
             DescribeClusterBroker(
                 broker_id=broker.broker_id, host=broker.host, port=broker.port, rack=broker.rack

@@ -5,6 +5,7 @@ that is what "latest" means to it, and a record found by time beyond that is not
 answers with base offsets of segments instead (see `legacy_offsets_before`).
 """
 
+from collections import Counter
 from typing import Final
 
 from broker.api.context import RequestContext
@@ -12,9 +13,11 @@ from broker.errors import ApiError, ErrorCode
 from broker.log.offset_lookup import legacy_offsets_before, offset_for_timestamp
 from broker.log.offsets import (
     EARLIEST_LOCAL_TIMESTAMP,
+    EARLIEST_TIMESTAMP,
     LATEST_TIERED_TIMESTAMP,
     LATEST_TIMESTAMP,
     MAX_TIMESTAMP,
+    TimestampedOffset,
 )
 from broker.protocol.messages.list_offsets import (
     ListOffsetsPartition,
@@ -23,12 +26,17 @@ from broker.protocol.messages.list_offsets import (
     ListOffsetsResponse,
     ListOffsetsTopicResponse,
 )
+from broker.records.layout import NO_TIMESTAMP
 from broker.replica.partition import Partition
 
 _READ_COMMITTED: Final = 1
 _CONSUMER: Final = -1
 _DEBUGGING_CONSUMER: Final = -2
+_EPOCHS: Final = 4
+"""The first version that has a place for the leader epoch."""
 _FIRST_VERSION_OF: Final = {
+    LATEST_TIMESTAMP: 0,
+    EARLIEST_TIMESTAMP: 0,
     MAX_TIMESTAMP: 7,
     EARLIEST_LOCAL_TIMESTAMP: 8,
     LATEST_TIERED_TIMESTAMP: 9,
@@ -36,16 +44,17 @@ _FIRST_VERSION_OF: Final = {
 
 
 def handle(request: ListOffsetsRequest, context: RequestContext) -> ListOffsetsResponse:
-    """Look up every partition; one that is named twice is an error in itself."""
-    named = [(t.name, p.partition_index) for t in request.topics for p in t.partitions]
-    repeated = {name for name in named if named.count(name) > 1} if len(named) > 1 else set()
+    """Look up every partition; one that is named twice is an error in itself, but in version 0."""
+    named = Counter((t.name, p.partition_index) for t in request.topics for p in t.partitions)
+    if context.api_version == 0:
+        named.clear()
     return ListOffsetsResponse(
         topics=[
             ListOffsetsTopicResponse(
                 name=topic.name,
                 partitions=[
                     _failed(asked.partition_index, ErrorCode.INVALID_REQUEST)
-                    if (topic.name, asked.partition_index) in repeated
+                    if named[topic.name, asked.partition_index] > 1
                     else _list_partition(topic.name, asked, request, context)
                     for asked in topic.partitions
                 ],
@@ -59,16 +68,31 @@ def _list_partition(
     topic: str, asked: ListOffsetsPartition, request: ListOffsetsRequest, context: RequestContext
 ) -> ListOffsetsPartitionResponse:
     try:
+        if asked.timestamp < 0 and not _is_special(asked.timestamp, context.api_version):
+            return _failed(asked.partition_index, ErrorCode.UNSUPPORTED_VERSION)
         partition = context.services.replicas.find(topic, asked.partition_index)
-        if request.replica_id != _DEBUGGING_CONSUMER:
+        if request.replica_id == _DEBUGGING_CONSUMER:
+            partition.check_epoch(asked.current_leader_epoch)
+        else:
             partition.check_leader(asked.current_leader_epoch)
         if context.api_version == 0:
             return _old_style(partition, asked, request)
-        if context.api_version < _FIRST_VERSION_OF.get(asked.timestamp, 1):
-            return _failed(asked.partition_index, ErrorCode.UNSUPPORTED_VERSION)
-        return _by_time(partition, asked, request)
+        found = _by_time(partition, asked.timestamp, request)
     except ApiError as error:
         return _failed(asked.partition_index, error.code)
+    if found is None:
+        return ListOffsetsPartitionResponse(partition_index=asked.partition_index)
+    leader_epoch = found.leader_epoch if context.api_version >= _EPOCHS else None
+    return ListOffsetsPartitionResponse(
+        partition_index=asked.partition_index,
+        timestamp=found.timestamp,
+        offset=found.offset,
+        leader_epoch=-1 if leader_epoch is None else leader_epoch,
+    )
+
+
+def _is_special(timestamp: int, version: int) -> bool:
+    return timestamp in _FIRST_VERSION_OF and version >= _FIRST_VERSION_OF[timestamp]
 
 
 def _visible_end(partition: Partition, request: ListOffsetsRequest) -> int:
@@ -80,29 +104,22 @@ def _visible_end(partition: Partition, request: ListOffsetsRequest) -> int:
 
 
 def _by_time(
-    partition: Partition, asked: ListOffsetsPartition, request: ListOffsetsRequest
-) -> ListOffsetsPartitionResponse:
-    index, end = asked.partition_index, _visible_end(partition, request)
-    if asked.timestamp == LATEST_TIMESTAMP:
-        epoch = partition.log.leader_epochs.latest_epoch
-        return ListOffsetsPartitionResponse(
-            partition_index=index, offset=end, leader_epoch=-1 if epoch is None else epoch
-        )
-    found = offset_for_timestamp(partition.log, asked.timestamp)
-    if found is None or (asked.timestamp >= 0 and found.offset >= end):
-        return ListOffsetsPartitionResponse(partition_index=index)
-    return ListOffsetsPartitionResponse(
-        partition_index=index,
-        timestamp=found.timestamp,
-        offset=found.offset,
-        leader_epoch=-1 if found.leader_epoch is None else found.leader_epoch,
-    )
+    partition: Partition, timestamp: int, request: ListOffsetsRequest
+) -> TimestampedOffset | None:
+    end = _visible_end(partition, request)
+    if timestamp == LATEST_TIMESTAMP:
+        return TimestampedOffset(NO_TIMESTAMP, end, partition.log.leader_epochs.latest_epoch)
+    found = offset_for_timestamp(partition.log, timestamp)
+    is_visible = found is not None and (timestamp < 0 or found.offset < end)
+    return found if is_visible else None
 
 
 def _old_style(
     partition: Partition, asked: ListOffsetsPartition, request: ListOffsetsRequest
 ) -> ListOffsetsPartitionResponse:
     offsets = legacy_offsets_before(partition.log, asked.timestamp, asked.max_num_offsets)
+    if asked.max_num_offsets <= 0:
+        offsets = []
     end = _visible_end(partition, request)
     if any(offset > end for offset in offsets):  # the end, instead of what is not visible
         offsets = [end, *(offset for offset in offsets if offset < end)][: asked.max_num_offsets]

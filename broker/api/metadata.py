@@ -5,15 +5,15 @@ asked for by name (not by id) that do not exist are created if both the request 
 (`auto.create.topics.enable`) allow it; the answer then waits until they are there.
 """
 
-from collections.abc import Awaitable, Iterable
+from collections.abc import Awaitable, Iterable, Mapping
 
+from broker.api.authorized_operations import CLUSTER_OPERATIONS, NOT_ASKED, TOPIC_OPERATIONS
 from broker.api.context import RequestContext
 from broker.errors import ApiError, ErrorCode
 from broker.metadata_cache import PartitionMetadata, TopicMetadata
 from broker.model import Uuid
 from broker.protocol.messages.metadata import (
     MetadataRequest,
-    MetadataRequestTopic,
     MetadataResponse,
     MetadataResponseBroker,
     MetadataResponsePartition,
@@ -21,27 +21,34 @@ from broker.protocol.messages.metadata import (
 )
 from broker.topic_names import INTERNAL_TOPICS, name_problem
 
-_NOT_ASKED = -0x80000000  # authorized operations, while nobody authorizes
+_ALL_FROM_EMPTY = 0
+"""The version in which an empty list asks for all topics."""
+_TOPIC_IDS = 12
+"""The version that asks by topic id."""
 
 
 def handle(
     request: MetadataRequest, context: RequestContext
 ) -> MetadataResponse | Awaitable[MetadataResponse]:
     """The cluster as the client's listener shows it; a topic that is not there has an error."""
-    metadata = context.services.metadata
-    _check_ids(request, context.api_version)
-    if request.topics is None or (not request.topics and context.api_version == 0):
-        return _respond(context, [_describe(topic) for topic in metadata.topics.values()])
-    if context.services.config.auto_create_topics_enable and request.allow_auto_topic_creation:
-        missing = [t.name for t in request.topics if t.name and t.name not in metadata.topics]
+    services, version = context.services, context.api_version
+    _check_ids(request, version)
+    if request.topics is None or (not request.topics and version == _ALL_FROM_EMPTY):
+        return _respond(request, context, services.metadata.topics.values(), ())
+    ids = dict.fromkeys(t.topic_id for t in request.topics if t.topic_id != Uuid.ZERO)
+    if ids:
+        return _respond_by_id(request, context, ids)
+    names = dict.fromkeys(topic.name or "" for topic in request.topics)
+    if services.dynamic.broker.auto_create_topics_enable and request.allow_auto_topic_creation:
+        missing = [name for name in names if name and name not in services.metadata.topics]
         if missing:
-            return _create_and_describe(missing, request.topics, context)
-    return _respond(context, [_look_up(topic, context) for topic in request.topics])
+            return _create_and_describe(request, context, names, missing)
+    return _respond_by_name(request, context, names, {})
 
 
 def _check_ids(request: MetadataRequest, version: int) -> None:
     """Versions 10 and 11 have a place for a topic id but no way to ask by it (KIP-516)."""
-    if version < 12 and any(
+    if version < _TOPIC_IDS and any(
         topic.name is None or topic.topic_id != Uuid.ZERO for topic in request.topics or ()
     ):
         message = f"in version {version} topics are asked for by name, not by id"
@@ -49,25 +56,72 @@ def _check_ids(request: MetadataRequest, version: int) -> None:
 
 
 async def _create_and_describe(
-    missing: Iterable[str], asked: Iterable[MetadataRequestTopic], context: RequestContext
+    request: MetadataRequest,
+    context: RequestContext,
+    names: Iterable[str],
+    missing: Iterable[str],
 ) -> MetadataResponse:
     failed: dict[str, ErrorCode] = {}
-    for name in dict.fromkeys(missing):
+    for name in missing:
         try:
             await context.services.controller.auto_create(name)
         except ApiError as error:
             failed[name] = error.code
-    topics = [
-        MetadataResponseTopic(error_code=failed[topic.name], name=topic.name)
-        if topic.name is not None and topic.name in failed
-        else _look_up(topic, context)
-        for topic in asked
-    ]
-    return _respond(context, topics)
+    return _respond_by_name(request, context, names, failed)
 
 
-def _respond(context: RequestContext, topics: list[MetadataResponseTopic]) -> MetadataResponse:
+def _respond_by_id(
+    request: MetadataRequest, context: RequestContext, ids: Iterable[Uuid]
+) -> MetadataResponse:
+    """One id is enough to let only ids count: names beside it are ignored, as in Kafka."""
     metadata = context.services.metadata
+    found = [metadata.topics[metadata.names[i]] for i in ids if i in metadata.names]
+    unknown = [
+        MetadataResponseTopic(error_code=ErrorCode.UNKNOWN_TOPIC_ID, name=None, topic_id=topic_id)
+        for topic_id in ids
+        if topic_id not in metadata.names
+    ]
+    return _respond(request, context, found, unknown)
+
+
+def _respond_by_name(
+    request: MetadataRequest,
+    context: RequestContext,
+    names: Iterable[str],
+    failed: Mapping[str, ErrorCode],
+) -> MetadataResponse:
+    topics = context.services.metadata.topics
+    operations = _topic_operations(request)
+    unknown = [
+        MetadataResponseTopic(
+            error_code=failed.get(name) or _why_unknown(name),
+            name=name,
+            is_internal=name in INTERNAL_TOPICS,
+            topic_authorized_operations=operations,
+        )
+        for name in names
+        if name not in topics
+    ]
+    return _respond(request, context, [topics[name] for name in names if name in topics], unknown)
+
+
+def _why_unknown(name: str) -> ErrorCode:
+    is_legal = name_problem(name) is None
+    return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if is_legal else ErrorCode.INVALID_TOPIC_EXCEPTION
+
+
+def _topic_operations(request: MetadataRequest) -> int:
+    return TOPIC_OPERATIONS if request.include_topic_authorized_operations else NOT_ASKED
+
+
+def _respond(
+    request: MetadataRequest,
+    context: RequestContext,
+    found: Iterable[TopicMetadata],
+    unknown: Iterable[MetadataResponseTopic],
+) -> MetadataResponse:
+    metadata = context.services.metadata
+    asks_cluster = request.include_cluster_authorized_operations
     return MetadataResponse(
         brokers=[
             MetadataResponseBroker(
@@ -77,52 +131,41 @@ def _respond(context: RequestContext, topics: list[MetadataResponseTopic]) -> Me
         ],
         cluster_id=metadata.cluster_id,
         controller_id=metadata.controller_id,
-        topics=topics,
-    )
-
-
-def _look_up(asked: MetadataRequestTopic, context: RequestContext) -> MetadataResponseTopic:
-    """By id if there is one, else by name."""
-    metadata = context.services.metadata
-    if asked.topic_id != Uuid.ZERO:
-        name = metadata.names.get(asked.topic_id)
-        if name is None:
-            return MetadataResponseTopic(
-                error_code=ErrorCode.UNKNOWN_TOPIC_ID, name=None, topic_id=asked.topic_id
-            )
-        return _describe(metadata.topics[name])
-    name = asked.name or ""
-    topic = metadata.topics.get(name)
-    if topic is not None:
-        return _describe(topic)
-    is_legal = name_problem(name) is None
-    code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if is_legal else ErrorCode.INVALID_TOPIC_EXCEPTION
-    return MetadataResponseTopic(error_code=code, name=name, is_internal=name in INTERNAL_TOPICS)
-
-
-def _describe(topic: TopicMetadata) -> MetadataResponseTopic:
-    return MetadataResponseTopic(
-        name=topic.name,
-        topic_id=topic.topic_id,
-        is_internal=topic.name in INTERNAL_TOPICS,
-        partitions=[
-            _describe_partition(index, partition)
-            for index, partition in enumerate(topic.partitions)
+        topics=[
+            *(
+                MetadataResponseTopic(
+                    name=topic.name,
+                    topic_id=topic.topic_id,
+                    is_internal=topic.name in INTERNAL_TOPICS,
+                    partitions=[
+                        _describe(index, partition, context.api_version)
+                        for index, partition in enumerate(topic.partitions)
+                    ],
+                    topic_authorized_operations=_topic_operations(request),
+                )
+                for topic in found
+            ),
+            *unknown,
         ],
-        topic_authorized_operations=_NOT_ASKED,
+        cluster_authorized_operations=CLUSTER_OPERATIONS if asks_cluster else NOT_ASKED,
     )
 
 
-def _describe_partition(index: int, partition: PartitionMetadata) -> MetadataResponsePartition:
-    has_leader = partition.leader >= 0
+def _describe(index: int, partition: PartitionMetadata, version: int) -> MetadataResponsePartition:
+    replicas, isr, offline = partition.replicas, partition.isr, partition.offline_replicas
+    code = ErrorCode.NONE if partition.leader >= 0 else ErrorCode.LEADER_NOT_AVAILABLE
+    if version == 0 and offline:  # the oldest clients do not know of brokers that are not there
+        replicas = tuple(replica for replica in replicas if replica not in offline)
+        isr = tuple(replica for replica in isr if replica not in offline)
+        code = code or ErrorCode.REPLICA_NOT_AVAILABLE
     return MetadataResponsePartition(
-        error_code=ErrorCode.NONE if has_leader else ErrorCode.LEADER_NOT_AVAILABLE,
+        error_code=code,
         partition_index=index,
         leader_id=partition.leader,
         leader_epoch=partition.leader_epoch,
-        replica_nodes=list(partition.replicas),
-        isr_nodes=list(partition.isr),
-        offline_replicas=list(partition.offline_replicas),
+        replica_nodes=list(replicas),
+        isr_nodes=list(isr),
+        offline_replicas=list(offline),
     )
 
 

@@ -1,9 +1,8 @@
 """Topics in the store: the operations that write, change and delete them, and reading them back."""
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
-from broker.assignment import Assignment
 from broker.metadata.errors import NoNode
 from broker.metadata.store import Create, Delete, MetadataStore, Operation, SetData
 from broker.metadata.znodes.configs import ConfigEntityZnode
@@ -15,6 +14,7 @@ from broker.metadata.znodes.topics import (
     partition_path,
     partitions_path,
 )
+from broker.metadata_cache import NO_LEADER
 from broker.model import LeaderAndIsr, TopicPartition, Uuid
 
 _TOPIC_CONFIGS = "topics"
@@ -27,22 +27,25 @@ class StoredTopic:
     name: str
     topic_id: Uuid
     states: Mapping[TopicPartition, LeaderAndIsr]
+    reassignments: Mapping[TopicPartition, ReplicaAssignment] = field(default_factory=dict)
+    """The partitions whose replicas are being changed."""
 
 
 def first_states(
-    topic: str, assignment: Assignment, first_partition: int, controller_epoch: int
+    topic: str, placed: Mapping[int, Sequence[int]], live: Collection[int], controller_epoch: int
 ) -> dict[TopicPartition, LeaderAndIsr]:
-    """New partitions: the first replica leads, all are in sync because all are empty."""
-    return {
-        TopicPartition(topic, first_partition + n): LeaderAndIsr(
-            leader=replicas[0],
+    """New partitions: the first live replica leads, all live ones are in sync, being empty."""
+    states = {}
+    for index, replicas in placed.items():
+        isr = tuple(replica for replica in replicas if replica in live)
+        states[TopicPartition(topic, index)] = LeaderAndIsr(
+            leader=isr[0] if isr else NO_LEADER,
             leader_epoch=0,
-            isr=tuple(replicas),
+            isr=isr,
             replicas=tuple(replicas),
             controller_epoch=controller_epoch,
         )
-        for n, replicas in enumerate(assignment)
-    }
+    return states
 
 
 def create_topic(topic: StoredTopic, configs: Mapping[str, str]) -> Iterator[Operation]:
@@ -63,8 +66,17 @@ def add_partitions(
     yield from _create_partitions(added)
 
 
+def change_replicas(topic: StoredTopic, name: TopicPartition) -> Iterator[Operation]:
+    """Write a partition's new replicas and state, which `topic` already has."""
+    yield SetData(TopicZnode.path(topic.name), _encode(topic))
+    yield SetData(PartitionStateZnode.path(name), _state(topic.states[name]).encode())
+
+
 def _encode(topic: StoredTopic) -> bytes:
-    assignment = {p.partition: ReplicaAssignment(s.replicas) for p, s in topic.states.items()}
+    assignment = {
+        name.partition: topic.reassignments.get(name, ReplicaAssignment(state.replicas))
+        for name, state in topic.states.items()
+    }
     return TopicZnode(topic.name, topic.topic_id, assignment).encode()
 
 
@@ -99,11 +111,13 @@ async def load_topics(store: MetadataStore) -> list[StoredTopic]:
 
 async def _load_topic(store: MetadataStore, name: str) -> StoredTopic:
     topic = TopicZnode.decode(name, (await store.get(TopicZnode.path(name))).data)
-    states = {}
+    states, reassignments = {}, {}
     for index, assigned in topic.assignment.items():
         partition = TopicPartition(name, index)
         states[partition] = await _load_state(store, partition, assigned.replicas)
-    return StoredTopic(name, topic.topic_id or Uuid.ZERO, states)
+        if assigned.adding_replicas or assigned.removing_replicas:
+            reassignments[partition] = assigned
+    return StoredTopic(name, topic.topic_id or Uuid.ZERO, states, reassignments)
 
 
 async def _load_state(

@@ -36,6 +36,12 @@ class Partition:
 
     def check_leader(self, current_leader_epoch: int = ANY_EPOCH) -> None:
         """Raise unless this broker leads, in the epoch that the client thinks it is (KIP-320)."""
+        self.check_epoch(current_leader_epoch)
+        if not self.is_leader:
+            raise NotLeaderOrFollower(f"{self.name} is led by broker {self.state.leader}")
+
+    def check_epoch(self, current_leader_epoch: int) -> None:
+        """Raise unless the leader epoch is the one that the client thinks it is."""
         if current_leader_epoch != ANY_EPOCH and current_leader_epoch != self.state.leader_epoch:
             is_old = current_leader_epoch < self.state.leader_epoch
             code = ErrorCode.FENCED_LEADER_EPOCH if is_old else ErrorCode.UNKNOWN_LEADER_EPOCH
@@ -43,8 +49,6 @@ class Partition:
                 code,
                 f"{self.name}: the epoch is {self.state.leader_epoch}, not {current_leader_epoch}",
             )
-        if not self.is_leader:
-            raise NotLeaderOrFollower(f"{self.name} is led by broker {self.state.leader}")
 
     def append_as_leader(
         self,

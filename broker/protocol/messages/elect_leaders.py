@@ -36,5 +36,5 @@ class ElectLeadersResponse(Response, versions=(0, 2), flexible=2):
     """What became of each."""
 
     throttle_time_ms: int = wire("int32")
-    error_code: int = wire("int16", since=1)
+    error_code: int = wire("int16", since=1, ignorable=True)
     replica_election_results: list[ReplicaElectionResult] = wire([ReplicaElectionResult])
