@@ -81,7 +81,7 @@ class Teller:
         connection = await self.connect()
         place = len(self._answers)
         self._answers.append(("", None))  # written down in the order of the questions
-        answer = await connection._send(request, version)
+        answer = await connection.send(request, version)
         self._answers[place] = self._show(request, answer, version)
         return answer
 
@@ -197,7 +197,7 @@ class Teller:
         """Of the groups, only this story's."""
         connection = await self.connect()
         request = ListGroupsRequest(**filters)
-        answer = await connection._send(request, version)
+        answer = await connection.send(request, version)
         answer.groups[:] = [group for group in answer.groups if group.group_id == self.group]
         self._answers.append(self._show(request, answer, version))
 
@@ -379,7 +379,7 @@ async def _until_rebalancing(teller: Teller, joined: JoinGroupResponse) -> None:
     )
     async with asyncio.timeout(20):
         while True:
-            if (await connection._send(request, 4)).error_code == 27:  # REBALANCE_IN_PROGRESS
+            if (await connection.send(request, 4)).error_code == 27:  # REBALANCE_IN_PROGRESS
                 return
 
 
@@ -447,7 +447,7 @@ async def transaction(teller: Teller, version: int) -> None:
     await _until_found(teller, transactional_id)
     init = InitProducerIdRequest(transactional_id=transactional_id, transaction_timeout_ms=60_000)
     connection = await teller.connect()
-    producer = await connection._send(init, 4)
+    producer = await connection.send(init, 4)
     same = {
         "transactional_id": transactional_id,
         "producer_id": producer.producer_id,
@@ -475,7 +475,7 @@ async def transaction(teller: Teller, version: int) -> None:
         """Again and again while the end of the last transaction is being written."""
         request = AddOffsetsToTxnRequest(**same, group_id=teller.group)
         async with asyncio.timeout(20):
-            while (await connection._send(request, 3)).error_code:
+            while (await connection.send(request, 3)).error_code:
                 pass
 
     await commit(1)  # before the group was added
@@ -511,8 +511,8 @@ async def _until_found(teller: Teller, transactional_id: str) -> None:
     init = InitProducerIdRequest(transactional_id=transactional_id, transaction_timeout_ms=60_000)
     async with asyncio.timeout(20):
         while True:
-            found = await connection._send(find, 3)
-            if not found.error_code and not (await connection._send(init, 4)).error_code:
+            found = await connection.send(find, 3)
+            if not found.error_code and not (await connection.send(init, 4)).error_code:
                 return
 
 
@@ -523,7 +523,7 @@ async def _until_stable(teller: Teller) -> None:
     fetch = OffsetFetchRequest(group_id=teller.group, topics=topics, require_stable=True)
     async with asyncio.timeout(20):
         while True:
-            answer = await connection._send(fetch, 7)
+            answer = await connection.send(fetch, 7)
             if not any(p.error_code for t in answer.topics for p in t.partitions):
                 return
 
@@ -601,9 +601,9 @@ async def _prepare(teller: Teller) -> None:
     """A topic, and a coordinator for every group."""
     connection = await teller.connect()
     topic = CreatableTopic(name=teller.topic, num_partitions=4, replication_factor=1)
-    await connection._send(CreateTopicsRequest(topics=[topic], timeout_ms=10_000), 7)
+    await connection.send(CreateTopicsRequest(topics=[topic], timeout_ms=10_000), 7)
     find = FindCoordinatorRequest(key=teller.group)
     async with asyncio.timeout(20):
         while True:
-            if not (await connection._send(find, 3)).error_code:
+            if not (await connection.send(find, 3)).error_code:
                 return
