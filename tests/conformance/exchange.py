@@ -12,6 +12,8 @@ from typing import Any
 
 from broker.model import Uuid
 from broker.protocol.json_view import to_json
+from broker.protocol.messages.create_topics import CreateTopicsRequest
+from broker.protocol.messages.produce import ProduceRequest
 from broker.protocol.schema import Request, Response
 from tests.api.wire import Wire
 
@@ -53,6 +55,10 @@ def carried(api: type[Request[Any]], version: int, **fields: Any) -> Any:
     return api(**{name: v for name, v in fields.items() if known[name].in_version(version)})
 
 
+_SETUP = {CreateTopicsRequest, ProduceRequest}
+"""Have conversations of their own; elsewhere their answers are not compared."""
+
+
 def talk(exchange: Exchange, version: int, address: str) -> list[Any]:
     """Have the conversation with a broker; its answers, made comparable."""
     prefix = f"{exchange.name}-v{version}-".replace("_", "-")
@@ -64,7 +70,8 @@ def talk(exchange: Exchange, version: int, address: str) -> list[Any]:
             request = step.request if isinstance(step, Until) else step
             used = version if type(request) is exchange.api else type(request).versions[1]
             answer = _ask(wire, step, used)
-            answers.append(comparable(answer, used, prefix))
+            if type(request) is exchange.api or type(request) not in _SETUP:
+                answers.append(comparable(answer, used, prefix))
             try:
                 step = conversation.send(answer)
             except StopIteration:

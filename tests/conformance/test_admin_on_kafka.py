@@ -1,22 +1,15 @@
-"""Every admin call, in every version, answered by us as by Apache Kafka."""
+"""Every admin call, in every version: Apache Kafka and we answer the same, at the same time."""
 
 from collections.abc import Iterator
 
 import pytest
 
-from tests.conformance import admin_cluster, admin_offsets, admin_topics
+from tests.conformance.admin_answers import CASES, IDS, Answers, read_answers, write_answers
 from tests.conformance.exchange import Exchange, talk
 from tests.support.broker import RunningBroker, running_broker
 from tests.support.real_kafka import RealKafka
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(180)]
-
-EXCHANGES = [*admin_topics.EXCHANGES, *admin_offsets.EXCHANGES, *admin_cluster.EXCHANGES]
-CASES = [
-    pytest.param(exchange, version, id=f"{exchange.name}-v{version}")
-    for exchange in EXCHANGES
-    for exchange, version in exchange.cases()
-]
 
 
 @pytest.fixture(scope="module")
@@ -26,11 +19,32 @@ def ours(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningBroker]:
         yield running
 
 
-@pytest.mark.parametrize(("exchange", "version"), CASES)
+@pytest.fixture(scope="module")
+def answers_of_kafka(pytestconfig: pytest.Config) -> Iterator[Answers]:
+    """What each conversation brought; with --rewrite that becomes the record."""
+    answers: Answers = {}
+    yield answers
+    if pytestconfig.getoption("rewrite"):
+        write_answers(answers)
+
+
+@pytest.mark.parametrize(("exchange", "version"), CASES, ids=IDS)
 def test_answers_are_those_of_kafka(
-    real_kafka: RealKafka, ours: RunningBroker, exchange: Exchange, version: int
+    real_kafka: RealKafka,
+    ours: RunningBroker,
+    answers_of_kafka: Answers,
+    exchange: Exchange,
+    version: int,
 ) -> None:
     expected = talk(exchange, version, real_kafka.brokers[0])
+    answers_of_kafka[exchange.name, version] = expected
     answers = talk(exchange, version, ours.bootstrap_servers)
     for number, (answer, wanted) in enumerate(zip(answers, expected, strict=True)):
         assert answer == wanted, f"answer {number}"
+
+
+def test_record_is_what_kafka_answers(
+    answers_of_kafka: Answers, pytestconfig: pytest.Config
+) -> None:
+    if not pytestconfig.getoption("rewrite"):
+        assert answers_of_kafka == read_answers()
