@@ -9,7 +9,8 @@ what a context says.
 import logging
 from dataclasses import dataclass, field
 from enum import StrEnum
-from functools import cache
+from functools import cache, cached_property
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -17,6 +18,7 @@ from typer.main import get_command
 
 from kctl.errors import CliError, ExitStatus
 from kctl.output import NoteHandler, Output, OutputFormat
+from kctl.settings import Context, config_path, read_contexts
 
 SHARED_PANEL = "Shared options"
 DEFAULT_TIMEOUT_S = 30.0
@@ -27,6 +29,8 @@ class Session:
     """What one run of kctl was told: which cluster, how to print, how long to wait."""
 
     bootstrap_server: str | None = None
+    context: str | None = None
+    command_config: str | None = None
     output: OutputFormat = OutputFormat.TABLE
     timeout: float = DEFAULT_TIMEOUT_S
     verbose: int = 0
@@ -38,15 +42,45 @@ class Session:
         """Where results and messages go."""
         return Output(self.output)
 
+    @cached_property
+    def context_in_force(self) -> tuple[str | None, Context]:
+        """The context this run is about, with its name; an empty one if it is about none.
+
+        A cluster named with -b or by the environment stands for itself, unless `--context` is
+        said as well: then the context's rules hold, wherever the brokers are.
+        """
+        if self.bootstrap_server and "context" not in self.said:
+            return None, Context()
+        contexts = read_contexts(config_path())
+        name = self.context or contexts.current
+        return (name, contexts.get(name)) if name else (None, Context())
+
+    def client_properties(self) -> dict[str, str]:
+        """The Java client.properties of this run; empty if none were named."""
+        path = self.command_config or self.context_in_force[1].command_config
+        if not path:
+            return {}
+        from kctl.client_properties import read_client_properties  # few runs have such a file
+
+        return read_client_properties(Path(path).expanduser())
+
     def bootstrap_servers(self) -> str:
         """The `host:port` list of the cluster to talk to; CliError if none was named."""
-        if not self.bootstrap_server:
+        named = self._named_servers() or self.client_properties().get("bootstrap.servers")
+        if not named:
             raise CliError(
                 "no cluster named",
-                "give -b HOST:PORT, or set KCTL_BOOTSTRAP_SERVERS",
+                "give -b HOST:PORT, set KCTL_BOOTSTRAP_SERVERS, or choose one: kctl context use",
                 ExitStatus.USAGE,
             )
-        return self.bootstrap_server
+        return named
+
+    def _named_servers(self) -> str | None:
+        """From the command line, else a context named there, else the environment, else current."""
+        from_context = self.context_in_force[1].bootstrap_servers
+        if "context" in self.said and "bootstrap_server" not in self.said:
+            return from_context or self.bootstrap_server
+        return self.bootstrap_server or from_context
 
 
 class TextFormat(StrEnum):
@@ -77,6 +111,28 @@ def _declare(
             metavar="HOST:PORT,…",
             envvar="KCTL_BOOTSTRAP_SERVERS",
             help="Brokers to ask first; one is enough. [KCTL_BOOTSTRAP_SERVERS]",
+            show_envvar=False,
+            rich_help_panel=SHARED_PANEL,
+        ),
+    ] = None,
+    context: Annotated[
+        str | None,
+        typer.Option(
+            "--context",
+            metavar="NAME",
+            envvar="KCTL_CONTEXT",
+            help="The cluster of this context; see `kctl context`. [KCTL_CONTEXT]",
+            show_envvar=False,
+            rich_help_panel=SHARED_PANEL,
+        ),
+    ] = None,
+    command_config: Annotated[
+        str | None,
+        typer.Option(
+            "--command-config",
+            metavar="FILE",
+            envvar="KCTL_COMMAND_CONFIG",
+            help="A Java client.properties file. [KCTL_COMMAND_CONFIG]",
             show_envvar=False,
             rich_help_panel=SHARED_PANEL,
         ),

@@ -4,9 +4,10 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
-from broker.errors import ApiError
+from broker.errors import ApiError, ErrorCode
 from broker.net.client import Client
 from kctl import __version__
+from kctl.client_properties import check_plaintext
 from kctl.errors import CliError, ExitStatus
 from kctl.options import Session
 
@@ -15,6 +16,29 @@ Answer = TypeVar("Answer")
 CLIENT_ID = f"kctl/{__version__}"
 """What brokers log and count requests under."""
 
+KAFKA_WITH = {
+    "CreateTopics": "0.10.1",
+    "DeleteTopics": "0.10.1",
+    "CreatePartitions": "1.0",
+    "DeleteRecords": "0.11",
+    "DescribeConfigs": "0.11",
+    "IncrementalAlterConfigs": "2.3",
+    "DescribeLogDirs": "1.0",
+    "AlterReplicaLogDirs": "1.0",
+    "DeleteGroups": "1.1",
+    "OffsetDelete": "2.4",
+    "ElectLeaders": "2.2",
+    "AlterPartitionReassignments": "2.4",
+    "ListPartitionReassignments": "2.4",
+    "DescribeClientQuotas": "2.6",
+    "AlterClientQuotas": "2.6",
+    "DescribeCluster": "2.8",
+    "DescribeProducers": "2.8",
+    "DescribeTransactions": "3.0",
+    "ListTransactions": "3.0",
+}
+"""The first Kafka that serves an API, for those that came after the first releases."""
+
 
 def ask(session: Session, question: Callable[[Client], Awaitable[Answer]]) -> Answer:
     """Run `question` on a client of the session's cluster; CliError if it cannot be answered."""
@@ -22,7 +46,7 @@ def ask(session: Session, question: Callable[[Client], Awaitable[Answer]]) -> An
         return asyncio.run(_ask(_client(session), session.timeout, question))
     except TimeoutError as error:
         raise CliError(
-            f"no answer from {session.bootstrap_server} within {session.timeout:g} s",
+            f"no answer from {session.bootstrap_servers()} within {session.timeout:g} s",
             "is this a Kafka listener, and one without TLS? --timeout gives it longer",
             ExitStatus.TIMED_OUT,
         ) from error
@@ -32,11 +56,22 @@ def ask(session: Session, question: Callable[[Client], Awaitable[Answer]]) -> An
             "check the address, and whether the broker is running",
         ) from error
     except ApiError as error:
+        if error.code is ErrorCode.UNSUPPORTED_VERSION:
+            raise _too_old(error) from error
         raise CliError(f"the cluster refused: {error} ({error.code.name})") from error
+
+
+def _too_old(error: ApiError) -> CliError:
+    """Which Kafka has what this cluster lacks; the error's text begins with the API's name."""
+    since = KAFKA_WITH.get(str(error).split()[0], "")
+    hint = f"Kafka {since} and newer have it" if since else "kctl api-versions shows what it has"
+    return CliError(f"the cluster is too old for this: {error}", hint)
 
 
 def _client(session: Session) -> Client:
     servers = session.bootstrap_servers()
+    if properties := session.client_properties():
+        check_plaintext(properties, "client.properties")
     try:
         return Client(servers, client_id=CLIENT_ID, request_timeout_s=session.timeout)
     except ValueError as error:

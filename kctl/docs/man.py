@@ -10,6 +10,9 @@ from kctl.help import CommandHelp, ParameterHelp
 
 ENVIRONMENT = {
     "KCTL_BOOTSTRAP_SERVERS": "The cluster to talk to when -b is not given.",
+    "KCTL_CONTEXT": "The context when --context is not given.",
+    "KCTL_COMMAND_CONFIG": "The client.properties file when --command-config is not given.",
+    "KCTL_CONFIG": "The file with the contexts, instead of the user's kctl/config.yaml.",
     "KCTL_OUTPUT": "The output format when -o is not given.",
     "KCTL_TIMEOUT": "The time limit in seconds when --timeout is not given.",
     "NO_COLOR": "If set to anything, nothing is coloured.",

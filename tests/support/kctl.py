@@ -1,6 +1,7 @@
 """kctl as tests call it: in this process, with what it printed caught."""
 
 import json
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -10,8 +11,11 @@ from typer.testing import CliRunner
 from kctl.app import app
 
 # Settings of whoever runs the tests must not reach kctl.
-CLEAN_ENVIRONMENT = {
+CLEAN_ENVIRONMENT: dict[str, str | None] = {
     "KCTL_BOOTSTRAP_SERVERS": None,
+    "KCTL_CONTEXT": None,
+    "KCTL_COMMAND_CONFIG": None,
+    "KCTL_CONFIG": os.devnull,
     "KCTL_OUTPUT": None,
     "KCTL_TIMEOUT": None,
     "NO_COLOR": None,

@@ -1,0 +1,74 @@
+"""Java's client.properties, as Kafka's tools take them with `--command-config`."""
+
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from kctl.errors import CliError, ExitStatus
+
+_ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|.)", re.DOTALL)
+_KEY = re.compile(r"(?P<key>(?:[^\s=:\\]|\\.)+)\s*[=:]?\s*(?P<value>.*)", re.DOTALL)
+_CONTROL = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
+
+
+def read_client_properties(path: Path) -> dict[str, str]:
+    """The keys and values of the file; CliError if it cannot be read."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise CliError(
+            f"cannot read {path}: {reason}", "--command-config wants a client.properties file"
+        ) from error
+    return parse_properties(text)
+
+
+def parse_properties(text: str) -> dict[str, str]:
+    """Keys and values as java.util.Properties reads them: comments, continuations, escapes."""
+    pairs = (_KEY.fullmatch(line) for line in _logical_lines(text))
+    return {_unescape(pair["key"]): _unescape(pair["value"]) for pair in pairs if pair}
+
+
+def check_plaintext(properties: Mapping[str, str], source: str) -> None:
+    """CliError if the file asks for an encrypted or authenticated connection.
+
+    Going on without what was asked for would send data in the clear, so kctl does not.
+    """
+    protocol = properties.get("security.protocol", "PLAINTEXT").strip().upper()
+    if protocol != "PLAINTEXT":
+        raise CliError(
+            f"{source} asks for security.protocol={protocol}, which kctl does not speak yet",
+            "name a PLAINTEXT listener",
+            ExitStatus.USAGE,
+        )
+
+
+def _logical_lines(text: str) -> Iterator[str]:
+    """Lines without comments, those that end with a backslash joined with the next."""
+    pending = ""
+    for line in text.splitlines():
+        stripped = line.lstrip()
+        if not pending and (not stripped or stripped[0] in "#!"):
+            continue
+        pending += stripped
+        if _is_continued(pending):
+            pending = pending[:-1]
+            continue
+        yield pending
+        pending = ""
+    if pending:
+        yield pending
+
+
+def _is_continued(line: str) -> bool:
+    """Whether the line ends with an odd number of backslashes: an even number stand for half."""
+    return (len(line) - len(line.rstrip("\\"))) % 2 == 1
+
+
+def _unescape(text: str) -> str:
+    return _ESCAPE.sub(_escaped, text)
+
+
+def _escaped(match: re.Match[str]) -> str:
+    code = match[1]
+    return chr(int(code[1:], 16)) if len(code) > 1 else _CONTROL.get(code, code)

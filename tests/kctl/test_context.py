@@ -1,0 +1,154 @@
+"""Contexts: clusters by name, their rules, and who wins over whom."""
+
+import shlex
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from kctl.commands import context as context_commands
+from kctl.docs.tree import walk_commands
+from kctl.errors import CliError
+from kctl.options import Session
+from kctl.settings import Context, Contexts, config_path, read_contexts, write_contexts
+from tests.support.kctl import Kctl, KctlResult
+
+Run = Callable[..., KctlResult]
+
+EXAMPLES = [
+    example
+    for command in walk_commands()
+    if command.path[:2] == ("kctl", "context")
+    for example in command.examples
+]
+
+
+@pytest.fixture
+def run(kctl: Kctl, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
+    """kctl with a file of contexts of the test's own."""
+    path = str(tmp_path / "config" / "kctl.yaml")
+    monkeypatch.setenv("KCTL_CONFIG", path)
+    return lambda *args, **env: kctl(*args, env={"KCTL_CONFIG": path, **env})
+
+
+def test_context_is_set_used_shown_and_deleted(run: Run) -> None:
+    assert run("context", "set", "dev", "-b", "localhost:1").exit_code == 0
+    assert run("context", "set", "prod", "-b", "kafka:2", "--protected").exit_code == 0
+    assert run("context", "show", "-o", "json").json["name"] == "dev"
+    assert run("context", "use", "prod").exit_code == 0
+    shown = run("context", "show", "-o", "json").json
+    assert (shown["name"], shown["bootstrap_servers"], shown["protected"]) == (
+        "prod",
+        "kafka:2",
+        True,
+    )
+    assert run("context", "delete", "prod").exit_code == 0
+    assert run("context", "list", "-o", "name").output == "dev\n"
+    assert run("context", "show").exit_code == 1
+
+
+def test_setting_again_changes_only_what_is_said(run: Run) -> None:
+    run("context", "set", "prod", "-b", "kafka:2", "--protected")
+    run("context", "set", "prod", "--read-only")
+    shown = run("context", "show", "prod", "-o", "json").json
+    assert (shown["bootstrap_servers"], shown["protected"], shown["read_only"]) == (
+        "kafka:2",
+        True,
+        True,
+    )
+
+
+def test_environment_is_not_written_into_a_context(run: Run) -> None:
+    result = run("context", "set", "dev", KCTL_BOOTSTRAP_SERVERS="env:1")
+    assert result.exit_code == 2
+    assert "no brokers" in result.stderr
+
+
+def test_unknown_context_names_those_there_are(run: Run) -> None:
+    run("context", "set", "dev", "-b", "localhost:1")
+    result = run("context", "use", "prd")
+    assert result.exit_code == 2
+    assert "known: dev" in result.stderr
+
+
+@pytest.mark.parametrize("example", EXAMPLES)
+def test_example_of_the_help_works(run: Run, example: str) -> None:
+    run("context", "set", "dev", "-b", "localhost:1")
+    run("context", "set", "prod", "-b", "localhost:2")
+    assert run(*shlex.split(example)[1:]).exit_code == 0
+
+
+@pytest.fixture
+def contexts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A file with two contexts, `dev` in use."""
+    monkeypatch.setenv("KCTL_CONFIG", str(tmp_path / "contexts.yaml"))
+    named = {"dev": Context("dev:1"), "prod": Context("prod:1", read_only=True)}
+    write_contexts(config_path(), Contexts("dev", named))
+    return config_path()
+
+
+@pytest.mark.parametrize(
+    ("session", "servers", "context"),
+    [
+        (Session(), "dev:1", "dev"),
+        (Session(context="prod"), "prod:1", "prod"),
+        (Session(bootstrap_server="env:1"), "env:1", None),
+        (Session(bootstrap_server="cli:1", said={"bootstrap_server"}), "cli:1", None),
+        (Session(bootstrap_server="env:1", context="prod", said={"context"}), "prod:1", "prod"),
+        (
+            Session(bootstrap_server="cli:1", context="prod", said={"context", "bootstrap_server"}),
+            "cli:1",
+            "prod",
+        ),
+    ],
+)
+@pytest.mark.usefixtures("contexts")
+def test_command_line_wins_over_environment_and_that_over_the_context_in_use(
+    session: Session, servers: str, context: str | None
+) -> None:
+    assert session.bootstrap_servers() == servers
+    assert session.context_in_force[0] == context
+
+
+def test_bootstrap_servers_come_from_client_properties_when_nothing_else_names_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KCTL_CONFIG", str(tmp_path / "none.yaml"))
+    properties = tmp_path / "client.properties"
+    properties.write_text("bootstrap.servers=file:1\n")
+    assert Session(command_config=str(properties)).bootstrap_servers() == "file:1"
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("contexts: [", "cannot use"),
+        ("- a\n", "mapping"),
+        ("servers: {}\n", "unknown keys: servers"),
+        ("contexts: {dev: {servers: a}}\n", "may have only"),
+        ("contexts: {dev: {read_only: 1}}\n", "is not a bool"),
+        ("contexts: {dev: {bootstrap_servers: 9092}}\n", "is not a str"),
+        ("current: 3\n", "is a name"),
+    ],
+)
+def test_file_that_makes_no_sense_is_named_with_the_reason(
+    tmp_path: Path, text: str, words: str
+) -> None:
+    path = tmp_path / "contexts.yaml"
+    path.write_text(text)
+    with pytest.raises(CliError, match=words) as caught:
+        read_contexts(path)
+    assert str(path) in caught.value.message
+
+
+def test_configuration_directory_of_the_user_is_respected(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("KCTL_CONFIG", raising=False)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    assert config_path() == tmp_path / "kctl" / "config.yaml"
+
+
+def test_columns_of_the_list_are_the_keys_of_a_context() -> None:
+    shown = {column.key for column in context_commands.COLUMNS}
+    assert shown == {"current", "name", *Context().__dataclass_fields__}
