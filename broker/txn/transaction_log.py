@@ -116,13 +116,16 @@ class TransactionLog:
         batch = build_transaction_batch(
             transaction.transactional_id, transaction.pending, self._clock.now_ms()
         )
+        is_stored = False
         try:
             await self._topic.append(coordinated.partition, batch)
+            is_stored = True
         except ApiError as error:
-            if not keep_pending:
-                transaction.abandon_transition()
             code = _APPEND_ERRORS.get(error.code, error.code)
             raise ApiError(code, error.message) from error
+        finally:
+            if not is_stored and not keep_pending:
+                transaction.abandon_transition()
         self._check_current(coordinated)
         transaction.complete_transition()
 
