@@ -124,8 +124,9 @@ def _copy_chunk(current: PartitionLog, future: PartitionLog) -> bool:
     """Bring the future log nearer to the current one; True when nothing was left to copy."""
     if future.log_end_offset < current.log_start_offset:
         future.truncate_fully_and_start_at(current.log_start_offset)
+    max_bytes = min(_CHUNK_BYTES, future.config.segment_bytes)  # what one append may be
     data = current.read(
-        future.log_end_offset, _CHUNK_BYTES, FetchIsolation.LOG_END, min_one_message=True
+        future.log_end_offset, max_bytes, FetchIsolation.LOG_END, min_one_message=True
     )
     records = b"" if data.records is None else data.records.read()
     try:
