@@ -5,7 +5,7 @@ Each room's docstring says what the room is for and what it may use. Rooms impor
     server > identity | background > api > group | txn > replica | controller
            > log | metadata | metadata_cache | net | security
            > records > protocol > config | metrics | assignment
-           > model | topic_names | errors | clock
+           > model | topic_names | java_strings | errors | clock
 """
 
 __version__ = "0.1.0"

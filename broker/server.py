@@ -252,7 +252,11 @@ class Server:
             elif name.topic == TRANSACTION_STATE_TOPIC:
                 transactions.on_resignation(name.partition)
 
+        def on_deleted(names: list[TopicPartition]) -> None:
+            self._background.run(groups.offsets.on_partitions_deleted(names))
+
         replicas.on_leading, replicas.on_gone = on_leading, on_gone
+        replicas.on_deleted = on_deleted
         groups.start()
         return groups, transactions, markers
 

@@ -13,9 +13,9 @@ from collections.abc import Mapping
 from broker.api.context import RequestContext
 from broker.api.partitions import by_topic, split_by_existence
 from broker.errors import ApiError, ErrorCode
-from broker.group.java_strings import java_length
 from broker.group.offset_manager import Committer
 from broker.group.offsets import OffsetAndMetadata
+from broker.java_strings import java_length
 from broker.model import TopicPartition
 from broker.protocol.messages.offset_commit import (
     OffsetCommitRequest,

@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 from broker.errors import ApiError, ErrorCode
 from broker.group.errors import commit_error
 from broker.group.group import Group
-from broker.group.java_strings import java_length
 from broker.group.member import NO_GENERATION, UNKNOWN_MEMBER_ID
 from broker.group.offsets import Commits
 from broker.group.records import (
@@ -27,6 +26,7 @@ from broker.group.registry import GroupRegistry
 from broker.group.retention import remove_expired_offsets
 from broker.group.states import DEAD, EMPTY
 from broker.group.storage import VerifyTransaction
+from broker.java_strings import java_length
 from broker.model import TopicPartition
 
 logger = logging.getLogger(__name__)

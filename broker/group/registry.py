@@ -12,9 +12,9 @@ from broker.clock import Clock
 from broker.errors import ApiError, ErrorCode
 from broker.group.config import GroupConfig
 from broker.group.group import Group
-from broker.group.java_strings import partition_for
 from broker.group.states import DEAD
 from broker.group.storage import OffsetsTopic
+from broker.java_strings import partition_for
 
 logger = logging.getLogger(__name__)
 

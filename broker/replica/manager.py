@@ -40,6 +40,8 @@ class ReplicaManager:
         """Told of every partition that this broker begins to lead, and the leader epoch."""
         self.on_gone: Callable[[TopicPartition], None] = _nobody_waits
         """Told of every partition that has no replica here any more."""
+        self.on_deleted: Callable[[list[TopicPartition]], None] = _nobody_waits
+        """Told of partitions whose topic was deleted."""
         self._partitions: dict[TopicPartition, Partition] = {}
         self.log_dir_moves = LogDirMoves(logs, self._partitions)
         self._high_watermarks: dict[TopicPartition, int] = {}
@@ -129,6 +131,7 @@ class ReplicaManager:
                 self.log_dir_moves.give_up(name)
                 self.on_gone(name)
         if delete:
+            self.on_deleted(names)
             await asyncio.to_thread(lambda: [self.logs.delete(name) for name in names])
 
     def checkpoint_high_watermarks(self) -> None:

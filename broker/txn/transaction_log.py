@@ -14,7 +14,7 @@ from typing import Final
 
 from broker.clock import Clock
 from broker.errors import ApiError, CorruptRecord, ErrorCode
-from broker.txn.partition_for import partition_for
+from broker.java_strings import partition_for
 from broker.txn.records import build_tombstones, build_transaction_batch, read_key, read_value
 from broker.txn.storage import TransactionTopic
 from broker.txn.transaction import Transaction, TransactionMetadata

@@ -23,11 +23,12 @@ FLOORS = [
     {"records"},
     {"protocol"},
     {"config", "metrics", "assignment"},
-    {"model", "topic_names", "errors", "clock", "__version__"},
+    {"model", "topic_names", "java_strings", "errors", "clock", "__version__"},
 ]
 FLOOR_OF = {room: number for number, rooms in enumerate(FLOORS) for room in rooms}
 
 KCTL_MAY_USE = {
+    "broker.__version__",
     "broker.protocol",
     "broker.records",
     "broker.log",

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 from confluent_kafka import KafkaException
 
+from broker.java_strings import partition_for
 from broker.protocol.messages.describe_transactions import DescribeTransactionsRequest
 from broker.records.batch import assign_offset_and_epoch, iterate_batches
-from broker.txn.partition_for import partition_for
 from broker.txn.records import build_transaction_batch
 from broker.txn.states import PREPARE_ABORT, PREPARE_COMMIT, TransactionState
 from tests.api.wire import Wire

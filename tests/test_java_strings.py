@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from broker.group.java_strings import java_hash, java_length, partition_for
+from broker.java_strings import java_hash, java_length, partition_for
 
 
 @pytest.mark.parametrize(
@@ -23,14 +23,21 @@ def test_hash_is_javas(text: str, expected: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("group_id", "partition"), [("group-a", 47), ("group-b", 48), ("simple-group", 30)]
+    ("key", "partition"),
+    [
+        ("group-a", 47),  # tests/golden/logs/magic2
+        ("group-b", 48),
+        ("simple-group", 30),
+        ("golden-txn-1", 36),
+        ("golden-txn-0", 37),
+        ("", 0),
+        ("polygenelubricants", 0),  # hashes to the smallest int, whose abs Java does not have
+        ("é", 33),
+        ("😀", 49),  # two UTF-16 units
+    ],
 )
-def test_groups_lie_where_kafka_put_them(group_id: str, partition: int) -> None:
-    assert partition_for(group_id, 50) == partition
-
-
-def test_smallest_hash_is_partition_0() -> None:
-    assert partition_for("polygenelubricants", 50) == 0
+def test_groups_and_transactional_ids_lie_where_kafka_puts_them(key: str, partition: int) -> None:
+    assert partition_for(key, 50) == partition
 
 
 def test_length_counts_utf16_units() -> None:

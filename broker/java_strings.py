@@ -1,6 +1,7 @@
 """Strings as Java counts and hashes them: by UTF-16 units.
 
-Which partition holds a group, and how long metadata may be, is defined by Java's String.
+Which partition holds a group or a transactional id, and how long metadata may be, is defined by
+Java's String.
 """
 
 from functools import lru_cache
@@ -22,9 +23,12 @@ def java_hash(text: str) -> int:
     return value - 2**32 if value >= 2**31 else value
 
 
-def partition_for(group_id: str, num_partitions: int) -> int:
-    """The partition of the offsets topic that keeps a group; its leader is the coordinator."""
-    value = java_hash(group_id)
+def partition_for(key: str, num_partitions: int) -> int:
+    """The partition of an internal topic that keeps a group or transactional id.
+
+    Its leader is the coordinator.
+    """
+    value = java_hash(key)
     # Java's abs of its smallest int is negative, so Kafka takes 0 for that one.
     return (0 if value == -(2**31) else abs(value)) % num_partitions
 
