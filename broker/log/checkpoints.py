@@ -132,11 +132,11 @@ class MetaProperties:
 
 
 def read_meta_properties(directory: Path) -> MetaProperties | None:
-    """The directory's `meta.properties`; None where there is no file."""
+    """The directory's `meta.properties`; None where there is no file, or no directory."""
     path = directory / META_PROPERTIES_FILE
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return None
     split = (line.partition("=") for line in lines if not line.startswith("#"))
     pairs = {key.strip(): value.strip() for key, equals, value in split if equals}

@@ -24,7 +24,7 @@ from broker.protocol.messages.list_partition_reassignments import (
 )
 from broker.protocol.messages.offset_for_leader_epoch import OffsetForLeaderEpochRequest
 from broker.protocol.messages.update_features import FeatureUpdateKey, UpdateFeaturesRequest
-from tests.conformance.admin_offsets import _epochs, produce
+from tests.conformance.admin_offsets import epochs, produce
 from tests.conformance.admin_topics import create, look_at, topic
 from tests.conformance.exchange import Exchange, Talk, Until, carried
 
@@ -95,7 +95,7 @@ def reassignments_that_are_done_at_once(prefix: str, version: int) -> Talk:
         yield Until(look_at(moved), lambda seen: seen.topics[0].partitions[0].leader_epoch == 1)
     yield produce(name, 2000)
     for epoch in (0, 1, 2):
-        yield _epochs(OffsetForLeaderEpochRequest.versions[1], name, (0, -1, epoch))
+        yield epochs(OffsetForLeaderEpochRequest.versions[1], name, (0, -1, epoch))
 
 
 def reassignments_under_way(prefix: str, version: int) -> Talk:
@@ -155,6 +155,35 @@ def moves_that_cannot_be(prefix: str, version: int) -> Talk:
         moved = [AlterReplicaLogDirTopic(name=t, partitions=p) for t, p in topics.items()]
         yield AlterReplicaLogDirsRequest(dirs=[AlterReplicaLogDir(path=path, topics=moved)])
     yield AlterReplicaLogDirsRequest(dirs=[])
+
+
+def replicas_that_move(prefix: str, version: int) -> Talk:
+    """For brokers with two log directories."""
+    name = f"{prefix}a"
+    yield create(topic(name))
+    yield produce(name, 1000, 2000)
+    asked = DescribeLogDirsRequest(topics=[DescribableLogDirTopic(topic=name, partitions=[0])])
+    described = yield asked
+    here, there = sorted(
+        (result.log_dir for result in described.results),
+        key=lambda path: not any(r.topics for r in described.results if r.log_dir == path),
+    )
+    moved = [AlterReplicaLogDirTopic(name=name, partitions=[0])]
+    for path in (here, there, there):
+        yield AlterReplicaLogDirsRequest(dirs=[AlterReplicaLogDir(path=path, topics=moved)])
+    yield Until(asked, lambda seen: _where(seen) == [(there, False)])
+    yield produce(name, 3000, 4000)
+    yield asked
+
+
+def _where(described: Any) -> list[tuple[str, bool]]:
+    """The directories that the partitions are in, and whether they are future ones."""
+    return [
+        (result.log_dir, partition.is_future_key)
+        for result in described.results
+        for found in result.topics
+        for partition in found.partitions
+    ]
 
 
 # --- features -------------------------------------------------------------------------------------

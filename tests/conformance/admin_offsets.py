@@ -40,7 +40,8 @@ def produce(name: str, *times: int, partition: int = 0) -> ProduceRequest:
     )
 
 
-def _list(version: int, name: str, *times: int, replica_id: int = -1, **fields: Any) -> Any:
+def list_offsets(version: int, name: str, *times: int, replica_id: int = -1, **fields: Any) -> Any:
+    """Ask for the offset of each time."""
     partition_fields = {"current_leader_epoch", "max_num_offsets", "partition_index"}
     own = {key: fields.pop(key) for key in partition_fields & fields.keys()}
     partitions = [
@@ -62,32 +63,32 @@ def offsets_by_time(prefix: str, version: int) -> Talk:
     yield create(topic(f"{prefix}a", message_timestamp_type="CreateTime"))
     if version > 0:  # by the age of files there, which no two brokers share
         for time in (*SPECIAL_TIMES, 0):
-            yield _list(version, f"{prefix}a", time)
+            yield list_offsets(version, f"{prefix}a", time)
     yield produce(f"{prefix}a", 1000, 3000, 2000)
     yield produce(f"{prefix}a", 3000)
     yield produce(f"{prefix}a", 2500, 2600)
     for time in (-1, -2, *SPECIAL_TIMES[2:]):
-        yield _list(version, f"{prefix}a", time)
-        yield _list(version, f"{prefix}a", time, replica_id=-2)
-        yield _list(version, f"{prefix}a", time, isolation_level=1)
+        yield list_offsets(version, f"{prefix}a", time)
+        yield list_offsets(version, f"{prefix}a", time, replica_id=-2)
+        yield list_offsets(version, f"{prefix}a", time, isolation_level=1)
     if version > 0:
         for time in (0, 1000, 1001, 2400, 2500, 2601, 3000, 3001):
-            yield _list(version, f"{prefix}a", time)
+            yield list_offsets(version, f"{prefix}a", time)
 
 
 def offsets_of_what_is_not_there(prefix: str, version: int) -> Talk:
     yield create(topic(f"{prefix}a"))
-    yield _list(version, f"{prefix}none", -1)
-    yield _list(version, f"{prefix}none", -9)
-    yield _list(version, f"{prefix}a", -1, partition_index=7)
-    yield _list(version, f"{prefix}a", -1, partition_index=-1)
-    yield _list(version, f"{prefix}/", -1)
+    yield list_offsets(version, f"{prefix}none", -1)
+    yield list_offsets(version, f"{prefix}none", -9)
+    yield list_offsets(version, f"{prefix}a", -1, partition_index=7)
+    yield list_offsets(version, f"{prefix}a", -1, partition_index=-1)
+    yield list_offsets(version, f"{prefix}/", -1)
     yield carried(ListOffsetsRequest, version, replica_id=-1, topics=[])
 
 
 def offsets_asked_for_twice(prefix: str, version: int) -> Talk:
     yield create(topic(f"{prefix}a"))
-    yield _list(version, f"{prefix}a", -1, -2)
+    yield list_offsets(version, f"{prefix}a", -1, -2)
 
 
 def offsets_in_another_epoch(prefix: str, version: int) -> Talk:
@@ -95,21 +96,21 @@ def offsets_in_another_epoch(prefix: str, version: int) -> Talk:
         return
     yield create(topic(f"{prefix}a"))
     for epoch in (-1, 0, 1, 7):
-        yield _list(version, f"{prefix}a", -1, current_leader_epoch=epoch)
-    yield _list(version, f"{prefix}a", -1, current_leader_epoch=1, replica_id=-2)
+        yield list_offsets(version, f"{prefix}a", -1, current_leader_epoch=epoch)
+    yield list_offsets(version, f"{prefix}a", -1, current_leader_epoch=1, replica_id=-2)
 
 
 def several_old_style_offsets(prefix: str, version: int) -> Talk:
     if version > 0:
         return
     yield create(topic(f"{prefix}a"))
-    yield _list(version, f"{prefix}a", -1, max_num_offsets=5)
+    yield list_offsets(version, f"{prefix}a", -1, max_num_offsets=5)
     yield produce(f"{prefix}a", 1000, 2000)
     for count in (0, 1, 2, 100):
-        yield _list(version, f"{prefix}a", -1, max_num_offsets=count)
-        yield _list(version, f"{prefix}a", -2, max_num_offsets=count)
-    yield _list(version, f"{prefix}a", 0, max_num_offsets=5)
-    yield _list(version, f"{prefix}a", 1 << 60, max_num_offsets=5)
+        yield list_offsets(version, f"{prefix}a", -1, max_num_offsets=count)
+        yield list_offsets(version, f"{prefix}a", -2, max_num_offsets=count)
+    yield list_offsets(version, f"{prefix}a", 0, max_num_offsets=5)
+    yield list_offsets(version, f"{prefix}a", 1 << 60, max_num_offsets=5)
 
 
 # --- delete records -------------------------------------------------------------------------------
@@ -130,14 +131,14 @@ def deleted_records(prefix: str, version: int) -> Talk:
     yield produce(name, 1000, 2000, 3000)
     for offset in (0, 2, 1, 4, -2, -7, 3):
         yield _delete(name, (0, offset))
-        yield _list(9, name, -2)
-        yield _list(9, name, -1)
+        yield list_offsets(9, name, -2)
+        yield list_offsets(9, name, -1)
     yield produce(name, 4000)
     yield _delete(name, (0, -1), (1, -1), (2, 0))
     yield _delete(name, (1, 1))
     yield _delete(f"{prefix}none", (0, 0), (1, -1))
     yield DeleteRecordsRequest(topics=[], timeout_ms=0)
-    yield _list(9, name, -2)
+    yield list_offsets(9, name, -2)
 
 
 def records_of_compacted_topics_stay(prefix: str, version: int) -> Talk:
@@ -153,7 +154,7 @@ def records_of_compacted_topics_stay(prefix: str, version: int) -> Talk:
 # --- offset for leader epoch ----------------------------------------------------------------------
 
 
-def _epochs(version: int, name: str, *asked: tuple[int, int, int]) -> Any:
+def epochs(version: int, name: str, *asked: tuple[int, int, int]) -> Any:
     """(partition, current leader epoch, epoch asked for)."""
     partitions = [
         OffsetForLeaderPartition(partition=p, current_leader_epoch=current, leader_epoch=epoch)
@@ -171,14 +172,14 @@ def ends_of_epochs(prefix: str, version: int) -> Talk:
     name = f"{prefix}a"
     yield create(topic(name))
     for epoch in (-1, 0, 1, 5):
-        yield _epochs(version, name, (0, -1, epoch))
+        yield epochs(version, name, (0, -1, epoch))
     yield produce(name, 1000, 2000)
     for epoch in (-2, -1, 0, 1):
-        yield _epochs(version, name, (0, -1, epoch))
+        yield epochs(version, name, (0, -1, epoch))
     for current in (0, 1, 9):
-        yield _epochs(version, name, (0, current, 0))
-    yield _epochs(version, name, (3, -1, 0), (-1, -1, 0))
-    yield _epochs(version, f"{prefix}none", (0, -1, 0), (0, 4, 0))
+        yield epochs(version, name, (0, current, 0))
+    yield epochs(version, name, (3, -1, 0), (-1, -1, 0))
+    yield epochs(version, f"{prefix}none", (0, -1, 0), (0, 4, 0))
     yield carried(OffsetForLeaderEpochRequest, version, replica_id=-1, topics=[])
 
 

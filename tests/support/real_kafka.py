@@ -115,7 +115,7 @@ def _start_broker(
         "log.dirs": directory / f"data-{broker_id}",
     }
     config = directory / f"server-{broker_id}.properties"
-    config.write_text("".join(f"{key}={value}\n" for key, value in (settings | own).items()))
+    config.write_text("".join(f"{key}={value}\n" for key, value in (own | settings).items()))
     command = java_command("kafka.Kafka", str(config), heap="1g")
     log_file = directory / f"broker-{broker_id}.log"
     servers.enter_context(ServerProcess(command, log_file)).wait_for_port(port)
