@@ -1,13 +1,14 @@
 """Java's clients and Kafka's own tools, on our broker."""
 
 import json
+import re
 import subprocess
 from collections.abc import Iterator
 from contextlib import closing
 
 import pytest
 
-from tests.support.broker import running_broker
+from tests.support.broker import RunningBroker, running_broker
 from tests.support.real_kafka import java_command
 from tests.txn.clients import Confluent, create_topic, read
 
@@ -15,18 +16,23 @@ pytestmark = [pytest.mark.kafka, pytest.mark.timeout(180)]
 
 
 @pytest.fixture(scope="module")
-def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningBroker]:
     with running_broker(
         tmp_path_factory.mktemp("broker"),
-        transaction_state_log_num_partitions=4,
+        transaction_state_log_num_partitions=1,
         offsets_topic_num_partitions=4,
     ) as broker:
-        yield broker.bootstrap_servers
+        yield broker
 
 
-def tool(name: str, *args: str) -> str:
+@pytest.fixture
+def servers(broker: RunningBroker) -> str:
+    return broker.bootstrap_servers
+
+
+def tool(name: str, *args: str, package: str = "org.apache.kafka.tools") -> str:
     """The output of one of Kafka's tools, which must succeed."""
-    command = java_command(f"org.apache.kafka.tools.{name}", *args)
+    command = java_command(f"{package}.{name}", *args)
     done = subprocess.run(command, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
     return done.stdout
@@ -93,3 +99,29 @@ def test_kafka_transactions_shows_and_aborts_an_open_transaction(servers: str) -
         (writing,) = transactions(servers, "describe-producers", *where)
         assert writing[5].strip() == "None"
         assert read(servers, "shown", "read_committed") == []
+
+
+def test_kafka_reads_our_transaction_log(broker: RunningBroker) -> None:
+    create_topic(broker.bootstrap_servers, "dumped")
+    with closing(Confluent(broker.bootstrap_servers, "dumped")) as producer:
+        for end in (producer.commit, producer.abort):
+            producer.begin()
+            producer.send("dumped", b"value")
+            producer.flush()
+            end()
+        producer.begin()
+        producer.send("dumped", b"value")
+        producer.commit()  # which it may when the one before is complete
+    log = broker.log_dir / "__transaction_state-0" / f"{0:020}.log"
+    decoded = ("--transaction-log-decoder", "--deep-iteration", "--files", str(log))
+    output = tool("DumpLogSegments", *decoded, package="kafka.tools")
+    states = re.findall(r"transactionalId=dumped .*state=(\w+),partitions=\[(\S*)\]", output)
+    assert states[:7] == [
+        ("Empty", ""),
+        ("Ongoing", "dumped-0"),
+        ("PrepareCommit", "dumped-0"),
+        ("CompleteCommit", ""),
+        ("Ongoing", "dumped-0"),
+        ("PrepareAbort", "dumped-0"),
+        ("CompleteAbort", ""),
+    ]
