@@ -44,7 +44,11 @@ class TransactionListing(NamedTuple):
 
 
 class TransactionCoordinator:
-    """The coordinator of the transactional ids whose partition this broker leads."""
+    """The coordinator of the transactional ids whose partition this broker leads.
+
+    Field `_is_active`: whether decided ends are carried out; see `start`.
+    Field `_tasks`: all work under way. Invariant: whatever breaks in them is logged.
+    """
 
     def __init__(
         self,

@@ -20,7 +20,10 @@ _MAX_PRODUCER_ID: Final = 2**63 - 1
 
 
 class ProducerIdManager:
-    """Gives away producer ids, each once."""
+    """Gives away producer ids, each once.
+
+    Fields `_next`, `_last`: what is left of the block; nothing if `_next` is the larger one.
+    """
 
     def __init__(self, blocks: ProducerIdBlocks) -> None:
         self._blocks = blocks

@@ -8,7 +8,6 @@ Value version 1 is flexible: a KRaft cluster writes it once `transaction.version
 read, but its tagged fields are of no use here. The topic is never compressed.
 """
 
-import logging
 import struct
 from collections.abc import Iterable
 from typing import Final, TypeVar
@@ -26,8 +25,6 @@ from broker.protocol.schema import Message
 from broker.records.builder import build_batch
 from broker.txn.states import EMPTY, TransactionState
 from broker.txn.transaction import TransactionMetadata
-
-logger = logging.getLogger(__name__)
 
 MessageT = TypeVar("MessageT", bound=Message)
 

@@ -15,7 +15,8 @@ from broker.txn.coordinator import TransactionCoordinator, TransactionFilter
 from broker.txn.records import build_transaction_batch
 from broker.txn.states import COMPLETE_ABORT, COMPLETE_COMMIT, EMPTY, ONGOING, PREPARE_COMMIT
 from broker.txn.transaction import ProducerIdAndEpoch, TransactionMetadata
-from tests.txn.support import START_MS, Bench, Written, running, settle
+from tests.records.golden import batches
+from tests.txn.support import START_MS, Bench, MemoryTransactionTopic, Written, running, settle
 
 T0 = TopicPartition("t", 0)
 
@@ -101,6 +102,22 @@ async def test_requests_while_loading_are_asked_to_wait() -> None:
         assert described.value.code == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
         assert listed.value.code == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
         assert bench.coordinator.describe_transaction("app").producer_epoch == 999
+
+
+async def test_log_that_kafka_wrote_is_taken_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(MemoryTransactionTopic, "num_partitions", 50)
+    async with running() as bench:
+        for partition in (36, 37):
+            data = b"".join(
+                bytes(batch.view) for batch in batches(f"magic2/__transaction_state-{partition}")
+            )
+            bench.topic.logs[partition] += data
+            await bench.coordinator.on_election(partition, 1)
+        committed = bench.coordinator.describe_transaction("golden-txn-1")
+        aborted = bench.coordinator.describe_transaction("golden-txn-0")
+        assert (committed.state, committed.producer_id) == (COMPLETE_COMMIT, 2)
+        assert (aborted.state, aborted.producer_id) == (COMPLETE_ABORT, 1)
+        assert await bench.coordinator.init_producer_id("golden-txn-1", 60_000) == (2, 3)
 
 
 async def test_leadership_lost_while_loading_leaves_nothing() -> None:
