@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.api.wire import Wire
 from tests.support.broker import RunningBroker
 from tests.support.real_kafka import RealKafka
 from tests.txn.wire_script import WireScript
@@ -16,9 +17,10 @@ SCRIPT = Path(__file__).parents[1] / "scenarios" / "wire-transactions.txt"
 
 
 def play(address: str) -> str:
-    script = WireScript(address, f"wire{time.time_ns()}-")
-    script.prepare()
-    return script.play(SCRIPT.read_text(encoding="utf-8"))
+    with Wire(address) as wire:
+        script = WireScript(wire, f"wire{time.time_ns()}-")
+        script.prepare()
+        return script.play(SCRIPT.read_text(encoding="utf-8"))
 
 
 def test_requests_are_answered_as_kafka_answers_them(shared_broker: RunningBroker) -> None:
