@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from kctl.dump.files import ALL_KINDS, FileKind, find_files
-from kctl.dump.kafka_text import KafkaOptions
+from kctl.dump.kafka_options import KafkaOptions
 from kctl.dump.log_rows import View
 from kctl.dump.progress import progress_bar
 from kctl.dump.request import (

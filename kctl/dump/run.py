@@ -18,7 +18,8 @@ from kctl.dump.decoders import decoder_for
 from kctl.dump.file_rows import rows_of
 from kctl.dump.files import DumpFile, FileKind, Found
 from kctl.dump.findings import FINDING_COLUMNS, Finding
-from kctl.dump.kafka_text import Afterwards, KafkaOptions, dump_file
+from kctl.dump.kafka_options import Afterwards, KafkaOptions
+from kctl.dump.kafka_text import dump_file
 from kctl.dump.log_rows import Row, View
 from kctl.dump.progress import Watch, progress_bar
 from kctl.dump.show import RowWriter
