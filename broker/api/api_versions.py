@@ -23,6 +23,9 @@ from broker.protocol.messages.api_versions import (
 _SOFTWARE: Final = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
 """What a client's software name and version may look like (KIP-511)."""
 
+_FEATURES_EPOCH: Final = 0
+"""How often the finalized features have changed since the cluster was made."""
+
 _advertised: list[ApiVersion] = []
 
 
@@ -39,7 +42,7 @@ def handle(request: ApiVersionsRequest, context: RequestContext) -> ApiVersionsR
     introduced = (request.client_software_name, request.client_software_version)
     if context.api_version >= 3 and not all(_SOFTWARE.fullmatch(name) for name in introduced):
         return error_response(request, ErrorCode.INVALID_REQUEST)
-    return ApiVersionsResponse(api_keys=_advertised)
+    return ApiVersionsResponse(api_keys=_advertised, finalized_features_epoch=_FEATURES_EPOCH)
 
 
 def unsupported_version() -> ApiVersionsResponse:

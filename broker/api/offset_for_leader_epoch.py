@@ -36,7 +36,8 @@ def _end_offset(
     try:
         partition = context.services.replicas.find(topic, asked.partition)
         partition.check_leader(asked.current_leader_epoch)
-        found = partition.log.end_offset_for_epoch(asked.leader_epoch)
+        with partition.log.storing("look up an epoch"):
+            found = partition.log.end_offset_for_epoch(asked.leader_epoch)
     except ApiError as error:
         return EpochEndOffset(partition=asked.partition, error_code=error.code)
     if found is None:

@@ -4,6 +4,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from broker.metadata.errors import NoNode
+from broker.metadata.recursive import ensure_path
 from broker.metadata.store import Create, Delete, MetadataStore, Operation, SetData
 from broker.metadata.znodes.configs import ConfigEntityZnode
 from broker.metadata.znodes.topics import (
@@ -18,6 +19,8 @@ from broker.metadata_cache import NO_LEADER
 from broker.model import LeaderAndIsr, TopicPartition, Uuid
 
 _TOPIC_CONFIGS = "topics"
+UNLED_EPOCH = -1
+"""The leader epoch before the first leader's."""
 
 
 @dataclass(frozen=True)
@@ -104,8 +107,22 @@ async def delete_topic(store: MetadataStore, name: str) -> list[Operation]:
     return operations
 
 
+async def write_states(store: MetadataStore, states: Mapping[TopicPartition, LeaderAndIsr]) -> None:
+    """Write what was decided of partitions, some of which may have had no state before."""
+    operations: list[Operation] = []
+    for name, state in states.items():
+        path, data = PartitionStateZnode.path(name), _state(state).encode()
+        if await store.exists(path) is not None:
+            operations.append(SetData(path, data))
+        else:
+            await ensure_path(store, partition_path(name))
+            operations.append(Create(path, data))
+    if operations:
+        await store.multi(operations)
+
+
 async def load_topics(store: MetadataStore) -> list[StoredTopic]:
-    """Every topic; a partition without state yet (a crash while it was made) leads anew."""
+    """Every topic; a partition without state (all its replicas are empty) has no leader yet."""
     return [await _load_topic(store, name) for name in await store.children(TOPICS_PATH)]
 
 
@@ -126,7 +143,7 @@ async def _load_state(
     try:
         node = await store.get(PartitionStateZnode.path(partition))
     except NoNode:
-        return LeaderAndIsr(replicas[0], 0, replicas, replicas)
+        return LeaderAndIsr(NO_LEADER, UNLED_EPOCH, replicas, replicas)
     state = PartitionStateZnode.decode(partition, node.data)
     return LeaderAndIsr(
         leader=state.leader,

@@ -13,6 +13,7 @@ from typing import Protocol
 from broker.assignment import Assignment
 from broker.config.dynamic import DynamicConfig, EntityType
 from broker.config.values import ConfigError
+from broker.controller.election import elect_if_offline
 from broker.controller.reassignment import (
     check_target,
     is_complete,
@@ -35,6 +36,7 @@ from broker.controller.topic_records import (
     create_topic,
     delete_topic,
     first_states,
+    write_states,
 )
 from broker.errors import ApiError, ErrorCode
 from broker.metadata.store import MetadataStore
@@ -103,11 +105,23 @@ class TopicController:
         self._reassignments: dict[TopicPartition, ReplicaAssignment] = {}
 
     async def start(self, topics: Iterable[StoredTopic]) -> None:
-        """Lead what the store says, and show it to clients."""
-        for topic in topics:
+        """Lead what the store says, and show it to clients; what has lost its leader elects."""
+        for stored in topics:
+            topic = await self._elect(stored)
             await self._broker.become(topic.topic_id, topic.states, is_new=False)
             self._reassignments |= topic.reassignments
             self._show(topic)
+
+    async def _elect(self, topic: StoredTopic) -> StoredTopic:
+        live = self._metadata.live_brokers()
+        allow_unclean = self._configs.topic(topic.name).unclean_leader_election_enable
+        elected = {
+            name: replace(new, controller_epoch=self._controller_epoch)
+            for name, state in topic.states.items()
+            if (new := elect_if_offline(state, live, allow_unclean=allow_unclean)) != state
+        }
+        await write_states(self._store, elected)
+        return replace(topic, states={**topic.states, **elected})
 
     async def create_topic(self, new: NewTopic, *, validate_only: bool = False) -> CreatedTopic:
         """Create a topic; ApiError says why it cannot be, and then nothing has changed."""

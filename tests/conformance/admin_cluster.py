@@ -88,7 +88,7 @@ def refused_reassignments(prefix: str, version: int) -> Talk:
 
 def reassignments_that_are_done_at_once(prefix: str, version: int) -> Talk:
     name, half = f"{prefix}a", f"{prefix}half"
-    yield create(topic(name), topic(half, manual={0: [1, 9]}))
+    yield create(topic(name, retention_ms="-1"), topic(half, manual={0: [1, 9]}))
     yield produce(name, 1000)
     for moved in (name, half):
         yield _reassign(moved, [1])
@@ -126,7 +126,7 @@ def reassignments_under_way(prefix: str, version: int) -> Talk:
 
 def log_directories(prefix: str, version: int) -> Talk:
     name = f"{prefix}a"
-    yield create(topic(name, 2))
+    yield create(topic(name, 2, retention_ms="-1"))
     yield produce(name, 1000, 2000)
     for partitions in ([0], [0, 1], [5], []):
         asked = DescribableLogDirTopic(topic=name, partitions=partitions)
@@ -160,7 +160,7 @@ def moves_that_cannot_be(prefix: str, version: int) -> Talk:
 def replicas_that_move(prefix: str, version: int) -> Talk:
     """For brokers with two log directories."""
     name = f"{prefix}a"
-    yield create(topic(name))
+    yield create(topic(name, retention_ms="-1"))
     yield produce(name, 1000, 2000)
     asked = DescribeLogDirsRequest(topics=[DescribableLogDirTopic(topic=name, partitions=[0])])
     described = yield asked

@@ -1,4 +1,7 @@
-"""Conversations about what is in a partition: offsets by time and epoch, deleted records."""
+"""Conversations about what is in a partition: offsets by time and epoch, deleted records.
+
+The records are of 1970, so their topics keep them for ever.
+"""
 
 from typing import Any
 
@@ -60,7 +63,7 @@ def list_offsets(version: int, name: str, *times: int, replica_id: int = -1, **f
 
 
 def offsets_by_time(prefix: str, version: int) -> Talk:
-    yield create(topic(f"{prefix}a", message_timestamp_type="CreateTime"))
+    yield create(topic(f"{prefix}a", retention_ms="-1"))
     if version > 0:  # by the age of files there, which no two brokers share
         for time in (*SPECIAL_TIMES, 0):
             yield list_offsets(version, f"{prefix}a", time)
@@ -103,7 +106,7 @@ def offsets_in_another_epoch(prefix: str, version: int) -> Talk:
 def several_old_style_offsets(prefix: str, version: int) -> Talk:
     if version > 0:
         return
-    yield create(topic(f"{prefix}a"))
+    yield create(topic(f"{prefix}a", retention_ms="-1"))
     yield list_offsets(version, f"{prefix}a", -1, max_num_offsets=5)
     yield produce(f"{prefix}a", 1000, 2000)
     for count in (0, 1, 2, 100):
@@ -127,7 +130,7 @@ def _delete(name: str, *wanted: tuple[int, int]) -> DeleteRecordsRequest:
 
 def deleted_records(prefix: str, version: int) -> Talk:
     name = f"{prefix}a"
-    yield create(topic(name, 2))
+    yield create(topic(name, 2, retention_ms="-1"))
     yield produce(name, 1000, 2000, 3000)
     for offset in (0, 2, 1, 4, -2, -7, 3):
         yield _delete(name, (0, offset))
@@ -144,7 +147,8 @@ def deleted_records(prefix: str, version: int) -> Talk:
 def records_of_compacted_topics_stay(prefix: str, version: int) -> Talk:
     names = [f"{prefix}compact", f"{prefix}both"]
     yield create(
-        topic(names[0], cleanup_policy="compact"), topic(names[1], cleanup_policy="compact,delete")
+        topic(names[0], cleanup_policy="compact"),
+        topic(names[1], cleanup_policy="compact,delete", retention_ms="-1"),
     )
     for name in names:
         yield produce(name, 1000)
@@ -170,7 +174,7 @@ def epochs(version: int, name: str, *asked: tuple[int, int, int]) -> Any:
 
 def ends_of_epochs(prefix: str, version: int) -> Talk:
     name = f"{prefix}a"
-    yield create(topic(name))
+    yield create(topic(name, retention_ms="-1"))
     for epoch in (-1, 0, 1, 5):
         yield epochs(version, name, (0, -1, epoch))
     yield produce(name, 1000, 2000)

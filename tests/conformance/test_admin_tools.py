@@ -120,7 +120,7 @@ def _is_common(line: str) -> bool:
 
 def _fill(address: str) -> None:
     with Wire(address) as wire:
-        wire.ask(create(topic("td")), 7)
+        wire.ask(create(topic("td", retention_ms="-1")), 7)  # records of 1970
         for times in ((1000, 3000), (2000,)):
             wire.ask(produce("td", *times), 9)
 
