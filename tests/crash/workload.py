@@ -1,0 +1,255 @@
+"""Clients that go on through every death of their broker, and remember what they were promised."""
+
+import itertools
+import threading
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient, NewTopic
+
+PARTITIONS = 3
+TIMEOUT_S = 30
+PACE_S = 0.0005
+"""Between two records: the load shall last through the deaths, not fill the disk."""
+
+IMPATIENT = {
+    "log_level": 0,
+    "reconnect.backoff.ms": 20,
+    "reconnect.backoff.max.ms": 100,
+    "retry.backoff.ms": 20,
+}
+
+Log = list[list[tuple[int, bytes]]]
+"""By partition: offset and value of every record."""
+
+
+def create_topics(servers: str, *names: str) -> None:
+    admin = AdminClient({"bootstrap.servers": servers})
+    for made in admin.create_topics([NewTopic(name, PARTITIONS, 1) for name in names]).values():
+        made.result(TIMEOUT_S)
+
+
+class Work:
+    """A thread that does one thing over and over until it is stopped."""
+
+    def __init__(self) -> None:
+        self._is_over = threading.Event()
+        self._thread = threading.Thread(target=self._run)
+        self.failure: Exception | None = None
+
+    def start(self) -> None:
+        """Begin."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End in order; raises what the work failed with."""
+        self._is_over.set()
+        self._thread.join(2 * TIMEOUT_S)
+        assert not self._thread.is_alive(), f"{type(self).__name__} does not end"
+        if self.failure is not None:
+            raise self.failure
+
+    def _run(self) -> None:
+        try:
+            while not self._is_over.is_set():
+                self.step()
+            self.finish()
+        except Exception as failure:  # noqa: BLE001  # raised again by stop
+            self.failure = failure
+
+    def step(self) -> None:
+        """Do it once."""
+        raise NotImplementedError
+
+    def finish(self) -> None:
+        """Close what is open."""
+
+
+class Sending(Work):
+    """Numbers in order, spread over the partitions; `promised` has what was acknowledged."""
+
+    def __init__(self, servers: str, topic: str, settings: dict[str, Any]) -> None:
+        super().__init__()
+        self.topic = topic
+        self.promised: dict[bytes, tuple[int, int]] = {}
+        """Partition and offset by value."""
+        self.refused: list[KafkaError] = []
+        self.num_sent = 0
+        common = {"bootstrap.servers": servers, "linger.ms": 2, **IMPATIENT}
+        self._producer = Producer(common | settings)
+
+    def step(self) -> None:
+        """Send one."""
+        self._producer.produce(
+            self.topic,
+            b"%d" % self.num_sent,
+            partition=self.num_sent % PARTITIONS,
+            on_delivery=self._delivered,
+        )
+        self.num_sent += 1
+        self._producer.poll(0)
+        time.sleep(PACE_S)
+
+    def _delivered(self, error: KafkaError | None, message: Any) -> None:
+        if error is not None:
+            self.refused.append(error)
+        else:
+            self.promised[message.value()] = (message.partition(), message.offset())
+
+    def finish(self) -> None:
+        """Wait until all are acknowledged."""
+        assert self._producer.flush(TIMEOUT_S) == 0
+
+
+class Transacting(Work):
+    """Transactions of one record per partition; every third is aborted."""
+
+    def __init__(self, servers: str, topic: str) -> None:
+        super().__init__()
+        self.topic = topic
+        self.committed: set[int] = set()
+        self.aborted: set[int] = set()
+        self.unknown: set[int] = set()
+        """Those whose end was not told: all of it may be there, or nothing."""
+        self._settings = {
+            "bootstrap.servers": servers,
+            "transactional.id": topic,
+            "linger.ms": 0,
+            **IMPATIENT,
+        }
+        self._numbers = itertools.count()
+        self._producer = self._new_producer()
+
+    def _new_producer(self) -> Producer:
+        producer = Producer(self._settings)
+        _patiently(lambda: producer.init_transactions(TIMEOUT_S))
+        return producer
+
+    def step(self) -> None:
+        """One transaction."""
+        number = next(self._numbers)
+        try:
+            self._producer.begin_transaction()
+            for index in range(PARTITIONS):
+                self._producer.produce(self.topic, b"%d" % number, partition=index)
+            if number % 3:
+                _patiently(lambda: self._producer.commit_transaction(TIMEOUT_S))
+                self.committed.add(number)
+            else:
+                self._abort(number)
+        except KafkaException as error:
+            if error.args[0].txn_requires_abort():
+                self._abort(number)
+            else:
+                self.unknown.add(number)
+                self._producer = self._new_producer()
+
+    def _abort(self, number: int) -> None:
+        _patiently(lambda: self._producer.abort_transaction(TIMEOUT_S))
+        self.aborted.add(number)
+
+
+def _patiently(call: Callable[[], object]) -> None:
+    """Call again for as long as librdkafka says that one may."""
+    deadline = time.monotonic() + TIMEOUT_S
+    while True:
+        try:
+            call()
+        except KafkaException as error:
+            if not error.args[0].retriable() or time.monotonic() > deadline:
+                raise
+        else:
+            return
+
+
+class Following(Work):
+    """A group of one that reads a topic, commits, and remembers what it was promised."""
+
+    def __init__(self, servers: str, topic: str) -> None:
+        super().__init__()
+        self.topic = topic
+        self.read: dict[tuple[int, int], bytes] = {}
+        """Value by partition and offset."""
+        self.changed: list[tuple[int, int]] = []
+        """Where another value was read than before."""
+        self.committed: dict[int, int] = {}
+        """Invariant: acknowledged by the coordinator."""
+        settings = {
+            "bootstrap.servers": servers,
+            "group.id": topic,
+            "auto.offset.reset": "earliest",
+            "enable.auto.commit": False,
+            **IMPATIENT,
+        }
+        self._consumer = Consumer(settings)
+        self._consumer.subscribe([topic])
+
+    def step(self) -> None:
+        """Read some and commit it."""
+        positions: dict[int, int] = {}
+        for message in self._consumer.consume(100, 0.1):
+            if message.error() is None:
+                self._take(message.partition(), message.offset(), message.value())
+                positions[message.partition()] = message.offset() + 1
+        offsets = [TopicPartition(self.topic, *position) for position in positions.items()]
+        if offsets:
+            self._commit(offsets)
+
+    def _take(self, partition: int, offset: int, value: bytes) -> None:
+        if self.read.setdefault((partition, offset), value) != value:
+            self.changed.append((partition, offset))
+
+    def _commit(self, offsets: list[TopicPartition]) -> None:
+        try:
+            done = self._consumer.commit(offsets=offsets, asynchronous=False)
+        except KafkaException:
+            return  # nothing was promised; what was read is read again
+        self.committed |= {each.partition: each.offset for each in done or [] if not each.error}
+
+    def finish(self) -> None:
+        """Leave the group."""
+        self._consumer.close()
+
+
+def read_log(servers: str, topic: str, isolation_level: str = "read_uncommitted") -> Log:
+    """Everything that a reader can see, by partition."""
+    log: Log = [[] for _ in range(PARTITIONS)]
+    for partition, offset, value in _read(servers, topic, isolation_level):
+        log[partition].append((offset, value))
+    return log
+
+
+def _read(servers: str, topic: str, isolation_level: str) -> Iterator[tuple[int, int, bytes]]:
+    consumer = Consumer(
+        {
+            "bootstrap.servers": servers,
+            "group.id": "checker",
+            "enable.auto.commit": False,
+            "enable.partition.eof": True,
+            "isolation.level": isolation_level,
+        }
+    )
+    consumer.assign([TopicPartition(topic, index, 0) for index in range(PARTITIONS)])
+    ended: set[int] = set()
+    try:
+        while len(ended) < PARTITIONS:
+            for message in consumer.consume(1000, 1):
+                if (error := message.error()) is None:
+                    yield message.partition(), message.offset(), message.value()
+                else:
+                    assert error.code() == KafkaError._PARTITION_EOF, error
+                    ended.add(message.partition())
+    finally:
+        consumer.close()
+
+
+def committed_offsets(servers: str, group_id: str, topic: str) -> dict[int, int]:
+    """What the coordinator says a group has committed."""
+    consumer = Consumer({"bootstrap.servers": servers, "group.id": group_id})
+    try:
+        asked = [TopicPartition(topic, index) for index in range(PARTITIONS)]
+        return {each.partition: each.offset for each in consumer.committed(asked, TIMEOUT_S)}
+    finally:
+        consumer.close()
