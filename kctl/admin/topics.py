@@ -1,0 +1,283 @@
+"""Topics: which there are, how they are laid out, and changes to them."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from broker.errors import ApiError, ErrorCode
+from broker.model import TopicPartition, Uuid
+from broker.net.client import Client
+from broker.protocol.api_keys import ApiKey
+from broker.protocol.messages.create_partitions import (
+    CreatePartitionsAssignment,
+    CreatePartitionsRequest,
+    CreatePartitionsTopic,
+)
+from broker.protocol.messages.create_topics import (
+    CreatableReplicaAssignment,
+    CreatableTopic,
+    CreatableTopicConfig,
+    CreateTopicsRequest,
+)
+from broker.protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
+from broker.protocol.messages.list_partition_reassignments import (
+    ListPartitionReassignmentsRequest,
+    ListPartitionReassignmentsTopics,
+)
+from broker.protocol.messages.list_partition_reassignments import (
+    OngoingPartitionReassignment as Move,
+)
+from broker.protocol.messages.metadata import (
+    MetadataRequest,
+    MetadataRequestTopic,
+    MetadataResponsePartition,
+    MetadataResponseTopic,
+)
+from kctl.outcomes import Outcome, outcome
+
+Assignment = Sequence[Sequence[int]]
+"""Replicas of partition 0, 1, …; the first of each is the preferred leader."""
+
+_DELETE_BY_STATE = 6
+"""The version of DeleteTopics from which on topics are named in another field."""
+
+
+@dataclass(frozen=True)
+class Partition:
+    """One partition, as the cluster sees it now."""
+
+    id: int
+    leader: int | None
+    leader_epoch: int
+    replicas: tuple[int, ...]
+    isr: tuple[int, ...]
+    adding: tuple[int, ...] | None = None
+    """Replicas a reassignment adds; None when none is under way."""
+    removing: tuple[int, ...] | None = None
+
+    @property
+    def replication_factor(self) -> int:
+        """As many replicas as there are meant to be, those on their way not counted."""
+        if self.adding is None or not {*self.adding, *(self.removing or ())} & {*self.replicas}:
+            return len(self.replicas)
+        return len(self.replicas) - len(self.adding)
+
+    @property
+    def is_under_replicated(self) -> bool:
+        """Whether a replica is missing from the ISR."""
+        return self.replication_factor > len(self.isr)
+
+
+@dataclass(frozen=True)
+class Topic:
+    """One topic; its partitions in order of their ids."""
+
+    name: str
+    topic_id: Uuid | None
+    is_internal: bool
+    partitions: tuple[Partition, ...]
+
+    @property
+    def replication_factor(self) -> int:
+        """That of the first partition, as Kafka's tool has it."""
+        return self.partitions[0].replication_factor if self.partitions else 0
+
+    def assignment(self) -> list[list[int]]:
+        """The replicas of every partition."""
+        return [list(partition.replicas) for partition in self.partitions]
+
+
+@dataclass(frozen=True)
+class NewTopic:
+    """A topic to create; what is None is left to the brokers' defaults."""
+
+    name: str
+    num_partitions: int | None = None
+    replication_factor: int | None = None
+    assignment: Assignment | None = None
+    configs: Mapping[str, str] = field(default_factory=dict)
+
+
+async def find_topics(client: Client, names: Iterable[str] | None = None) -> list[Topic]:
+    """Topics in order of their names: those of `names` that exist, or all.
+
+    ApiError for a topic that may not be seen or cannot be described.
+    """
+    wanted = None if names is None else [MetadataRequestTopic(name=name) for name in names]
+    request = MetadataRequest(topics=wanted, allow_auto_topic_creation=False)
+    answer = await client.send(request)
+    found = [_topic(topic) for topic in answer.topics if _exists(topic)]
+    return sorted(found, key=lambda topic: topic.name)
+
+
+async def find_topic_by_id(client: Client, topic_id: Uuid) -> list[Topic]:
+    """The topic with this id, or nothing."""
+    return [topic for topic in await find_topics(client) if topic.topic_id == topic_id]
+
+
+async def with_reassignments(client: Client, topics: Sequence[Topic]) -> list[Topic]:
+    """The same topics with the replicas that come and go.
+
+    Clusters that cannot tell (before Kafka 2.4, or to somebody who may not ask) are taken at
+    their metadata, as Kafka's own tool does.
+    """
+    request = ListPartitionReassignmentsRequest(
+        topics=[
+            ListPartitionReassignmentsTopics(
+                name=topic.name, partition_indexes=[partition.id for partition in topic.partitions]
+            )
+            for topic in topics
+        ]
+    )
+    try:
+        answer = await client.send_to_controller(request)
+    except ApiError as error:
+        if error.code is ErrorCode.UNSUPPORTED_VERSION:
+            return list(topics)
+        raise
+    moving = {
+        TopicPartition(topic.name, partition.partition_index): partition
+        for topic in answer.topics
+        for partition in topic.partitions
+    }
+    return [_with_moves(topic, moving) for topic in topics] if moving else list(topics)
+
+
+async def create_topics(
+    client: Client, topics: Sequence[NewTopic], *, timeout_s: float, validate_only: bool = False
+) -> list[Outcome]:
+    """Create all of them in one request; what became of each, in their order."""
+    request = CreateTopicsRequest(
+        topics=[_creatable(topic) for topic in topics],
+        timeout_ms=round(timeout_s * 1000),
+        validate_only=validate_only,
+    )
+    answer = await client.send_to_controller(request)
+    results = {t.name: outcome(t.name, t.error_code, t.error_message) for t in answer.topics}
+    return [results[topic.name] for topic in topics]
+
+
+async def delete_topics(client: Client, names: Sequence[str], *, timeout_s: float) -> list[Outcome]:
+    """Delete all of them in one request; what became of each, in their order."""
+    await client.refresh_metadata()
+    versions = await client.versions_of(client.cluster.controller_id)
+    timeout_ms = round(timeout_s * 1000)
+    if versions.get(ApiKey.DELETE_TOPICS, (0, 0))[1] >= _DELETE_BY_STATE:
+        states = [DeleteTopicState(name=name) for name in names]
+        request = DeleteTopicsRequest(topics=states, timeout_ms=timeout_ms)
+    else:
+        request = DeleteTopicsRequest(topic_names=list(names), timeout_ms=timeout_ms)
+    answer = await client.send_to_controller(request)
+    results = {
+        topic.name or "": outcome(topic.name or "", topic.error_code, topic.error_message)
+        for topic in answer.responses
+    }
+    return [results[name] for name in names]
+
+
+async def add_partitions(
+    client: Client,
+    topics: Sequence[Topic],
+    count: int,
+    assignment: Assignment | None,
+    *,
+    timeout_s: float,
+    validate_only: bool = False,
+) -> list[Outcome]:
+    """Give each topic `count` partitions in all; `assignment` is that of all partitions."""
+    request = CreatePartitionsRequest(
+        topics=[_grown(topic, count, assignment) for topic in topics],
+        timeout_ms=round(timeout_s * 1000),
+        validate_only=validate_only,
+    )
+    answer = await client.send_to_controller(request)
+    return [
+        outcome(result.name, result.error_code, result.error_message) for result in answer.results
+    ]
+
+
+async def gather_topics(client: Client, names: Iterable[str] | None) -> list[Topic]:
+    """Topics with their reassignments: what describing them begins with."""
+    topics = await find_topics(client, names)
+    return await with_reassignments(client, topics) if topics else topics
+
+
+async def live_brokers(client: Client) -> frozenset[int]:
+    """The ids of the brokers that are up."""
+    answer = await client.send(MetadataRequest(topics=[]))
+    return frozenset(broker.node_id for broker in answer.brokers)
+
+
+def _exists(topic: MetadataResponseTopic) -> bool:
+    """Whether it is there; ApiError if that cannot be told."""
+    unknown = (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.INVALID_TOPIC_EXCEPTION)
+    if topic.error_code in unknown:
+        return False
+    # A topic that is just being made has no leaders yet, and is described as that.
+    if topic.error_code not in (ErrorCode.NONE, ErrorCode.LEADER_NOT_AVAILABLE):
+        raise ApiError(ErrorCode(topic.error_code), f"topic {topic.name}")
+    return True
+
+
+def _topic(topic: MetadataResponseTopic) -> Topic:
+    partitions = sorted(topic.partitions, key=lambda partition: partition.partition_index)
+    return Topic(
+        name=topic.name or "",
+        topic_id=None if topic.topic_id == Uuid.ZERO else topic.topic_id,
+        is_internal=topic.is_internal,
+        partitions=tuple(map(_partition, partitions)),
+    )
+
+
+def _partition(partition: MetadataResponsePartition) -> Partition:
+    return Partition(
+        id=partition.partition_index,
+        leader=partition.leader_id if partition.leader_id >= 0 else None,
+        leader_epoch=partition.leader_epoch,
+        replicas=tuple(partition.replica_nodes),
+        isr=tuple(partition.isr_nodes),
+    )
+
+
+def _with_moves(topic: Topic, moving: Mapping[TopicPartition, Move]) -> Topic:
+    partitions = [
+        _moving(partition, moving.get(TopicPartition(topic.name, partition.id)))
+        for partition in topic.partitions
+    ]
+    return replace(topic, partitions=tuple(partitions))
+
+
+def _moving(partition: Partition, move: Move | None) -> Partition:
+    if move is None:
+        return partition
+    return replace(
+        partition, adding=tuple(move.adding_replicas), removing=tuple(move.removing_replicas)
+    )
+
+
+def _creatable(topic: NewTopic) -> CreatableTopic:
+    assigned = topic.assignment is not None
+    return CreatableTopic(
+        name=topic.name,
+        num_partitions=-1 if assigned or topic.num_partitions is None else topic.num_partitions,
+        replication_factor=(
+            -1 if assigned or topic.replication_factor is None else topic.replication_factor
+        ),
+        assignments=[
+            CreatableReplicaAssignment(partition_index=index, broker_ids=list(replicas))
+            for index, replicas in enumerate(topic.assignment or ())
+        ],
+        configs=[
+            CreatableTopicConfig(name=name, value=topic.configs[name]) for name in topic.configs
+        ],
+    )
+
+
+def _grown(topic: Topic, count: int, assignment: Assignment | None) -> CreatePartitionsTopic:
+    new = None if assignment is None else list(assignment)[len(topic.partitions) :]
+    return CreatePartitionsTopic(
+        name=topic.name,
+        count=count,
+        assignments=None
+        if new is None
+        else [CreatePartitionsAssignment(broker_ids=list(replicas)) for replicas in new],
+    )
