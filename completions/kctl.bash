@@ -31,7 +31,28 @@ _kctl() {
             "kctl dump-log show":--value-decoder-class) skip=1 ;;
             "kctl dump-log repair":--to) skip=1 ;;
             "kctl dump-log repair":--index-interval-bytes) skip=1 ;;
+            "kctl spark-export run":--to) skip=1 ;;
+            "kctl spark-export run":--from-dir) skip=1 ;;
+            "kctl spark-export run":--format) skip=1 ;;
+            "kctl spark-export run":--since) skip=1 ;;
+            "kctl spark-export run":--until) skip=1 ;;
+            "kctl spark-export run":--offsets) skip=1 ;;
+            "kctl spark-export run":--last) skip=1 ;;
+            "kctl spark-export run":--isolation) skip=1 ;;
+            "kctl spark-export run":--columns) skip=1 ;;
+            "kctl spark-export run":--key) skip=1 ;;
+            "kctl spark-export run":--value) skip=1 ;;
+            "kctl spark-export run":--schema) skip=1 ;;
+            "kctl spark-export run":--partition-by) skip=1 ;;
+            "kctl spark-export run":--file-size) skip=1 ;;
+            "kctl spark-export run":--task-size) skip=1 ;;
+            "kctl spark-export run":--master) skip=1 ;;
+            "kctl spark-export run":--conf) skip=1 ;;
+            "kctl spark-export run":--py-files) skip=1 ;;
+            "kctl spark-export verify":--from-dir) skip=1 ;;
             *:-b|*:--bootstrap-server) skip=1 ;;
+            *:--context) skip=1 ;;
+            *:--command-config) skip=1 ;;
             *:-o|*:--output) skip=1 ;;
             *:--timeout) skip=1 ;;
         esac
@@ -56,6 +77,9 @@ _kctl() {
             "kctl dump-log show") place="$place $word" ;;
             "kctl dump-log check") place="$place $word" ;;
             "kctl dump-log repair") place="$place $word" ;;
+            "kctl spark-export") place="$place $word" ;;
+            "kctl spark-export run") place="$place $word" ;;
+            "kctl spark-export verify") place="$place $word" ;;
         esac
     done
     case "$place:$previous" in
@@ -84,32 +108,56 @@ _kctl() {
         "kctl dump-log show":--value-decoder-class) words="" ;;
         "kctl dump-log repair":--to) words="" ;;
         "kctl dump-log repair":--index-interval-bytes) words="" ;;
+        "kctl spark-export run":--to) words="" ;;
+        "kctl spark-export run":--from-dir) words="" ;;
+        "kctl spark-export run":--format) words="" ;;
+        "kctl spark-export run":--since) words="" ;;
+        "kctl spark-export run":--until) words="" ;;
+        "kctl spark-export run":--offsets) words="" ;;
+        "kctl spark-export run":--last) words="" ;;
+        "kctl spark-export run":--isolation) words="" ;;
+        "kctl spark-export run":--columns) words="" ;;
+        "kctl spark-export run":--key) words="" ;;
+        "kctl spark-export run":--value) words="" ;;
+        "kctl spark-export run":--schema) words="" ;;
+        "kctl spark-export run":--partition-by) words="" ;;
+        "kctl spark-export run":--file-size) words="" ;;
+        "kctl spark-export run":--task-size) words="" ;;
+        "kctl spark-export run":--master) words="" ;;
+        "kctl spark-export run":--conf) words="" ;;
+        "kctl spark-export run":--py-files) words="" ;;
+        "kctl spark-export verify":--from-dir) words="" ;;
         *:-b|*:--bootstrap-server) words="" ;;
+        *:--context) words="" ;;
+        *:--command-config) words="" ;;
         *:-o|*:--output) words="table wide json jsonl yaml csv name" ;;
         *:--timeout) words="" ;;
         *)
             case "$place" in
-                "kctl") words="api-versions brokers cluster dev metadata dump-log --version -b --bootstrap-server -o --output --timeout -v --verbose -h --help" ;;
-                "kctl api-versions") words="--format -b --bootstrap-server -o --output --timeout -v --verbose -h --help" ;;
-                "kctl brokers") words="list -b --bootstrap-server -o --output --timeout -v --verbose -h --help" ;;
-                "kctl brokers list") words="-b --bootstrap-server -o --output --timeout -v --verbose -h --help" ;;
-                "kctl cluster") words="describe id -b --bootstrap-server -o --output --timeout -v --verbose -h --help" ;;
-                "kctl cluster describe") words="-b --bootstrap-server -o --output --timeout -v --verbose -h --help" ;;
-                "kctl cluster id") words="--format -b --bootstrap-server -o --output --timeout -v --verbose -h --help" ;;
-                "kctl dev") words="up status start stop kill down logs -b --bootstrap-server -o --output --timeout -v --verbose -h --help" ;;
-                "kctl dev up") words="--port --set --dir -b --bootstrap-server -o --output --timeout -v --verbose -h --help" ;;
-                "kctl dev status") words="--dir -b --bootstrap-server -o --output --timeout -v --verbose -h --help" ;;
-                "kctl dev start") words="--dir -b --bootstrap-server -o --output --timeout -v --verbose -h --help" ;;
-                "kctl dev stop") words="--dir -b --bootstrap-server -o --output --timeout -v --verbose -h --help" ;;
-                "kctl dev kill") words="--dir -b --bootstrap-server -o --output --timeout -v --verbose -h --help" ;;
-                "kctl dev down") words="--delete-data --dir -b --bootstrap-server -o --output --timeout -v --verbose -h --help" ;;
-                "kctl dev logs") words="-f --follow --dir -b --bootstrap-server -o --output --timeout -v --verbose -h --help" ;;
-                "kctl metadata") words="copy -b --bootstrap-server -o --output --timeout -v --verbose -h --help" ;;
-                "kctl metadata copy") words="--dry-run --live -b --bootstrap-server -o --output --timeout -v --verbose -h --help" ;;
-                "kctl dump-log") words="show check repair -b --bootstrap-server -o --output --timeout -v --verbose -h --help" ;;
-                "kctl dump-log show") words="--records --batches --offset --time --key --header --producer-id --kind --stats --format --files --print-data-log --deep-iteration --skip-record-metadata --offsets-decoder --transaction-log-decoder --verify-index-only --index-sanity-check --max-bytes --max-message-size --key-decoder-class --value-decoder-class -b --bootstrap-server -o --output --timeout -v --verbose -h --help" ;;
-                "kctl dump-log check") words="-b --bootstrap-server -o --output --timeout -v --verbose -h --help" ;;
-                "kctl dump-log repair") words="--to --index-interval-bytes --keep-later-segments -b --bootstrap-server -o --output --timeout -v --verbose -h --help" ;;
+                "kctl") words="api-versions brokers cluster dev metadata dump-log spark-export --version -b --bootstrap-server --context --command-config -o --output --timeout -v --verbose -h --help" ;;
+                "kctl api-versions") words="--format -b --bootstrap-server --context --command-config -o --output --timeout -v --verbose -h --help" ;;
+                "kctl brokers") words="list -b --bootstrap-server --context --command-config -o --output --timeout -v --verbose -h --help" ;;
+                "kctl brokers list") words="-b --bootstrap-server --context --command-config -o --output --timeout -v --verbose -h --help" ;;
+                "kctl cluster") words="describe id -b --bootstrap-server --context --command-config -o --output --timeout -v --verbose -h --help" ;;
+                "kctl cluster describe") words="-b --bootstrap-server --context --command-config -o --output --timeout -v --verbose -h --help" ;;
+                "kctl cluster id") words="--format -b --bootstrap-server --context --command-config -o --output --timeout -v --verbose -h --help" ;;
+                "kctl dev") words="up status start stop kill down logs -b --bootstrap-server --context --command-config -o --output --timeout -v --verbose -h --help" ;;
+                "kctl dev up") words="--port --set --dir -b --bootstrap-server --context --command-config -o --output --timeout -v --verbose -h --help" ;;
+                "kctl dev status") words="--dir -b --bootstrap-server --context --command-config -o --output --timeout -v --verbose -h --help" ;;
+                "kctl dev start") words="--dir -b --bootstrap-server --context --command-config -o --output --timeout -v --verbose -h --help" ;;
+                "kctl dev stop") words="--dir -b --bootstrap-server --context --command-config -o --output --timeout -v --verbose -h --help" ;;
+                "kctl dev kill") words="--dir -b --bootstrap-server --context --command-config -o --output --timeout -v --verbose -h --help" ;;
+                "kctl dev down") words="--delete-data --dir -b --bootstrap-server --context --command-config -o --output --timeout -v --verbose -h --help" ;;
+                "kctl dev logs") words="-f --follow --dir -b --bootstrap-server --context --command-config -o --output --timeout -v --verbose -h --help" ;;
+                "kctl metadata") words="copy -b --bootstrap-server --context --command-config -o --output --timeout -v --verbose -h --help" ;;
+                "kctl metadata copy") words="--dry-run --live -b --bootstrap-server --context --command-config -o --output --timeout -v --verbose -h --help" ;;
+                "kctl dump-log") words="show check repair -b --bootstrap-server --context --command-config -o --output --timeout -v --verbose -h --help" ;;
+                "kctl dump-log show") words="--records --batches --offset --time --key --header --producer-id --kind --stats --format --files --print-data-log --deep-iteration --skip-record-metadata --offsets-decoder --transaction-log-decoder --verify-index-only --index-sanity-check --max-bytes --max-message-size --key-decoder-class --value-decoder-class -b --bootstrap-server --context --command-config -o --output --timeout -v --verbose -h --help" ;;
+                "kctl dump-log check") words="-b --bootstrap-server --context --command-config -o --output --timeout -v --verbose -h --help" ;;
+                "kctl dump-log repair") words="--to --index-interval-bytes --keep-later-segments -b --bootstrap-server --context --command-config -o --output --timeout -v --verbose -h --help" ;;
+                "kctl spark-export") words="run verify -b --bootstrap-server --context --command-config -o --output --timeout -v --verbose -h --help" ;;
+                "kctl spark-export run") words="--to --from-dir --format --since --until --offsets --last --isolation --columns --key --value --schema --partition-by --file-size --task-size --append --overwrite --incremental --resume --dry-run --master --conf --py-files -b --bootstrap-server --context --command-config -o --output --timeout -v --verbose -h --help" ;;
+                "kctl spark-export verify") words="--from-dir -b --bootstrap-server --context --command-config -o --output --timeout -v --verbose -h --help" ;;
             esac ;;
     esac
     mapfile -t COMPREPLY < <(compgen -W "$words" -- "$current")

@@ -55,7 +55,49 @@ function __kctl_place
                 set skip 1
             case 'kctl dump-log repair:--index-interval-bytes'
                 set skip 1
+            case 'kctl spark-export run:--to'
+                set skip 1
+            case 'kctl spark-export run:--from-dir'
+                set skip 1
+            case 'kctl spark-export run:--format'
+                set skip 1
+            case 'kctl spark-export run:--since'
+                set skip 1
+            case 'kctl spark-export run:--until'
+                set skip 1
+            case 'kctl spark-export run:--offsets'
+                set skip 1
+            case 'kctl spark-export run:--last'
+                set skip 1
+            case 'kctl spark-export run:--isolation'
+                set skip 1
+            case 'kctl spark-export run:--columns'
+                set skip 1
+            case 'kctl spark-export run:--key'
+                set skip 1
+            case 'kctl spark-export run:--value'
+                set skip 1
+            case 'kctl spark-export run:--schema'
+                set skip 1
+            case 'kctl spark-export run:--partition-by'
+                set skip 1
+            case 'kctl spark-export run:--file-size'
+                set skip 1
+            case 'kctl spark-export run:--task-size'
+                set skip 1
+            case 'kctl spark-export run:--master'
+                set skip 1
+            case 'kctl spark-export run:--conf'
+                set skip 1
+            case 'kctl spark-export run:--py-files'
+                set skip 1
+            case 'kctl spark-export verify:--from-dir'
+                set skip 1
             case '*:-b' '*:--bootstrap-server'
+                set skip 1
+            case '*:--context'
+                set skip 1
+            case '*:--command-config'
                 set skip 1
             case '*:-o' '*:--output'
                 set skip 1
@@ -103,6 +145,12 @@ function __kctl_place
                 set place "$place $word"
             case 'kctl dump-log repair'
                 set place "$place $word"
+            case 'kctl spark-export'
+                set place "$place $word"
+            case 'kctl spark-export run'
+                set place "$place $word"
+            case 'kctl spark-export verify'
+                set place "$place $word"
         end
     end
     echo $place
@@ -113,6 +161,7 @@ complete -c kctl -n 'test (__kctl_place) = "kctl"' -f -a cluster -d 'The cluster
 complete -c kctl -n 'test (__kctl_place) = "kctl"' -f -a dev -d 'A broker on this machine, for development.'
 complete -c kctl -n 'test (__kctl_place) = "kctl"' -f -a metadata -d 'Where a cluster keeps its metadata.'
 complete -c kctl -n 'test (__kctl_place) = "kctl"' -f -a dump-log -d 'Read, check and repair the files of a log.'
+complete -c kctl -n 'test (__kctl_place) = "kctl"' -f -a spark-export -d 'Export topics to Parquet and other tables, on Spark.'
 complete -c kctl -n 'test (__kctl_place) = "kctl"' -l version -d 'Print kctl'\''s version.'
 complete -c kctl -n 'test (__kctl_place) = "kctl"' -s h -l help -d 'Show this message and exit.'
 complete -c kctl -n 'test (__kctl_place) = "kctl api-versions"' -l format -x -a 'kafka' -d 'Print what Kafka'\''s own tool prints.'
@@ -189,7 +238,38 @@ complete -c kctl -n 'test (__kctl_place) = "kctl dump-log repair"' -l to -r -d '
 complete -c kctl -n 'test (__kctl_place) = "kctl dump-log repair"' -l index-interval-bytes -r -d 'Bytes between index entries, as the topic'\''s config says. [default: 4096]'
 complete -c kctl -n 'test (__kctl_place) = "kctl dump-log repair"' -l keep-later-segments -d 'Keep sound segments behind a damaged one, at the price of a gap in the offsets.'
 complete -c kctl -n 'test (__kctl_place) = "kctl dump-log repair"' -s h -l help -d 'Show this message and exit.'
+complete -c kctl -n 'test (__kctl_place) = "kctl spark-export"' -f -a run -d 'Export topics to Parquet and other tables.'
+complete -c kctl -n 'test (__kctl_place) = "kctl spark-export"' -f -a verify -d 'Check exports: every file against its manifest and, if named, the source.'
+complete -c kctl -n 'test (__kctl_place) = "kctl spark-export"' -s h -l help -d 'Show this message and exit.'
+complete -c kctl -n 'test (__kctl_place) = "kctl spark-export run"' -l to -r -d 'Where to; one export is one directory in it. [required]'
+complete -c kctl -n 'test (__kctl_place) = "kctl spark-export run"' -l from-dir -r -d 'Read a broker'\''s log directory, not the cluster; may be repeated.'
+complete -c kctl -n 'test (__kctl_place) = "kctl spark-export run"' -l format -r -d 'parquet, jsonl, csv or orc. [default: parquet]'
+complete -c kctl -n 'test (__kctl_place) = "kctl spark-export run"' -l since -r -d 'From the first record of this time on: 2026-01-31T12:00 (UTC), ms, or -15m.'
+complete -c kctl -n 'test (__kctl_place) = "kctl spark-export run"' -l until -r -d 'Up to the first record of this time.'
+complete -c kctl -n 'test (__kctl_place) = "kctl spark-export run"' -l offsets -r -d 'Only the offsets in this JSON file.'
+complete -c kctl -n 'test (__kctl_place) = "kctl spark-export run"' -l last -r -d 'Only the last N offsets of each partition. [x>=1]'
+complete -c kctl -n 'test (__kctl_place) = "kctl spark-export run"' -l isolation -r -d 'read_committed or read_uncommitted. [default: read_committed]'
+complete -c kctl -n 'test (__kctl_place) = "kctl spark-export run"' -l columns -r -d 'topic, partition, offset, timestamp, timestamp_type, key, value, headers; also leader_epoch, producer_id.'
+complete -c kctl -n 'test (__kctl_place) = "kctl spark-export run"' -l key -r -d 'Keys are binary, string or json. [default: binary]'
+complete -c kctl -n 'test (__kctl_place) = "kctl spark-export run"' -l value -r -d 'Values are binary, string or json. [default: binary]'
+complete -c kctl -n 'test (__kctl_place) = "kctl spark-export run"' -l schema -r -d 'Fields of JSON values, as Spark'\''s DDL: '\''id INT, name STRING'\''.'
+complete -c kctl -n 'test (__kctl_place) = "kctl spark-export run"' -l partition-by -r -d 'Directories by topic, partition, date, hour.'
+complete -c kctl -n 'test (__kctl_place) = "kctl spark-export run"' -l file-size -r -d 'Begin a new file at this size. [default: 256; x>=1]'
+complete -c kctl -n 'test (__kctl_place) = "kctl spark-export run"' -l task-size -r -d 'How much one Spark task reads. [default: 96; x>=1]'
+complete -c kctl -n 'test (__kctl_place) = "kctl spark-export run"' -l append -d 'Add an export to those in DIR.'
+complete -c kctl -n 'test (__kctl_place) = "kctl spark-export run"' -l overwrite -d 'Replace the exports in DIR.'
+complete -c kctl -n 'test (__kctl_place) = "kctl spark-export run"' -l incremental -d 'Add what is new since the last export in DIR.'
+complete -c kctl -n 'test (__kctl_place) = "kctl spark-export run"' -l resume -d 'Finish the export into DIR that was broken off.'
+complete -c kctl -n 'test (__kctl_place) = "kctl spark-export run"' -l dry-run -d 'Show the plan and do nothing.'
+complete -c kctl -n 'test (__kctl_place) = "kctl spark-export run"' -l master -r -d 'The Spark cluster; by default this machine'\''s cores.'
+complete -c kctl -n 'test (__kctl_place) = "kctl spark-export run"' -l conf -r -d 'A setting of Spark'\''s; may be repeated.'
+complete -c kctl -n 'test (__kctl_place) = "kctl spark-export run"' -l py-files -r -d 'Python code for the workers; may be repeated.'
+complete -c kctl -n 'test (__kctl_place) = "kctl spark-export run"' -s h -l help -d 'Show this message and exit.'
+complete -c kctl -n 'test (__kctl_place) = "kctl spark-export verify"' -l from-dir -r -d 'Compare with a broker'\''s log directory; may be repeated.'
+complete -c kctl -n 'test (__kctl_place) = "kctl spark-export verify"' -s h -l help -d 'Show this message and exit.'
 complete -c kctl -s b -l bootstrap-server -r -d 'Brokers to ask first; one is enough. [KCTL_BOOTSTRAP_SERVERS]'
+complete -c kctl -l context -r -d 'The cluster of this context; see `kctl context`. [KCTL_CONTEXT]'
+complete -c kctl -l command-config -r -d 'A Java client.properties file. [KCTL_COMMAND_CONFIG]'
 complete -c kctl -s o -l output -x -a 'table wide json jsonl yaml csv name' -d 'Print results as table, wide, json, jsonl, yaml, csv or name. [KCTL_OUTPUT]'
 complete -c kctl -l timeout -r -d 'How long the cluster may take (30). [KCTL_TIMEOUT]'
 complete -c kctl -s v -l verbose -d 'Say more, also about errors.'

@@ -24,6 +24,9 @@ COMMANDS = {
     "dev": LazyCommand("kctl.commands.dev", "A broker on this machine, for development."),
     "metadata": LazyCommand("kctl.commands.metadata", "Where a cluster keeps its metadata."),
     "dump-log": LazyCommand("kctl.commands.dump_log", "Read, check and repair the files of a log."),
+    "spark-export": LazyCommand(
+        "kctl.commands.spark_export", "Export topics to Parquet and other tables, on Spark."
+    ),
     "demo": LazyCommand("kctl.commands.demo", "Tour kctl on a broker of its own.", hidden=True),
 }
 

@@ -1,0 +1,141 @@
+"""Arrow tables → files of one format."""
+
+import base64
+import json
+from collections.abc import Callable
+from enum import StrEnum
+from pathlib import Path
+from typing import Any, Protocol
+
+import pyarrow as pa
+
+
+class ExportFormat(StrEnum):
+    """What `--format` takes."""
+
+    PARQUET = "parquet"
+    JSONL = "jsonl"
+    CSV = "csv"
+    ORC = "orc"
+
+
+class TableWriter(Protocol):
+    """One file being written."""
+
+    def write(self, table: pa.Table) -> None:
+        """Add rows."""
+
+    def close(self) -> None:
+        """End the file; it can be read from now on."""
+
+
+class ParquetFile:
+    """Parquet as Spark writes it (snappy), a row group per table."""
+
+    def __init__(self, path: Path, schema: pa.Schema) -> None:
+        from pyarrow import parquet
+
+        # A dictionary pays where values repeat; of keys and values it is tried in vain.
+        repeating = [n for n in ("topic", "partition", "timestamp_type") if n in schema.names]
+        self._writer = parquet.ParquetWriter(
+            path, schema, compression="snappy", use_dictionary=repeating or False
+        )
+
+    def write(self, table: pa.Table) -> None:
+        """Add a row group."""
+        self._writer.write_table(table)
+
+    def close(self) -> None:
+        """Write the footer."""
+        self._writer.close()
+
+
+class OrcFile:
+    """ORC with snappy."""
+
+    def __init__(self, path: Path, schema: pa.Schema) -> None:
+        from pyarrow import orc
+
+        del schema  # ORC takes it from the first table
+        self._writer = orc.ORCWriter(str(path), compression="snappy")
+
+    def write(self, table: pa.Table) -> None:
+        """Add a stripe."""
+        self._writer.write(table)
+
+    def close(self) -> None:
+        """Write the footer."""
+        self._writer.close()
+
+
+class CsvFile:
+    """CSV with a heading; bytes in base64, headers as JSON, times in ISO 8601."""
+
+    def __init__(self, path: Path, schema: pa.Schema) -> None:
+        from pyarrow import csv
+
+        text = pa.schema([(field.name, _csv_type(field.type)) for field in schema])
+        self._schema = text
+        self._writer = csv.CSVWriter(path, text)
+
+    def write(self, table: pa.Table) -> None:
+        """Add lines."""
+        columns = [_csv_column(column) for column in table.columns]
+        self._writer.write_table(pa.Table.from_arrays(columns, schema=self._schema))
+
+    def close(self) -> None:
+        """Write what is left."""
+        self._writer.close()
+
+
+class JsonLinesFile:
+    """One JSON object per line; bytes in base64, times in ISO 8601."""
+
+    def __init__(self, path: Path, schema: pa.Schema) -> None:
+        del schema
+        self._file = path.open("w", encoding="utf-8")
+
+    def write(self, table: pa.Table) -> None:
+        """Add lines."""
+        for row in table.to_pylist():
+            self._file.write(json.dumps(row, ensure_ascii=False, default=_plain))
+            self._file.write("\n")
+
+    def close(self) -> None:
+        """Write what is left."""
+        self._file.close()
+
+
+def _plain(value: object) -> str:
+    if isinstance(value, bytes):
+        return base64.b64encode(value).decode()
+    return value.isoformat() if hasattr(value, "isoformat") else str(value)
+
+
+def _csv_type(kind: pa.DataType) -> pa.DataType:
+    return kind if pa.types.is_integer(kind) else pa.string()
+
+
+def _csv_column(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    kind = column.type
+    if pa.types.is_integer(kind) or pa.types.is_string(kind):
+        return column
+    show = _json if pa.types.is_nested(kind) else _plain
+    return pa.chunked_array([[None if v is None else show(v) for v in column.to_pylist()]])
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, default=_plain)
+
+
+_WRITERS: dict[ExportFormat, Callable[[Path, Any], TableWriter]] = {
+    ExportFormat.PARQUET: ParquetFile,
+    ExportFormat.JSONL: JsonLinesFile,
+    ExportFormat.CSV: CsvFile,
+    ExportFormat.ORC: OrcFile,
+}
+
+
+def open_writer(export_format: ExportFormat, path: Path, schema: pa.Schema) -> TableWriter:
+    """Begin a file."""
+    return _WRITERS[export_format](path, schema)
