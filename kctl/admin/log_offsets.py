@@ -1,0 +1,113 @@
+"""Offsets of partitions: where a log starts and ends, and where a time falls in it."""
+
+import asyncio
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from broker.errors import ErrorCode
+from broker.model import TopicPartition
+from broker.net.client import Client
+from broker.protocol.messages.list_offsets import (
+    ListOffsetsPartition,
+    ListOffsetsRequest,
+    ListOffsetsTopic,
+)
+from kctl.errors import CliError
+
+LATEST_TIMESTAMP = -1
+EARLIEST_TIMESTAMP = -2
+"""Timestamps that name a place in the log."""
+
+_CONSUMER = -1
+"""The replica id of a client that is none."""
+
+
+@dataclass(frozen=True)
+class OffsetAnswer:
+    """What a leader said of one partition; `offset` is -1 if there is none for the time."""
+
+    offset: int
+    timestamp: int
+    leader_epoch: int
+
+
+async def partitions_of(client: Client, topics: Iterable[str]) -> dict[str, list[int]]:
+    """The partition numbers of each topic; CliError for a topic that does not exist."""
+    found = await known_partitions(client, topics)
+    missing = [topic for topic, partitions in found.items() if partitions is None]
+    if missing:
+        names = ", ".join(map(repr, missing))
+        raise CliError(f"no such topic: {names}", "kctl topics list shows those there are")
+    return {topic: partitions or [] for topic, partitions in found.items()}
+
+
+async def known_partitions(client: Client, topics: Iterable[str]) -> dict[str, list[int] | None]:
+    """The partition numbers of each topic; None for a topic that does not exist."""
+    wanted = list(dict.fromkeys(topics))
+    answer = await client.refresh_metadata(wanted) if wanted else None
+    found = {
+        topic.name: sorted(partition.partition_index for partition in topic.partitions)
+        for topic in (answer.topics if answer else [])
+        if not topic.error_code
+    }
+    return {topic: found.get(topic) for topic in wanted}
+
+
+async def list_offsets(
+    client: Client, wanted: Mapping[TopicPartition, int], *, read_committed: bool = False
+) -> dict[TopicPartition, OffsetAnswer]:
+    """The offset of each partition at its timestamp; all leaders are asked at once.
+
+    A partition without a leader, or that its leader has nothing to say of, is not in the answer.
+    With `read_committed` the end of a log is its last stable offset.
+    """
+    by_leader = await client.leaders_of(wanted)
+    isolation = int(read_committed)
+    answers = await asyncio.gather(
+        *(
+            _ask_leader(client, leader, {tp: wanted[tp] for tp in partitions}, isolation)
+            for leader, partitions in by_leader.items()
+            if leader >= 0
+        )
+    )
+    return {partition: found for answer in answers for partition, found in answer.items()}
+
+
+async def log_ends(
+    client: Client, partitions: Iterable[TopicPartition], *, read_committed: bool = False
+) -> dict[TopicPartition, int]:
+    """Where each log ends for a reader."""
+    wanted = dict.fromkeys(partitions, LATEST_TIMESTAMP)
+    found = await list_offsets(client, wanted, read_committed=read_committed)
+    return {partition: answer.offset for partition, answer in found.items()}
+
+
+async def log_starts(
+    client: Client, partitions: Iterable[TopicPartition]
+) -> dict[TopicPartition, int]:
+    """Where each log starts."""
+    found = await list_offsets(client, dict.fromkeys(partitions, EARLIEST_TIMESTAMP))
+    return {partition: answer.offset for partition, answer in found.items()}
+
+
+async def _ask_leader(
+    client: Client, leader: int, wanted: Mapping[TopicPartition, int], isolation_level: int
+) -> dict[TopicPartition, OffsetAnswer]:
+    by_topic: dict[str, list[ListOffsetsPartition]] = defaultdict(list)
+    for (topic, partition), timestamp in wanted.items():
+        by_topic[topic].append(ListOffsetsPartition(partition_index=partition, timestamp=timestamp))
+    request = ListOffsetsRequest(
+        replica_id=_CONSUMER,
+        isolation_level=isolation_level,
+        topics=[ListOffsetsTopic(name=name, partitions=asked) for name, asked in by_topic.items()],
+    )
+    answer = await client.send_to(leader, request)
+    return {
+        TopicPartition(topic.name, found.partition_index): OffsetAnswer(
+            found.offset, found.timestamp, found.leader_epoch
+        )
+        for topic in answer.topics
+        for found in topic.partitions
+        if found.error_code == ErrorCode.NONE
+    }

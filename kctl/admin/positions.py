@@ -1,0 +1,49 @@
+"""Positions that people write (`-15m`, `@2026-11-01`, `-10`) → offsets of each partition."""
+
+from collections.abc import Sequence
+
+from broker.model import TopicPartition
+from broker.net.client import Client
+from kctl.admin.log_offsets import OffsetAnswer, list_offsets, log_ends, log_starts
+from kctl.errors import CliError
+from kctl.records.position import Anchor, Position
+
+
+async def resolve_positions(
+    client: Client,
+    partitions: Sequence[TopicPartition],
+    positions: Sequence[Position],
+    *,
+    read_committed: bool = False,
+) -> list[dict[TopicPartition, int]]:
+    """The offset of every partition at each position, never outside of its log.
+
+    A time after the last record is the end of the log. CliError for a partition without a leader.
+    """
+    starts = await log_starts(client, partitions)
+    ends = await log_ends(client, partitions, read_committed=read_committed)
+    silent = [str(partition) for partition in partitions if partition not in starts.keys() & ends]
+    if silent:
+        raise CliError(
+            f"no leader answers for {', '.join(silent)}", "kctl topics describe says more"
+        )
+    return [
+        await _at_time(client, position.number, ends)
+        if position.anchor is Anchor.TIME
+        else {tp: position.offset(starts[tp], ends[tp]) for tp in partitions}
+        for position in positions
+    ]
+
+
+async def _at_time(
+    client: Client, timestamp_ms: int, ends: dict[TopicPartition, int]
+) -> dict[TopicPartition, int]:
+    found = await list_offsets(client, dict.fromkeys(ends, timestamp_ms))
+    return {
+        partition: found[partition].offset if _is_known(found, partition) else end
+        for partition, end in ends.items()
+    }
+
+
+def _is_known(found: dict[TopicPartition, OffsetAnswer], partition: TopicPartition) -> bool:
+    return partition in found and found[partition].offset >= 0

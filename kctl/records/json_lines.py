@@ -1,0 +1,110 @@
+"""Records as JSON objects, one a line, both ways and without loss.
+
+The fields are those of `kctl dump-log show -o jsonl`, so what either prints, `produce` takes:
+
+    {"topic": "orders", "partition": 0, "offset": 7, "timestamp": 1700000000000,
+     "timestamp_type": "CreateTime", "key": "k", "key_encoding": "utf-8", "value": "AP8=",
+     "value_encoding": "base64", "headers": [{"key": "h", "value": null, "value_encoding": null}]}
+
+null is null; text that can be printed is text, anything else is base64. A line that was written by
+hand may leave out every field: encodings are then utf-8, and a value or key that is neither text
+nor null is stored as the JSON text that it is.
+"""
+
+import base64
+import binascii
+import json
+from collections.abc import Mapping
+
+from kctl.dump.text import BASE64, UTF_8, safe_text
+from kctl.records.record import CREATE_TIME, Headers, TopicRecord
+
+_ENCODINGS = (None, UTF_8, BASE64, "json")
+
+
+def record_object(record: TopicRecord) -> dict[str, object]:
+    """The record as a JSON object."""
+    return {
+        "topic": record.topic,
+        "partition": record.partition,
+        "offset": record.offset,
+        "timestamp": record.timestamp_ms,
+        "timestamp_type": record.timestamp_type,
+        **_text_fields("key", record.key),
+        **_text_fields("value", record.value),
+        "headers": [{"key": name, **_text_fields("value", data)} for name, data in record.headers],
+    }
+
+
+def format_json_line(record: TopicRecord) -> str:
+    """The record as one line of JSON, without the line end."""
+    return json.dumps(record_object(record), ensure_ascii=False)
+
+
+def parse_json_line(line: str | bytes) -> TopicRecord:
+    """The record that a line holds; ValueError says which field is wrong."""
+    try:
+        fields = json.loads(line)
+    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        raise ValueError(f"not JSON: {error}") from error
+    if not isinstance(fields, dict):
+        raise ValueError("not a JSON object")
+    return TopicRecord(
+        key=_bytes_of(fields, "key"),
+        value=_bytes_of(fields, "value"),
+        headers=_headers_of(fields.get("headers")),
+        timestamp_ms=_integer(fields, "timestamp"),
+        timestamp_type=str(fields.get("timestamp_type") or CREATE_TIME),
+        topic=_topic(fields.get("topic")),
+        partition=_integer(fields, "partition"),
+        offset=_integer(fields, "offset"),
+    )
+
+
+def _text_fields(name: str, data: bytes | None) -> dict[str, object]:
+    text, encoding = (None, None) if data is None else safe_text(data)
+    return {name: text, f"{name}_encoding": encoding}
+
+
+def _bytes_of(fields: Mapping[str, object], name: str) -> bytes | None:
+    value, encoding = fields.get(name), fields.get(f"{name}_encoding")
+    if encoding not in _ENCODINGS:
+        raise ValueError(f"{name}_encoding is {encoding!r}; wanted is utf-8 or base64")
+    if value is None:
+        return None
+    if not isinstance(value, str):
+        return json.dumps(value, ensure_ascii=False).encode()
+    if encoding != BASE64:
+        return value.encode()
+    try:
+        return base64.b64decode(value, validate=True)
+    except binascii.Error as error:
+        raise ValueError(f"{name} is not base64: {error}") from error
+
+
+def _headers_of(found: object) -> Headers:
+    """A list of {key, value} objects, or an object where no name comes twice."""
+    if isinstance(found, dict):
+        found = [{"key": name, "value": value} for name, value in found.items()]
+    if not isinstance(found, list | None):
+        raise ValueError("headers is neither a list nor an object")
+    return tuple(_header_of(header) for header in found or [])
+
+
+def _header_of(header: object) -> tuple[str, bytes | None]:
+    if not isinstance(header, dict) or not isinstance(header.get("key"), str):
+        raise ValueError(f"the header {header!r} has no key")
+    return header["key"], _bytes_of(header, "value")
+
+
+def _integer(fields: Mapping[str, object], name: str) -> int | None:
+    value = fields.get(name)
+    if isinstance(value, int | None) and not isinstance(value, bool):
+        return value
+    raise ValueError(f"{name} is {value!r}, not a number")
+
+
+def _topic(value: object) -> str | None:
+    if isinstance(value, str | None):
+        return value
+    raise ValueError(f"topic is {value!r}, not a name")

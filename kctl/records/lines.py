@@ -1,0 +1,101 @@
+"""Bytes from a file or pipe → pieces → records."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import BinaryIO
+
+from kctl.records.json_lines import parse_json_line
+from kctl.records.record import Headers, TopicRecord
+
+READ_BYTES = 1 << 16
+
+
+@dataclass(frozen=True)
+class LineForm:
+    """How a piece of input becomes a record."""
+
+    key_separator: bytes | None = None
+    """Between key and value; a line without it has no key."""
+    key: bytes | None = None
+    """For lines that bring none."""
+    headers: Headers = ()
+    null_marker: bytes | None = None
+    """A key or value that is exactly this is null."""
+    json: bool = False
+    timestamp_ms: int | None = None
+    partition: int | None = None
+
+    def record(self, piece: bytes) -> TopicRecord:
+        """The record of one piece; what the form says itself comes after what the piece says."""
+        found = parse_json_line(piece) if self.json else self._plain(piece)
+        return replace(
+            found,
+            key=self.key if found.key is None else found.key,
+            headers=found.headers + self.headers,
+            timestamp_ms=self._or(found.timestamp_ms, self.timestamp_ms),
+            partition=self._or(self.partition, found.partition),
+        )
+
+    def _plain(self, piece: bytes) -> TopicRecord:
+        key: bytes | None = None
+        if self.key_separator and self.key_separator in piece:
+            key, piece = piece.split(self.key_separator, 1)
+        return TopicRecord(key=self._null(key), value=self._null(piece))
+
+    def _null(self, data: bytes | None) -> bytes | None:
+        return None if data == self.null_marker else data
+
+    @staticmethod
+    def _or(first: int | None, second: int | None) -> int | None:
+        return second if first is None else first
+
+
+def split_pieces(stream: BinaryIO, delimiter: bytes) -> Iterator[bytes]:
+    """What lies between delimiters, each as soon as it is complete; nothing after the last one."""
+    if delimiter == b"\n":
+        yield from (line.removesuffix(b"\n") for line in stream)
+        return
+    rest = b""
+    while data := _read_some(stream):
+        *whole, rest = (rest + data).split(delimiter)
+        yield from whole
+    if rest:
+        yield rest
+
+
+def _read_some(stream: BinaryIO) -> bytes:
+    """As much as there is by now: a pipe must not be waited on for more."""
+    read = getattr(stream, "read1", stream.read)
+    data: bytes = read(READ_BYTES)
+    return data
+
+
+def numbered_records(
+    pieces: Iterable[bytes], form: LineForm, name: str
+) -> Iterator[tuple[str, TopicRecord]]:
+    """Records with where they stand; ValueError says where the input is wrong."""
+    for number, piece in enumerate(pieces, 1):
+        place = f"{name}:{number}"
+        try:
+            yield place, form.record(piece)
+        except ValueError as error:
+            raise ValueError(f"{place}: {error}") from error
+
+
+def parse_header(text: str) -> tuple[str, bytes | None]:
+    """`name=value`; a name alone has the value null."""
+    name, equals, value = text.partition("=")
+    if not name:
+        raise ValueError(f"{text!r} is no header; wanted is NAME=VALUE")
+    return name, value.encode() if equals else None
+
+
+def parse_separator(text: str) -> bytes:
+    r"""A separator with its escapes (`\t`, `\n`, `\x1f`) resolved; ValueError if it is empty."""
+    try:
+        data = text.encode().decode("unicode_escape").encode("latin-1")
+    except (UnicodeDecodeError, UnicodeEncodeError):
+        data = text.encode()
+    if not data:
+        raise ValueError("a separator cannot be empty")
+    return data

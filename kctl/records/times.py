@@ -1,0 +1,67 @@
+"""Moments and lengths of time as people write them on a command line."""
+
+import re
+from datetime import UTC, datetime
+from typing import Final
+
+_UNITS_MS: Final = {
+    "ms": 1,
+    "s": 1000,
+    "m": 60_000,
+    "h": 3_600_000,
+    "d": 86_400_000,
+    "w": 7 * 86_400_000,
+}
+_SHORT: Final = re.compile(r"(?:\d+(?:ms|[smhdw]))+")
+_PIECE: Final = re.compile(r"(\d+)(ms|[smhdw])")
+_ISO: Final = re.compile(
+    r"P(?:(?P<w>\d+)W)?(?:(?P<d>\d+)D)?"
+    r"(?:T(?:(?P<h>\d+)H)?(?:(?P<m>\d+)M)?(?:(?P<s>\d+(?:\.\d+)?)S)?)?"
+)
+
+
+def parse_duration_ms(text: str) -> int:
+    """`15m`, `1h30m`, `250ms` or ISO 8601's `PT15M` in milliseconds; ValueError if it is none."""
+    if _SHORT.fullmatch(text):
+        return sum(int(count) * _UNITS_MS[unit] for count, unit in _PIECE.findall(text))
+    match = _ISO.fullmatch(text)
+    if not match or text in ("P", "PT") or text.endswith("T"):
+        raise ValueError(f"{text!r} is no length of time; wanted is e.g. 15m, 1h30m or PT15M")
+    found = {unit: count for unit, count in match.groupdict().items() if count}
+    return sum(round(float(count) * _UNITS_MS[unit]) for unit, count in found.items())
+
+
+def parse_time_ms(text: str, now_ms: int) -> int:
+    """A moment in milliseconds since 1970; ValueError if it is none.
+
+    `-15m` is that long before `now_ms`; digits are milliseconds; the rest is ISO 8601, with a
+    zone or in UTC: `2026-11-01`, `2026-11-01T00:00Z`, `2026-11-01T08:00+08:00`; `now` is now.
+    """
+    if text == "now":
+        return now_ms
+    if text.startswith("-"):
+        return now_ms - parse_duration_ms(text[1:])
+    if text.isdecimal():
+        return int(text)
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError as error:
+        raise ValueError(
+            f"{text!r} is no time; wanted is e.g. 2026-11-01T00:00Z, -15m or milliseconds"
+        ) from error
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=UTC)
+    return round(moment.timestamp() * 1000)
+
+
+def format_duration(milliseconds: int) -> str:
+    """The two largest units: `2d3h`, `4m10s`, `350ms`."""
+    if milliseconds < 1000:
+        return f"{milliseconds}ms"
+    pieces: list[str] = []
+    rest = milliseconds
+    for unit in ("d", "h", "m", "s"):
+        count, rest = divmod(rest, _UNITS_MS[unit])
+        if count or pieces:
+            pieces.append(f"{count}{unit}" if count else "")
+    return "".join(pieces[:2])

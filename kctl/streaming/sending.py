@@ -1,0 +1,179 @@
+"""Send records, and know what became of each."""
+
+import random
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from confluent_kafka import KafkaError, KafkaException, Message, Producer
+
+from broker.model import TopicPartition
+from kctl.errors import CliError
+from kctl.records.record import TopicRecord
+from kctl.streaming.choices import Partitioner
+from kctl.streaming.config import Properties, refused
+
+_POLL_S = 0.1
+_FLUSH_S = 0.2
+
+
+_PARTITIONERS: dict[Partitioner, Properties] = {
+    Partitioner.JAVA: {"partitioner": "murmur2_random"},
+    Partitioner.LIBRDKAFKA: {"partitioner": "consistent_random"},
+    # Round robin is ours: librdkafka is told the partition of every record.
+    Partitioner.ROUND_ROBIN: {},
+    # Without the sticky period a random partition is drawn for every record, not for every batch.
+    Partitioner.RANDOM: {"partitioner": "random", "sticky.partitioning.linger.ms": 0},
+}
+
+
+@dataclass
+class Written:
+    """Which records a partition took: how many, and the lowest and highest of their offsets."""
+
+    records: int = 0
+    first_offset: int | None = None
+    last_offset: int | None = None
+
+    def add(self, offset: int | None) -> None:
+        """Count a record; without acknowledgement (acks=0) its offset is not known."""
+        self.records += 1
+        if offset is None or offset < 0:
+            return
+        self.first_offset = offset if self.first_offset is None else min(self.first_offset, offset)
+        self.last_offset = offset if self.last_offset is None else max(self.last_offset, offset)
+
+
+@dataclass
+class Outcome:
+    """What became of the records sent so far."""
+
+    written: dict[TopicPartition, Written] = field(default_factory=lambda: defaultdict(Written))
+    failed: int = 0
+    first_error: str = ""
+
+    @property
+    def records(self) -> int:
+        """How many were written."""
+        return sum(part.records for part in self.written.values())
+
+    def delivered(self, error: KafkaError | None, message: Message) -> None:
+        """librdkafka's word on one record."""
+        if error is None:
+            place = TopicPartition(message.topic() or "", message.partition() or 0)
+            self.written[place].add(message.offset())
+            return
+        self.failed += 1
+        self.first_error = self.first_error or f"{error.str()} ({error.name()})"
+
+
+class Sender:
+    """A producer that waits where librdkafka's queue is full, and keeps the outcome."""
+
+    def __init__(
+        self,
+        properties: Properties,
+        partitioner: Partitioner,
+        partitions: Callable[[str], int],
+        *,
+        sync: bool = False,
+    ) -> None:
+        """`partitions` tells how many a topic has, for the round robin."""
+        self.outcome = Outcome()
+        self._sync = sync
+        self._round_robin = partitioner is Partitioner.ROUND_ROBIN
+        self._partitions = partitions
+        self._next: dict[str, Iterator[int]] = {}
+        try:
+            self.producer = Producer({**_PARTITIONERS[partitioner], **properties})
+        except (KafkaException, ValueError) as error:
+            raise refused(error, "cannot start a producer") from error
+
+    def send(self, topic: str, record: TopicRecord) -> None:
+        """Hand over one record; with `sync`, wait for what becomes of it."""
+        arguments = self._arguments(topic, record)
+        while True:
+            try:
+                self.producer.produce(topic, on_delivery=self.outcome.delivered, **arguments)
+                break
+            except BufferError:
+                self.producer.poll(_POLL_S)
+            except KafkaException as error:
+                raise refused(error, f"a record for {topic} was refused") from error
+        self.producer.poll(0)
+        if self._sync:
+            self.flush()
+
+    def flush(self) -> None:
+        """Wait until all records are written or given up; Ctrl-C is heard meanwhile."""
+        while self.producer.flush(_FLUSH_S):
+            pass
+
+    def purge(self) -> None:
+        """Forget what has not been sent: after Ctrl-C."""
+        self.producer.purge()
+        self.producer.flush(_FLUSH_S)
+
+    @contextmanager
+    def transaction(self, timeout_s: float) -> Iterator[None]:
+        """All records sent inside are written together, or, if anything fails, none of them."""
+        try:
+            self.producer.init_transactions(timeout_s)
+            self.producer.begin_transaction()
+        except KafkaException as error:
+            raise refused(error, "cannot begin a transaction") from error
+        try:
+            yield
+            self.flush()
+            if self.outcome.failed:
+                raise CliError(f"the transaction was aborted: {self.outcome.first_error}")
+        except BaseException:
+            self.producer.purge()
+            self.producer.abort_transaction(timeout_s)
+            raise
+        try:
+            self.producer.commit_transaction(timeout_s)
+        except KafkaException as error:
+            raise refused(error, "the transaction could not be committed") from error
+
+    def _arguments(self, topic: str, record: TopicRecord) -> dict[str, Any]:
+        arguments: dict[str, Any] = {"value": record.value, "key": record.key}
+        if record.headers:
+            arguments["headers"] = list(record.headers)
+        if record.timestamp_ms is not None:
+            arguments["timestamp"] = record.timestamp_ms
+        partition = self._turn(topic) if self._round_robin else None
+        if record.partition is not None:
+            partition = record.partition
+        if partition is not None:
+            arguments["partition"] = partition
+        return arguments
+
+    def _turn(self, topic: str) -> int:
+        if topic not in self._next:
+            self._next[topic] = _endless(self._partitions(topic))
+        return next(self._next[topic])
+
+
+def _endless(partitions: int) -> Iterator[int]:
+    """0, 1, 2, … and from the start again, beginning anywhere."""
+    number = random.randrange(partitions)  # noqa: S311 - nothing secret
+    while True:
+        yield number
+        number = (number + 1) % partitions
+
+
+def outcome_rows(written: Iterable[tuple[TopicPartition, Written]]) -> list[dict[str, object]]:
+    """A row per partition, in order."""
+    return [
+        {
+            "topic": place.topic,
+            "partition": place.partition,
+            "records": part.records,
+            "first_offset": part.first_offset,
+            "last_offset": part.last_offset,
+        }
+        for place, part in sorted(written)
+    ]
