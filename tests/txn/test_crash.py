@@ -119,9 +119,11 @@ def test_end_decided_before_a_crash_is_carried_out_after_it(
 def run_transactions(
     broker: RunningBroker, numbers: Iterator[int], ended: dict[bytes, bool | None]
 ) -> None:
-    """Transactions until the broker dies; True: committed, False: aborted, None: who knows."""
+    """Transactions until the broker is killed; True: committed, False: aborted, None: who knows."""
+    timer = threading.Timer(random.uniform(0.1, 0.8), kill, [broker])
     try:
         with closing(Confluent(broker.bootstrap_servers, APP)) as producer:
+            timer.start()
             while True:
                 value = b"%d" % next(numbers)
                 commit = random.random() < 0.7
@@ -136,7 +138,7 @@ def run_transactions(
                 else:
                     producer.abort(timeout_s=1)
     except (KafkaException, AssertionError):
-        return
+        timer.join()
 
 
 @pytest.mark.slow
@@ -150,10 +152,7 @@ def test_killed_again_and_again_nothing_committed_is_missing_doubled_or_torn(
         create_topic(broker.bootstrap_servers, TOPIC, partitions=2)
     for _ in range(ROUNDS):
         with started(tmp_path, port) as broker:
-            timer = threading.Timer(random.uniform(0.3, 1.0), kill, [broker])
-            timer.start()
             run_transactions(broker, numbers, ended)
-            timer.join()
     with started(tmp_path, port) as broker, closing(Confluent(broker.bootstrap_servers, APP)):
         seen = Counter(read(broker.bootstrap_servers, TOPIC, "read_committed", partitions=2))
     assert all(count == 2 for count in seen.values()), "once in each partition"
