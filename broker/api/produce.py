@@ -117,7 +117,8 @@ def _check_records(data: PartitionProduceData, version: int) -> memoryview:
             "record batch per partition",
         )
     if version < _FIRST_VERSION_OF_ZSTD and (
-        records[ATTRIBUTES_POSITION + 1] & CODEC_MASK == Codec.ZSTD
+        len(records) >= HEADER_SIZE  # else the log finds it corrupt
+        and records[ATTRIBUTES_POSITION + 1] & CODEC_MASK == Codec.ZSTD
     ):
         raise ApiError(
             ErrorCode.UNSUPPORTED_COMPRESSION_TYPE,
