@@ -110,8 +110,9 @@ def _by_time(
     if timestamp == LATEST_TIMESTAMP:
         return TimestampedOffset(NO_TIMESTAMP, end, partition.log.leader_epochs.latest_epoch)
     found = offset_for_timestamp(partition.log, timestamp)
-    is_visible = found is not None and (timestamp < 0 or found.offset < end)
-    return found if is_visible else None
+    if found is None or timestamp in (EARLIEST_TIMESTAMP, EARLIEST_LOCAL_TIMESTAMP):
+        return found  # an empty log begins where it ends
+    return found if found.offset < end else None
 
 
 def _old_style(

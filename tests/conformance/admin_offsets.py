@@ -5,11 +5,19 @@ The records are of 1970, so their topics keep them for ever.
 
 from typing import Any
 
+from broker.protocol.messages.add_partitions_to_txn import (
+    AddPartitionsToTxnRequest,
+    AddPartitionsToTxnTopic,
+    AddPartitionsToTxnTransaction,
+)
 from broker.protocol.messages.delete_records import (
     DeleteRecordsPartition,
     DeleteRecordsRequest,
     DeleteRecordsTopic,
 )
+from broker.protocol.messages.end_txn import EndTxnRequest
+from broker.protocol.messages.find_coordinator import FindCoordinatorRequest
+from broker.protocol.messages.init_producer_id import InitProducerIdRequest
 from broker.protocol.messages.list_offsets import (
     ListOffsetsPartition,
     ListOffsetsRequest,
@@ -25,18 +33,24 @@ from broker.protocol.messages.produce import (
     ProduceRequest,
     TopicProduceData,
 )
-from broker.records.builder import build_batch
+from broker.records.builder import PLAIN, BatchSettings, build_batch
 from tests.conformance.admin_topics import create, topic
-from tests.conformance.exchange import Exchange, Talk, carried
+from tests.conformance.exchange import Exchange, Talk, Until, carried
 
 SPECIAL_TIMES = (-1, -2, -3, -4, -5, -6, -100)
 
 
-def produce(name: str, *times: int, partition: int = 0) -> ProduceRequest:
-    """One batch, with a record for every time."""
+def produce(
+    name: str,
+    *times: int,
+    settings: BatchSettings = PLAIN,
+    transactional_id: str | None = None,
+) -> ProduceRequest:
+    """One batch in partition 0, with a record for every time."""
     records = [(n, time, b"key", b"value %d" % n, ()) for n, time in enumerate(times)]
-    data = PartitionProduceData(index=partition, records=build_batch(records))
+    data = PartitionProduceData(index=0, records=build_batch(records, settings))
     return ProduceRequest(
+        transactional_id=transactional_id,
         acks=-1,
         timeout_ms=10_000,
         topic_data=[TopicProduceData(name=name, partition_data=[data])],
@@ -114,6 +128,46 @@ def several_old_style_offsets(prefix: str, version: int) -> Talk:
         yield list_offsets(version, f"{prefix}a", -2, max_num_offsets=count)
     yield list_offsets(version, f"{prefix}a", 0, max_num_offsets=5)
     yield list_offsets(version, f"{prefix}a", 1 << 60, max_num_offsets=5)
+
+
+def offsets_while_a_transaction_is_open(prefix: str, version: int) -> Talk:
+    if version < 2:  # there is no read_committed yet
+        return
+    name = f"{prefix}a"
+    yield create(topic(name, retention_ms="-1"))
+    yield produce(name, 1000)
+    yield Until(  # which makes the broker create the coordinator's topic
+        FindCoordinatorRequest(key_type=1, coordinator_keys=[prefix]),
+        lambda answer: answer.coordinators[0].error_code == 0,
+    )
+    producer = yield Until(
+        InitProducerIdRequest(transactional_id=prefix, transaction_timeout_ms=60_000),
+        lambda answer: answer.error_code == 0,
+    )
+    own: dict[str, Any] = {
+        "transactional_id": prefix,
+        "producer_id": producer.producer_id,
+        "producer_epoch": producer.producer_epoch,
+    }
+    added = AddPartitionsToTxnTopic(name=name, partitions=[0])
+    yield AddPartitionsToTxnRequest(
+        transactions=[AddPartitionsToTxnTransaction(**own, topics=[added])]
+    )
+    settings = BatchSettings(
+        producer_id=producer.producer_id,
+        producer_epoch=producer.producer_epoch,
+        base_sequence=0,
+        is_transactional=True,
+    )
+    yield produce(name, 5000, settings=settings, transactional_id=prefix)
+    for time in (-1, -2, -3, 1000, 5000):
+        for isolation_level in (0, 1):
+            yield list_offsets(version, name, time, isolation_level=isolation_level)
+    yield EndTxnRequest(**own, committed=True)
+    yield Until(
+        list_offsets(version, name, -1, isolation_level=1),
+        lambda answer: answer.topics[0].partitions[0].offset == 3,
+    )
 
 
 # --- delete records -------------------------------------------------------------------------------
@@ -195,6 +249,7 @@ EXCHANGES = [
             offsets_of_what_is_not_there,
             offsets_asked_for_twice,
             offsets_in_another_epoch,
+            offsets_while_a_transaction_is_open,
             several_old_style_offsets,
         )
     ),

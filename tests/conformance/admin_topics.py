@@ -201,7 +201,7 @@ def refused_partitions(prefix: str, version: int) -> Talk:
     name = f"{prefix}a"
     half = f"{prefix}half"
     yield create(topic(name), topic(half, manual={0: [1, 9]}))
-    for count, manual in [
+    wanted: list[tuple[int, list[list[int]]]] = [
         (2, [[2]]),
         (3, [[1]]),
         (2, [[]]),
@@ -210,7 +210,8 @@ def refused_partitions(prefix: str, version: int) -> Talk:
         (3, [[7, 8], [9]]),
         (1, [[1]]),
         (2, []),
-    ]:
+    ]
+    for count, manual in wanted:
         yield CreatePartitionsRequest(topics=[grow(name, count, manual)], timeout_ms=10_000)
     yield CreatePartitionsRequest(topics=[grow(half, 2)], timeout_ms=10_000)
     yield CreatePartitionsRequest(topics=[grow(half, 2, [[1]])], timeout_ms=10_000)

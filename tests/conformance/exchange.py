@@ -13,6 +13,7 @@ from typing import Any
 from broker.model import Uuid
 from broker.protocol.json_view import to_json
 from broker.protocol.messages.create_topics import CreateTopicsRequest
+from broker.protocol.messages.init_producer_id import InitProducerIdRequest
 from broker.protocol.messages.produce import ProduceRequest
 from broker.protocol.schema import Request, Response
 from tests.api.wire import Wire
@@ -55,7 +56,7 @@ def carried(api: type[Request[Any]], version: int, **fields: Any) -> Any:
     return api(**{name: v for name, v in fields.items() if known[name].in_version(version)})
 
 
-_SETUP = {CreateTopicsRequest, ProduceRequest}
+_SETUP = {CreateTopicsRequest, InitProducerIdRequest, ProduceRequest}
 """Have conversations of their own; elsewhere their answers are not compared."""
 
 
