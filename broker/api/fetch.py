@@ -38,6 +38,9 @@ _READ_COMMITTED: Final = 1
 _NO_RECORDS: Final = b""
 _MAGIC_BY_VERSION: Final = {0: 0, 1: 0, 2: 1, 3: 1}
 _FIRST_VERSION_OF_WHOLE_BATCHES: Final = 3
+_FIRST_VERSION_OF_CURRENT_LEADER: Final = 12
+_MOVED: Final = (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH)
+_UNKNOWN: Final = (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID)
 
 Answers = list[tuple[Target, PartitionData]]
 
@@ -147,6 +150,7 @@ def _read_partition(
     is_committed = request.isolation_level == _READ_COMMITTED
     try:
         partition = _find(target, context)
+        partition.check_replica(max(request.replica_id, request.replica_state.replica_id))
         found = partition.read(
             asked.fetch_offset,
             min(asked.partition_max_bytes, max_bytes),
@@ -205,7 +209,7 @@ def _records(found: FetchData, version: int) -> Records:
 
 def _failed(target: Target, error: ApiError, context: RequestContext) -> PartitionData:
     leader = LeaderIdAndEpoch()
-    if error.code in (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH):
+    if error.code in _MOVED and context.api_version >= _FIRST_VERSION_OF_CURRENT_LEADER:
         name = target.topic
         if isinstance(name, Uuid):
             name = context.services.metadata.names.get(name, "")
@@ -215,7 +219,7 @@ def _failed(target: Target, error: ApiError, context: RequestContext) -> Partiti
         partition_index=target.asked.partition,
         error_code=error.code,
         high_watermark=-1,
-        aborted_transactions=None,
+        aborted_transactions=[] if error.code in _UNKNOWN else None,  # as Kafka does
         current_leader=leader,
         records=_NO_RECORDS,
     )

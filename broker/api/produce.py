@@ -3,9 +3,10 @@
 All partitions are appended first, then, with acks=all, one wait for all of them. A single replica
 is replicated the moment it is written, so on one broker even that answers at once.
 
-Per partition, in this order: the request's version allows these bytes (from v3 on exactly one batch
-of magic 2, zstd from v7 on), the partition is here and led by us, the log takes the batch. With
-acks=0 nobody reads an answer, so an error closes the connection: that makes the producer ask anew.
+Per partition, in this order: the partition is here, the request's version allows these bytes (from
+v3 on exactly one batch of magic 2, zstd from v7 on), clients may write to the topic, it is led by
+us, the log takes the batch. With acks=0 nobody reads an answer, so an error closes the connection:
+that makes the producer ask anew.
 """
 
 from collections.abc import Awaitable, Iterable
@@ -14,7 +15,7 @@ from typing import Final
 from broker.api.context import RequestContext
 from broker.api.leaders import current_leader
 from broker.api.transactional_append import is_transactional, verify_append
-from broker.errors import ApiError, ErrorCode
+from broker.errors import ApiError, CorruptRecord, ErrorCode
 from broker.log.append import InvalidRecords, LogAppendInfo
 from broker.net.connection import CloseConnection
 from broker.protocol.messages.produce import (
@@ -30,17 +31,21 @@ from broker.records.layout import (
     ATTRIBUTES_POSITION,
     CODEC_MASK,
     CURRENT_MAGIC,
-    HEADER_SIZE,
     LOG_OVERHEAD,
     MAGIC_POSITION,
+    MIN_MESSAGE_SIZE_V0,
     Codec,
 )
 from broker.replica.acks import Appended, wait_for_acks
+from broker.topic_names import INTERNAL_TOPICS
 
 _VALID_ACKS: Final = (-1, 0, 1)
 _ALL: Final = -1
 _FIRST_VERSION_OF_MAGIC_2: Final = 3
 _FIRST_VERSION_OF_ZSTD: Final = 7
+_FIRST_VERSION_OF_CURRENT_LEADER: Final = 10
+_ADMIN_CLIENT_ID: Final = "__admin_client"
+"""Kafka's way for administrators to write to internal topics."""
 
 
 def handle(
@@ -79,8 +84,9 @@ def _produce_partition(
 ) -> PartitionProduceResponse:
     replicas = context.services.replicas
     try:
-        records = _check_records(data, context.api_version)
         partition = replicas.find(topic, data.index)
+        records = _check_records(data, context.api_version)
+        _check_topic(topic, context)
         verification = None
         if is_transactional(records):
             verification = verify_append(partition, records, request.transactional_id, context)
@@ -93,38 +99,62 @@ def _produce_partition(
     return _done(data.index, info)
 
 
+def _check_topic(topic: str, context: RequestContext) -> None:
+    """Only the broker itself writes to its own topics, and those who say that they repair them."""
+    if topic in INTERNAL_TOPICS and context.client_id != _ADMIN_CLIENT_ID:
+        raise ApiError(
+            ErrorCode.INVALID_TOPIC_EXCEPTION, f"Cannot append to internal topic {topic}"
+        )
+
+
 def _check_records(data: PartitionProduceData, version: int) -> memoryview:
     """The partition's bytes, if this version of the request may carry them."""
     records = data.records
-    if not isinstance(records, memoryview) or len(records) <= MAGIC_POSITION:
-        raise ApiError(
-            ErrorCode.INVALID_RECORD,
-            f"Produce requests with version {version} must have at least one record batch",
-        )
+    if not isinstance(records, memoryview):
+        raise _not_allowed(version, "must have at least one record batch")
     if version < _FIRST_VERSION_OF_MAGIC_2:
         return records
+    size = _batch_size(records, 0)
+    if size is None:
+        raise _not_allowed(version, "must have at least one record batch")
     if records[MAGIC_POSITION] != CURRENT_MAGIC:
-        raise ApiError(
-            ErrorCode.INVALID_RECORD,
-            f"Produce requests with version {version} are only allowed to contain record batches "
-            f"with magic version {CURRENT_MAGIC}",
-        )
-    size = int.from_bytes(records[8:LOG_OVERHEAD]) + LOG_OVERHEAD
-    if HEADER_SIZE <= size < len(records):
-        raise ApiError(
-            ErrorCode.INVALID_RECORD,
-            f"Produce requests with version {version} are only allowed to contain exactly one "
-            "record batch per partition",
-        )
+        magic = f"with magic version {CURRENT_MAGIC}"
+        raise _not_allowed(version, f"are only allowed to contain record batches {magic}")
     if version < _FIRST_VERSION_OF_ZSTD and (
-        len(records) >= HEADER_SIZE  # else the log finds it corrupt
-        and records[ATTRIBUTES_POSITION + 1] & CODEC_MASK == Codec.ZSTD
+        records[ATTRIBUTES_POSITION + 1] & CODEC_MASK == Codec.ZSTD
     ):
         raise ApiError(
             ErrorCode.UNSUPPORTED_COMPRESSION_TYPE,
             f"Produce requests with version {version} are not allowed to use ZStandard compression",
         )
+    if size != len(records) and _batch_size(records, size) is not None:
+        one = "exactly one record batch per partition"
+        raise _not_allowed(version, f"are only allowed to contain {one}")
     return records
+
+
+def _not_allowed(version: int, problem: str) -> ApiError:
+    message = f"Produce requests with version {version} {problem}"
+    return ApiError(ErrorCode.INVALID_RECORD, message)
+
+
+def _batch_size(records: memoryview, position: int) -> int | None:
+    """The size of the batch that begins here; None if not all of it is there.
+
+    CorruptRecord where no batch can begin.
+    """
+    left = len(records) - position
+    if left < LOG_OVERHEAD:
+        return None
+    length = int.from_bytes(records[position + 8 : position + LOG_OVERHEAD], signed=True)
+    if length < MIN_MESSAGE_SIZE_V0:
+        raise CorruptRecord(f"position {position}: a batch of {length} bytes is too short")
+    if left <= MAGIC_POSITION:
+        return None
+    if records[position + MAGIC_POSITION] > CURRENT_MAGIC:
+        raise CorruptRecord(f"position {position}: found magic {records[position + 16]}")
+    size = length + LOG_OVERHEAD
+    return size if size <= left else None
 
 
 def _done(index: int, info: LogAppendInfo) -> PartitionProduceResponse:
@@ -154,7 +184,8 @@ def _failed(
     topic: str, index: int, error: ApiError, context: RequestContext
 ) -> PartitionProduceResponse:
     leader = LeaderIdAndEpoch()
-    if error.code == ErrorCode.NOT_LEADER_OR_FOLLOWER:
+    is_told = context.api_version >= _FIRST_VERSION_OF_CURRENT_LEADER
+    if is_told and error.code == ErrorCode.NOT_LEADER_OR_FOLLOWER:
         leader_id, leader_epoch = current_leader(context, topic, index)
         leader = LeaderIdAndEpoch(leader_id=leader_id, leader_epoch=leader_epoch)
     return PartitionProduceResponse(

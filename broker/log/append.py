@@ -9,13 +9,14 @@ are written from a small buffer of their own, the rest from where the request wa
 LogAppendTime changes the header under the crc, so all 61 bytes of it are new, the crc too.
 """
 
+from collections.abc import Iterator
 from enum import Enum
 from struct import Struct
 from typing import Final, NamedTuple
 
 from crc32c import crc32c
 
-from broker.errors import ApiError, ErrorCode
+from broker.errors import ApiError, CorruptRecord, ErrorCode
 from broker.log.config import LOG_APPEND_TIME, MAX_LONG, PRODUCER, LogConfig
 from broker.log.files import Buffer
 from broker.log.time_index import TimestampOffset
@@ -24,6 +25,7 @@ from broker.records.builder import BatchSettings, build_batch
 from broker.records.convert import up_convert
 from broker.records.layout import (
     ATTRIBUTES_POSITION,
+    CODEC_MASK,
     CONTROL_MASK,
     CURRENT_MAGIC,
     DEFINED_ATTRIBUTES_MASK,
@@ -31,12 +33,14 @@ from broker.records.layout import (
     HEADER_SIZE,
     LOG_OVERHEAD,
     MAGIC_POSITION,
+    MIN_RECORD_SIZE,
     NO_TIMESTAMP,
     TIMESTAMP_TYPE_MASK,
     BytesLike,
     Codec,
     TimestampType,
 )
+from broker.records.record import RecordTuple
 
 _STAMP: Final = Struct(">qii")
 _STAMP_SIZE: Final = 16
@@ -230,6 +234,12 @@ def _check_client_batch(header: BatchHeader) -> None:
         raise _invalid(f"{header.records_count} records for {count} offsets")
     if header.attributes & CONTROL_MASK:
         raise _invalid("clients may not write control records")
+    codec = header.attributes & CODEC_MASK
+    if codec > Codec.ZSTD:
+        raise _invalid(f"there is no codec {codec}")
+    room = header.batch_length + LOG_OVERHEAD - HEADER_SIZE
+    if codec == Codec.NONE and count * MIN_RECORD_SIZE > room:
+        raise _invalid(f"{count} records in {room} bytes")
     if header.producer_id >= 0 and header.base_sequence < 0:
         raise _invalid(f"sequence {header.base_sequence} with a producer id")
 
@@ -254,8 +264,7 @@ def _check_records(batches: list[Batch], now_ms: int, config: LogConfig) -> None
     before, after = config.message_timestamp_before_max_ms, config.message_timestamp_after_max_ms
     if config.message_timestamp_type == LOG_APPEND_TIME:
         before = after = MAX_LONG  # the producer's times are overwritten
-    records = (record for batch in batches for record in batch.record_tuples())
-    for index, (_, timestamp, key, _, _) in enumerate(records):
+    for index, (_, timestamp, key, _, _) in enumerate(_records_of(batches)):
         if config.is_compacted and key is None:
             no_key.append(RecordError(index, "a compacted topic accepts no record without key"))
         elif timestamp != NO_TIMESTAMP and not -after <= now_ms - timestamp <= before:
@@ -265,6 +274,20 @@ def _check_records(batches: list[Batch], now_ms: int, config: LogConfig) -> None
         raise InvalidRecords(ErrorCode.INVALID_TIMESTAMP, sorted(no_key + bad_time))
     if no_key:
         raise InvalidRecords(ErrorCode.INVALID_RECORD, no_key)
+
+
+def _records_of(batches: list[Batch]) -> Iterator[RecordTuple]:
+    """Every record; the crc being right, format 2 with unreadable ones was made so: INVALID_RECORD.
+
+    The old formats have a crc in every message, and inner ones are only seen here.
+    """
+    try:
+        for batch in batches:
+            yield from batch.record_tuples()
+    except CorruptRecord as error:
+        if batches[0].magic < CURRENT_MAGIC:
+            raise
+        raise _invalid(error.message) from error
 
 
 def _prepare_stamped(batch: Batch, stamp: LeaderStamp, config: LogConfig) -> Prepared:

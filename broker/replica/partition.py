@@ -12,7 +12,7 @@ from broker.records.layout import BytesLike
 from broker.replica.delayed import Moves
 
 ANY_EPOCH = -1
-"""A client that does not know the leader epoch sends this; then it is not checked."""
+"""A client that does not know the leader epoch sends this; a negative one is not checked."""
 
 
 @dataclass(slots=True)
@@ -42,13 +42,18 @@ class Partition:
 
     def check_epoch(self, current_leader_epoch: int) -> None:
         """Raise unless the leader epoch is the one that the client thinks it is."""
-        if current_leader_epoch != ANY_EPOCH and current_leader_epoch != self.state.leader_epoch:
+        if 0 <= current_leader_epoch != self.state.leader_epoch:
             is_old = current_leader_epoch < self.state.leader_epoch
             code = ErrorCode.FENCED_LEADER_EPOCH if is_old else ErrorCode.UNKNOWN_LEADER_EPOCH
             raise ApiError(
                 code,
                 f"{self.name}: the epoch is {self.state.leader_epoch}, not {current_leader_epoch}",
             )
+
+    def check_replica(self, replica_id: int) -> None:
+        """Raise unless a broker that fetches has a replica; consumers have negative ids."""
+        if replica_id >= 0 and replica_id not in self.state.replicas:
+            raise NotLeaderOrFollower(f"{self.name} has no replica on broker {replica_id}")
 
     def append_as_leader(
         self,
