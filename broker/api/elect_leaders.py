@@ -29,7 +29,8 @@ class ElectionType(IntEnum):
 def handle(request: ElectLeadersRequest, context: RequestContext) -> ElectLeadersResponse:
     """What became of each partition; of all (null) only those that needed an election."""
     if request.election_type not in ElectionType.__members__.values():
-        raise ApiError(ErrorCode.INVALID_REQUEST, f"no election type {request.election_type}")
+        # What Kafka answers, which fails on it.
+        raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR, f"no election type {request.election_type}")
     election_type = ElectionType(request.election_type)
     metadata = context.services.metadata
     outcomes = {name: _elect(name, election_type, metadata) for name in _asked(request, metadata)}
@@ -85,7 +86,10 @@ def _respond(
     by_topic: dict[str, list[PartitionResult]] = {}
     for name, error in outcomes.items():
         result = PartitionResult(
-            partition_id=name.partition, error_code=error.code, error_message=error.message
+            partition_id=name.partition,
+            error_code=error.code,
+            # An error of the whole request is not explained on each partition.
+            error_message=None if code else error.message,
         )
         by_topic.setdefault(name.topic, []).append(result)
     return ElectLeadersResponse(

@@ -56,6 +56,9 @@ def elections_nobody_needs(prefix: str, version: int) -> Talk:
         yield _elect(version, election_type, topics)
     yield _elect(version, 0, {})
     yield _elect(version, 1, None)
+    if version >= 1:
+        yield _elect(version, 7, topics)
+        yield _elect(version, 7, None)
 
 
 def elections_of_the_dead(prefix: str, version: int) -> Talk:
