@@ -32,6 +32,8 @@ from broker.records.batch import BatchHeader
 from kctl.dump.readers import open_records, open_txn_index
 from kctl.spark.plan import AbortedSpan
 
+_WALK_DISTANCE_BYTES = 4 * 1024 * 1024
+
 
 @dataclass(frozen=True)
 class Segment:
@@ -49,13 +51,24 @@ class Segment:
 
     @cached_property
     def index(self) -> list[tuple[int, int]]:
-        """(offset, position) of the offset index; empty where it is missing or unsound."""
+        """(offset, position) of the offset index; made anew where it is missing or unsound."""
         entries = [
             (self.base_offset + relative, position)
             for relative, position in _entries(self.path.with_suffix(OFFSET_INDEX), OFFSET_ENTRY)
         ]
         is_sound = all(a[0] < b[0] and a[1] < b[1] for a, b in pairwise(entries))
-        return [each for each in entries if each[1] < self.records.size] if is_sound else []
+        if entries and is_sound:
+            return [each for each in entries if each[1] < self.records.size]
+        return list(self._walk())
+
+    def _walk(self) -> Iterator[tuple[int, int]]:
+        """Entries for an index, far apart, from the headers; they end where the log is damaged."""
+        wanted = _WALK_DISTANCE_BYTES
+        with contextlib.suppress(CorruptRecord):
+            for position, header in self.records.headers():
+                if position >= wanted:
+                    yield header.last_offset, position
+                    wanted = position + _WALK_DISTANCE_BYTES
 
     def position_before(self, offset: int) -> int:
         """A position at or before the batch that holds `offset`."""

@@ -36,7 +36,7 @@ class SparkOptions:
 
 @contextmanager
 def spark_session(options: SparkOptions) -> Iterator[Any]:
-    """Spark while the block runs.
+    """Spark while the block runs; a session that this process has already is used, and kept.
 
     What Java and Spark say goes to stderr with `-v`, else to a file whose end is shown only if
     Spark does not start.
@@ -45,6 +45,11 @@ def spark_session(options: SparkOptions) -> Iterator[Any]:
     os.environ.update(java_environment())
     if options.is_local:
         os.environ["PYSPARK_PYTHON"] = sys.executable  # workers need what we have installed
+    from pyspark.sql import SparkSession
+
+    if (running := SparkSession.getActiveSession()) is not None:
+        yield running
+        return
     with TemporaryDirectory(prefix="kctl-spark-") as scratch:
         log_file = Path(scratch) / "spark.log"
         spark = _start(options, Path(scratch), log_file)

@@ -1,0 +1,131 @@
+"""`kctl spark-export` as far as it goes without Spark: plans, refusals, verification."""
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from kctl.spark.target import Target
+from tests.spark.support import LOGS, export_without_spark
+from tests.support.kctl import Kctl
+
+
+@pytest.fixture
+def out(tmp_path: Path) -> str:
+    return str(tmp_path / "out")
+
+
+def test_dry_run_shows_tasks_ranges_and_bytes_and_writes_nothing(kctl: Kctl, out: str) -> None:
+    result = kctl(
+        "spark-export",
+        "txn",
+        "rolled",
+        "--from-dir",
+        str(LOGS),
+        "--to",
+        out,
+        "--dry-run",
+        "-o",
+        "json",
+    )
+    assert result.exit_code == 0
+    assert {(row["task"], row["topic"]) for row in result.json} == {(0, "rolled"), (0, "txn")}
+    assert result.json[-1]["end_offset"] == 266
+    assert not Path(out).exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "said"),
+    [
+        (["nosuch", "--from-dir", str(LOGS)], 1, "no topic is called nosuch"),
+        (["txn", "--from-dir", "/nowhere"], 1, "/nowhere: no such file or directory"),
+        (["--from-dir", str(LOGS)], 2, "no topic named"),
+        (["txn"], 2, "no cluster named"),
+        (["txn", "-b", "127.0.0.1:1"], 1, "cannot reach the cluster"),
+        (["txn", "--append", "--overwrite"], 2, "--append and --overwrite exclude each other"),
+        (["txn", "--format", "xls"], 2, "--format xls: unknown"),
+        (["txn", "--columns", "offset,size"], 2, "--columns size: unknown"),
+        (["txn", "--partition-by", "key"], 2, "--partition-by key: unknown"),
+        (["txn", "--isolation", "dirty"], 2, "--isolation dirty: unknown"),
+        (["txn", "--since", "tomorrow"], 2, "expected"),
+        (["txn", "--conf", "spark.x", "--from-dir", str(LOGS)], 2, "expected KEY=VALUE"),
+        (["--resume"], 1, "there is no export to resume"),
+    ],
+)
+def test_bad_input_is_one_clear_line_and_leaves_nothing(
+    kctl: Kctl, out: str, arguments: list[str], status: int, said: str
+) -> None:
+    result = kctl("spark-export", *arguments, "--to", out)
+    assert result.exit_code == status, result.stderr
+    assert said in result.stderr.splitlines()[0]
+    assert not Path(out).exists()
+
+
+def test_offsets_out_of_range_are_refused(kctl: Kctl, out: str, tmp_path: Path) -> None:
+    entry = {"topic": "txn", "partition": 0, "first_offset": 0, "end_offset": 9999}
+    offsets = tmp_path / "offsets.json"
+    offsets.write_text(json.dumps({"partitions": [entry]}))
+    result = kctl(
+        "spark-export", "txn", "--from-dir", str(LOGS), "--to", out, "--offsets", str(offsets)
+    )
+    assert result.exit_code == 1
+    assert "offsets 0 to 9999 are out of range" in result.stderr
+    assert not Path(out).exists()
+
+
+def test_target_that_holds_an_export_needs_a_word(kctl: Kctl, out: str) -> None:
+    export_without_spark(LOGS, Target(out), "txn")
+    result = kctl("spark-export", "txn", "--from-dir", str(LOGS), "--to", out)
+    assert result.exit_code == 1
+    assert "holds an export already" in result.stderr
+    for flag in ("--append", "--incremental", "--overwrite"):
+        assert flag in result.stderr
+
+
+@pytest.mark.parametrize("flag", ["--append", "--overwrite", "--incremental"])
+def test_directory_with_other_things_is_left_alone(kctl: Kctl, tmp_path: Path, flag: str) -> None:
+    (tmp_path / "thesis.txt").touch()
+    result = kctl("spark-export", "txn", "--from-dir", str(LOGS), "--to", str(tmp_path), flag)
+    assert result.exit_code == 1
+    assert "holds something else" in result.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["thesis.txt"]
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
+def test_target_that_cannot_be_written_is_named(kctl: Kctl, tmp_path: Path) -> None:
+    tmp_path.chmod(0o500)
+    result = kctl("spark-export", "txn", "--from-dir", str(LOGS), "--to", str(tmp_path / "out"))
+    assert result.exit_code == 1
+    assert "permission denied" in result.stderr
+
+
+class TestVerify:
+    def test_sound_export_agrees_with_its_source(self, kctl: Kctl, out: str) -> None:
+        export_without_spark(LOGS, Target(out), "txn", "compacted", "codec-.*")
+        result = kctl("spark-export", "verify", out, "--from-dir", str(LOGS))
+        assert result.exit_code == 0, result.output
+        assert "nothing to complain about" in result.stderr
+
+    def test_source_that_lost_records_is_a_finding(
+        self, kctl: Kctl, out: str, tmp_path: Path
+    ) -> None:
+        export_without_spark(LOGS, Target(out), "txn")
+        (tmp_path / "empty").mkdir()
+        arguments = (out, "--from-dir", str(tmp_path / "empty"), "-o", "json")
+        result = kctl("spark-export", "verify", *arguments)
+        assert result.exit_code == 3
+        assert [finding["problem"] for finding in result.json] == ["is not in the source"]
+
+    def test_count_that_differs_is_a_finding(self, kctl: Kctl, out: str) -> None:
+        target = Target(out)
+        export_without_spark(LOGS, target, "plain")
+        path = target.export_path(1) / "_manifest.json"
+        path.write_text(path.read_text().replace('"records": 200', '"records": 199'))
+        problems = kctl("spark-export", "verify", out, "--from-dir", str(LOGS), "-o", "json").json
+        assert {"exported 199 records, found 200"} <= {each["problem"] for each in problems}
+
+    def test_directory_without_exports_is_an_error(self, kctl: Kctl, tmp_path: Path) -> None:
+        result = kctl("spark-export", "verify", str(tmp_path))
+        assert result.exit_code == 1
+        assert "holds no export" in result.stderr

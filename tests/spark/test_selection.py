@@ -1,0 +1,122 @@
+import json
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import pytest
+
+from broker.model import TopicPartition
+from kctl.errors import CliError
+from kctl.spark.plan import OffsetRange, Piece
+from kctl.spark.selection import Selection, choose_partitions, choose_ranges, read_offsets_file
+
+THERE = {
+    TopicPartition("audit.eu", 0): (0, 10),
+    TopicPartition("orders", 0): (5, 100),
+    TopicPartition("orders", 1): (0, 50),
+    TopicPartition("__consumer_offsets", 0): (0, 9),
+}
+ORDERS_0 = TopicPartition("orders", 0)
+
+
+class FixedSource:
+    """Partitions in which the record at offset n is of time n."""
+
+    def partitions(self) -> list[TopicPartition]:
+        return list(THERE)
+
+    def whole_ranges(
+        self, partitions: Iterable[TopicPartition], *, is_committed: bool
+    ) -> list[OffsetRange]:
+        return [OffsetRange(*each, *THERE[each]) for each in partitions]
+
+    def offsets_at_time(
+        self, partitions: Iterable[TopicPartition], timestamp: int
+    ) -> dict[TopicPartition, int]:
+        return {each: min(max(timestamp, THERE[each][0]), THERE[each][1]) for each in partitions}
+
+    def pieces(self, offsets: OffsetRange, task_bytes: int) -> Iterator[Piece]:
+        raise AssertionError("choosing reads nothing")
+
+
+def chosen(selection: Selection) -> dict[TopicPartition, tuple[int, int]]:
+    ranges = choose_ranges(FixedSource(), selection)
+    return {each.topic_partition: (each.first_offset, each.end_offset) for each in ranges}
+
+
+def test_everything_of_a_topic_by_name() -> None:
+    assert chosen(Selection(("orders",))) == {ORDERS_0: (5, 100), ("orders", 1): (0, 50)}
+
+
+def test_pattern_matches_whole_names_and_no_internal_topic() -> None:
+    topics = {each.topic for each in choose_partitions(list(THERE), [".*"])}
+    assert topics == {"audit.eu", "orders"}
+    assert choose_partitions(list(THERE), ["audit.*"]) == [("audit.eu", 0)]
+    with pytest.raises(CliError, match="no topic is called order, and none matches it"):
+        choose_partitions(list(THERE), ["order"])
+
+
+def test_internal_topic_is_chosen_by_its_name() -> None:
+    assert choose_partitions(list(THERE), ["__consumer_offsets"])
+
+
+def test_pattern_that_is_none_is_a_usage_error() -> None:
+    with pytest.raises(CliError, match="neither a topic nor a pattern"):
+        choose_partitions(list(THERE), ["("])
+
+
+@pytest.mark.parametrize(
+    ("selection", "expected"),
+    [
+        (Selection(("orders",), since_ms=20), (20, 100)),
+        (Selection(("orders",), since_ms=20, until_ms=30), (20, 30)),
+        (Selection(("orders",), until_ms=2), (5, 5)),
+        (Selection(("orders",), since_ms=500), (100, 100)),
+        (Selection(("orders",), since_ms=40, until_ms=30), (30, 30)),
+        (Selection(("orders",), last=3), (97, 100)),
+        (Selection(("orders",), until_ms=30, last=3), (27, 30)),
+        (Selection(("orders",), offsets={ORDERS_0: (7, 9)}), (7, 9)),
+        (Selection(("orders",), offsets={ORDERS_0: (7, None)}), (7, 100)),
+        (Selection(("orders",), exported_up_to={ORDERS_0: 60}), (60, 100)),
+        (Selection(("orders",), exported_up_to={ORDERS_0: 100}), (100, 100)),
+    ],
+)
+def test_ranges_are_narrowed_down(selection: Selection, expected: tuple[int, int]) -> None:
+    assert chosen(selection)[ORDERS_0] == expected
+
+
+@pytest.mark.parametrize("offsets", [(4, 9), (7, 101), (9, 7)])
+def test_offsets_out_of_range_are_refused(offsets: tuple[int, int]) -> None:
+    with pytest.raises(CliError, match=r"orders-0: offsets .* are out of range") as error:
+        chosen(Selection(("orders",), offsets={ORDERS_0: offsets}))
+    assert "5 to 100" in error.value.hint
+
+
+def test_partitions_without_offsets_are_left_out_and_unknown_ones_refused() -> None:
+    assert set(chosen(Selection(("orders",), offsets={ORDERS_0: (7, 9)}))) == {ORDERS_0}
+    with pytest.raises(CliError, match="names orders-7"):
+        chosen(Selection(("orders",), offsets={TopicPartition("orders", 7): (0, 1)}))
+
+
+def test_gap_between_exports_is_not_passed_over() -> None:
+    with pytest.raises(CliError, match="offsets 2 to 4 were deleted before they were exported"):
+        chosen(Selection(("orders",), exported_up_to={ORDERS_0: 2}))
+
+
+def test_log_that_became_shorter_is_not_passed_over() -> None:
+    with pytest.raises(CliError, match="exported up to 101, but it ends at 100"):
+        chosen(Selection(("orders",), exported_up_to={ORDERS_0: 101}))
+
+
+def test_offsets_file_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "offsets.json"
+    entry = {"topic": "orders", "partition": 0, "first_offset": 5}
+    path.write_text(json.dumps({"partitions": [entry, {**entry, "partition": 1, "end_offset": 9}]}))
+    assert read_offsets_file(path) == {ORDERS_0: (5, None), ("orders", 1): (5, 9)}
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"partitions": [{"topic": "x"}]}'])
+def test_offsets_file_that_is_none_is_refused(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "offsets.json"
+    path.write_text(text)
+    with pytest.raises(CliError, match="not a list of offsets"):
+        read_offsets_file(path)

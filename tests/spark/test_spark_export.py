@@ -1,0 +1,293 @@
+"""`kctl spark-export` with a real Spark, from log directories and through the wire."""
+
+import errno
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from kctl.spark.plan import ExportTask
+from kctl.spark.results import TaskResult
+from kctl.spark.settings import TaskSettings
+from kctl.spark.staging import Staging
+from kctl.spark.task import run_task
+from tests.spark.support import GOLDEN, LOGS, exported
+from tests.support.broker import RunningBroker, running_broker
+from tests.support.kctl import Kctl
+
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(180), pytest.mark.usefixtures("spark")]
+
+Row = tuple[int, int, bytes | None, bytes | None, list[tuple[str, bytes | None]]]
+
+
+@pytest.fixture(scope="module")
+def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningBroker]:
+    with running_broker(
+        tmp_path_factory.mktemp("broker"),
+        transaction_state_log_num_partitions=2,
+        offsets_topic_num_partitions=2,
+    ) as running:
+        yield running
+
+
+def create_topic(broker: RunningBroker, name: str, partitions: int = 2) -> str:
+    admin = AdminClient({"bootstrap.servers": broker.bootstrap_servers})
+    for future in admin.create_topics([NewTopic(name, partitions, 1)]).values():
+        future.result(10)
+    return name
+
+
+def consumed(broker: RunningBroker, topic: str, partitions: int = 2) -> list[Row]:
+    """What a consumer that reads committed records gets, up to the end of each partition."""
+    consumer = Consumer(
+        {
+            "bootstrap.servers": broker.bootstrap_servers,
+            "group.id": f"read-{topic}",
+            "isolation.level": "read_committed",
+            "enable.partition.eof": True,
+            "enable.auto.commit": False,
+        }
+    )
+    consumer.assign([TopicPartition(topic, index, 0) for index in range(partitions)])
+    rows: list[Row] = []
+    ended: set[int] = set()
+    while len(ended) < partitions:
+        message = consumer.poll(10)
+        assert message is not None
+        if message.error():
+            ended.add(message.partition())
+        else:
+            headers = [(key, value) for key, value in message.headers() or []]
+            fields = (message.key(), message.value(), headers)
+            rows.append((message.partition(), message.offset(), *fields))
+    consumer.close()
+    return sorted(rows, key=lambda row: row[:2])
+
+
+def as_rows(found: list[dict[str, Any]]) -> list[Row]:
+    return [
+        (
+            row["partition"],
+            row["offset"],
+            row["key"],
+            row["value"],
+            [(header["key"], header["value"]) for header in row["headers"]],
+        )
+        for row in found
+    ]
+
+
+@pytest.fixture(scope="module")
+def orders(broker: RunningBroker) -> str:
+    """Every codec, nulls, headers, transactions that were committed, aborted and left open."""
+    topic = create_topic(broker, "orders")
+    for codec in ("none", "gzip", "snappy", "lz4", "zstd"):
+        producer = Producer(
+            {"bootstrap.servers": broker.bootstrap_servers, "compression.type": codec}
+        )
+        for number in range(40):
+            producer.produce(
+                topic,
+                None if number % 7 == 0 else f"{codec}-{number} " * 5,
+                None if number % 5 == 0 else f"key-{number}",
+                partition=number % 2,
+                headers=[("codec", codec.encode()), ("none", None)] if number % 3 == 0 else None,
+            )
+        assert producer.flush(20) == 0
+    write_transactions(broker, topic)
+    return topic
+
+
+def write_transactions(broker: RunningBroker, topic: str) -> None:
+    def begin(name: str) -> Producer:
+        producer = Producer(
+            {"bootstrap.servers": broker.bootstrap_servers, "transactional.id": name}
+        )
+        producer.init_transactions(20)
+        producer.begin_transaction()
+        return producer
+
+    def write(producer: Producer, text: str) -> None:
+        for number in range(10):
+            producer.produce(topic, f"{text} {number}", partition=number % 2)
+        producer.flush(20)
+
+    first, second, third = begin("first"), begin("second"), begin("third")
+    write(first, "aborted")
+    write(second, "committed")
+    write(first, "aborted too")
+    first.abort_transaction(20)
+    first.begin_transaction()
+    write(first, "committed later")
+    second.commit_transaction(20)
+    first.commit_transaction(20)
+    write(third, "never ended")
+
+
+def export(kctl: Kctl, *arguments: object) -> Any:
+    result = kctl("spark-export", *map(str, arguments), "-o", "json")
+    assert result.exit_code == 0, result.stderr
+    return result.json
+
+
+def test_cluster_is_exported_as_a_consumer_reads_it(
+    kctl: Kctl, broker: RunningBroker, orders: str, tmp_path: Path
+) -> None:
+    summary = export(kctl, orders, "-b", broker.bootstrap_servers, "--to", tmp_path / "out")
+    wanted = consumed(broker, orders)
+    assert len(wanted) == 5 * 40 + 2 * 10
+    assert as_rows(exported(tmp_path / "out")) == wanted
+    assert sum(row["records"] for row in summary) == len(wanted)
+    checked = kctl("spark-export", "verify", str(tmp_path / "out"), "-b", broker.bootstrap_servers)
+    assert checked.exit_code == 0, checked.output
+
+
+def test_log_directory_of_a_running_broker_is_exported_as_a_consumer_reads_it(
+    kctl: Kctl, broker: RunningBroker, orders: str, tmp_path: Path
+) -> None:
+    export(kctl, orders, "--from-dir", broker.log_dir, "--to", tmp_path / "out", "--task-size", 1)
+    assert as_rows(exported(tmp_path / "out")) == consumed(broker, orders)
+
+
+def test_spark_reads_the_export_with_its_columns(spark: Any, kctl: Kctl, tmp_path: Path) -> None:
+    export(kctl, "plain", "--from-dir", LOGS, "--to", tmp_path / "out")
+    table = spark.read.parquet(str(tmp_path / "out"))
+    assert table.count() == 200
+    assert dict(table.dtypes)["timestamp"] == "timestamp"
+    assert dict(table.dtypes)["value"] == "binary"
+
+
+def test_incremental_runs_while_a_producer_writes_miss_and_repeat_nothing(
+    kctl: Kctl, broker: RunningBroker, tmp_path: Path
+) -> None:
+    topic = create_topic(broker, "growing")
+    written = 0
+    stop = threading.Event()
+    some = threading.Event()
+
+    def write() -> None:
+        nonlocal written
+        producer = Producer({"bootstrap.servers": broker.bootstrap_servers, "linger.ms": 1})
+        while not stop.wait(0.002):
+            producer.produce(topic, str(written), partition=written % 2)
+            written += 1
+            if written % 100 == 0:
+                producer.flush()
+                some.set()
+        producer.flush()
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    arguments = (topic, "-b", broker.bootstrap_servers, "--to", tmp_path / "out", "--incremental")
+    for _ in range(2):
+        some.clear()
+        assert some.wait(20)
+        export(kctl, *arguments)
+    stop.set()
+    writer.join()
+    export(kctl, *arguments)
+    found = exported(tmp_path / "out")
+    assert {row["export"] for row in found} == {1, 2, 3}
+    assert as_rows(found) == consumed(broker, topic)
+    assert sorted(int(row["value"]) for row in found) == list(range(written))
+    again = kctl("spark-export", *map(str, arguments))
+    assert (again.exit_code, again.output) == (0, "")
+    assert "nothing new" in again.stderr
+
+
+def test_task_killed_in_the_middle_is_tried_again(
+    kctl: Kctl, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    witness = tmp_path / "died"
+
+    def dying(task: ExportTask, settings: TaskSettings) -> TaskResult:
+        if not witness.exists():
+            witness.touch()
+            with Staging(Path(settings.staging)).attempt(task.index) as directory:
+                (directory / "part-00000-0000.parquet").write_text("half")
+                os.kill(os.getpid(), signal.SIGKILL)
+        return run_task(task, settings)
+
+    monkeypatch.setattr("kctl.spark.export.run_task", dying)
+    export(kctl, "rolled", "--from-dir", LOGS, "--to", tmp_path / "out")
+    assert witness.exists()
+    assert [row["offset"] for row in exported(tmp_path / "out")] == list(range(1500))
+    assert [path.name for path in (tmp_path / "out").iterdir()] == ["export=00001"]
+
+
+def failing(tmp_path: Path, kctl: Kctl, *arguments: object) -> str:
+    """The one line that a failing export says; it must leave nothing."""
+    result = kctl("spark-export", *map(str, arguments), "--to", str(tmp_path / "out"))
+    assert result.exit_code == 1
+    assert not (tmp_path / "out").exists()
+    return result.stderr.splitlines()[0]
+
+
+def test_damaged_log_fails_in_one_line_and_leaves_nothing(kctl: Kctl, tmp_path: Path) -> None:
+    shutil.copytree(GOLDEN / "logs" / "corrupt" / "flipped-0", tmp_path / "logs" / "rolled-0")
+    said = failing(tmp_path, kctl, "rolled", "--from-dir", tmp_path / "logs")
+    assert "rolled-0/" in said
+    assert "expected crc" in said
+
+
+def test_full_disk_fails_in_one_line_and_leaves_nothing(
+    kctl: Kctl, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def full(task: ExportTask, settings: TaskSettings) -> TaskResult:
+        raise OSError(errno.ENOSPC, "No space left on device", settings.staging)
+
+    monkeypatch.setattr("kctl.spark.export.run_task", full)
+    said = failing(tmp_path, kctl, "rolled", "--from-dir", LOGS)
+    assert said.startswith("error: the disk is full")
+
+
+def test_interrupted_run_publishes_nothing_and_resume_finishes_it(
+    kctl: Kctl, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    arguments = ("rolled", "--from-dir", str(LOGS), "--to", str(tmp_path / "out"))
+
+    def interrupt(self: Any) -> None:
+        if self._target.staging.has_finished_tasks:
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr("kctl.spark.export._Watcher.look", interrupt)
+        stopped = kctl("spark-export", *arguments)
+    assert stopped.exit_code == 130
+    assert "--resume" in stopped.stderr
+    refused = kctl("spark-export", *arguments)
+    assert refused.exit_code == 1
+    assert "broken off" in refused.stderr
+    export(kctl, "--resume", "--to", tmp_path / "out")
+    assert [row["offset"] for row in exported(tmp_path / "out")] == list(range(1500))
+
+
+KILLED_BEFORE_COMMIT = """
+import os, signal
+from kctl.spark.target import Target
+Target.commit = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
+from kctl.app import main
+main()
+"""
+
+
+@pytest.mark.slow
+def test_driver_killed_before_its_commit_is_resumed(kctl: Kctl, tmp_path: Path) -> None:
+    arguments = ["spark-export", "txn", "--from-dir", str(LOGS), "--to", str(tmp_path / "out")]
+    command = [sys.executable, "-c", KILLED_BEFORE_COMMIT, *arguments, "--master", "local[1]"]
+    killed = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert killed.returncode == -signal.SIGKILL, killed.stderr
+    assert [path.name for path in (tmp_path / "out").iterdir()] == ["_staging"]
+    export(kctl, "--resume", "--to", tmp_path / "out")
+    assert len(exported(tmp_path / "out")) == 180
+    assert json.loads((tmp_path / "out" / "export=00001" / "_manifest.json").read_text())
