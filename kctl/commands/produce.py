@@ -13,6 +13,7 @@ import typer
 from broker.net.client import Client
 from kctl.admin.connection import ask
 from kctl.admin.log_offsets import known_partitions
+from kctl.confirm import DryRun, refuse_if_read_only
 from kctl.errors import CliError, ExitStatus
 from kctl.groups import command, lone_command
 from kctl.options import Session, session_of
@@ -129,9 +130,7 @@ def produce(
         list[str] | None,
         typer.Option("-X", "--property", metavar="KEY=VALUE", help="A setting of librdkafka."),
     ] = None,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Read everything and send nothing.")
-    ] = False,
+    dry_run: DryRun = False,
 ) -> None:
     """Write records to a topic.
 
@@ -154,6 +153,7 @@ def produce(
         count = sum(1 for _ in records)
         session.out.note(f"{count} records for {topic} can be read; nothing was sent")
         return
+    refuse_if_read_only(session)
     delivery = Delivery(
         acks, compression, partitioner, sync, transactional_id, tuple(settings or [])
     )

@@ -96,7 +96,9 @@ class GroupReader:
         self._commit = commit
         self._exit_at_end = exit_at_end
         self._assigned: set[TopicPartition] = set()
-        self._at_end: set[TopicPartition] = set()
+        self._at_end: dict[TopicPartition, int] = {}
+        """Partitions that were read to the end, and where that is: after the last record there
+        may be markers of transactions, which count as read."""
         consumer.subscribe(list(topics), on_assign=self._assign, on_revoke=self._revoke)
 
     def batches(self, at_most: Callable[[], int | None]) -> Iterator[list[TopicRecord]]:
@@ -107,10 +109,13 @@ class GroupReader:
 
     def took(self, batch: Sequence[TopicRecord]) -> None:
         """Note what was consumed; librdkafka commits it in a while, and when it is closed."""
-        nexts = {(record.topic, record.partition): record.offset for record in batch}
+        nexts = {
+            TopicPartition(record.topic or "", record.partition or 0): (record.offset or 0) + 1
+            for record in batch
+        }
         offsets = [
-            confluent_kafka.TopicPartition(topic or "", partition or 0, (offset or 0) + 1)
-            for (topic, partition), offset in nexts.items()
+            confluent_kafka.TopicPartition(*place, offset)
+            for place, offset in (nexts | self._at_end).items()
         ]
         if offsets and self._commit:
             self._consumer.store_offsets(offsets=offsets)
@@ -118,13 +123,13 @@ class GroupReader:
     def _is_record(self, message: Message) -> bool:
         place = place_of(message)
         if message.error():
-            self._at_end.add(place)
+            self._at_end[place] = message.offset() or 0
             return False
-        self._at_end.discard(place)
+        self._at_end.pop(place, None)
         return True
 
     def _is_done(self) -> bool:
-        return self._exit_at_end and bool(self._assigned) and self._at_end >= self._assigned
+        return self._exit_at_end and bool(self._assigned) and self._at_end.keys() >= self._assigned
 
     def _assign(self, _: Consumer, partitions: list[confluent_kafka.TopicPartition]) -> None:
         self._assigned |= {TopicPartition(found.topic, found.partition) for found in partitions}
@@ -132,7 +137,8 @@ class GroupReader:
     def _revoke(self, _: Consumer, partitions: list[confluent_kafka.TopicPartition]) -> None:
         gone = {TopicPartition(found.topic, found.partition) for found in partitions}
         self._assigned -= gone
-        self._at_end -= gone
+        for place in gone:
+            self._at_end.pop(place, None)
 
 
 @contextmanager

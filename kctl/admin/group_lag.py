@@ -1,0 +1,71 @@
+"""How far groups are behind: their offsets beside those of the logs."""
+
+import asyncio
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from broker.model import TopicPartition
+from broker.net.client import Client
+from kctl.admin.group_offsets import committed_offsets
+from kctl.admin.groups import describe_groups
+from kctl.admin.log_offsets import log_ends, log_starts
+from kctl.admin.record_times import record_times
+from kctl.plans.lag import GroupLag, LogBounds, PartitionLag, first_unread, partition_lags
+
+
+async def group_lags(
+    client: Client, groups: Iterable[str], *, now_ms: int | None = None
+) -> list[GroupLag]:
+    """The groups, by name, with the lag of every partition; in time too if told what time it is.
+
+    Offsets of groups are read before those of logs, so that a lag is never less than zero because
+    the group went on meanwhile.
+    """
+    names = list(groups)
+    described, committed = await asyncio.gather(
+        describe_groups(client, names), committed_offsets(client, names)
+    )
+    places = {place for offsets in committed.values() for place in offsets}
+    places |= {p for group in described for member in group.members for p in member.assignment}
+    known = await _existing(client, places)
+    starts, ends = await asyncio.gather(log_starts(client, known), log_ends(client, known))
+    bounds = LogBounds(starts, ends)
+    found = [
+        GroupLag(group, tuple(partition_lags(group, committed[group.group_id], bounds)))
+        for group in described
+    ]
+    return found if now_ms is None else await _with_times(client, found, now_ms)
+
+
+async def _existing(client: Client, places: Iterable[TopicPartition]) -> list[TopicPartition]:
+    """Those whose topic is still there; groups remember topics that were deleted."""
+    wanted = set(places)
+    if wanted:
+        await client.refresh_metadata({place.topic for place in wanted})
+    return sorted(place for place in wanted if place in client.cluster.leaders)
+
+
+async def _with_times(client: Client, found: Sequence[GroupLag], now_ms: int) -> list[GroupLag]:
+    """The groups with how long their first unread records have been waiting."""
+    answers = [await _times_of(client, group) for group in found]
+    return [
+        replace(
+            group,
+            partitions=tuple(
+                replace(lag, time_lag_ms=_waiting_ms(lag, times.get(lag.place), now_ms))
+                for lag in group.partitions
+            ),
+        )
+        for group, times in zip(found, answers, strict=True)
+    ]
+
+
+async def _times_of(client: Client, group: GroupLag) -> dict[TopicPartition, int]:
+    unread = first_unread(group.partitions)
+    return await record_times(client, unread) if unread else {}
+
+
+def _waiting_ms(lag: PartitionLag, written_ms: int | None, now_ms: int) -> int | None:
+    if lag.lag == 0:
+        return 0
+    return None if written_ms is None else max(0, now_ms - written_ms)

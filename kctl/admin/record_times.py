@@ -1,0 +1,85 @@
+"""The timestamp of the record at an offset: read from the log itself."""
+
+import asyncio
+from collections import defaultdict
+from collections.abc import Mapping
+
+from broker.model import TopicPartition, Uuid
+from broker.net.client import Client
+from broker.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic, PartitionData
+from broker.records.batch import iterate_batches
+
+SMALL_BYTES = 1 << 16
+"""Enough for the batches of most producers; a larger one is fetched by itself."""
+_MAX_BYTES = 1 << 26
+
+
+async def record_times(
+    client: Client, offsets: Mapping[TopicPartition, int]
+) -> dict[TopicPartition, int]:
+    """When the first record at or after each offset was written, in ms since 1970.
+
+    A partition that has none, or whose leader does not answer for it, is left out.
+    """
+    answer = await client.refresh_metadata({partition.topic for partition in offsets})
+    ids = {topic.name or "": topic.topic_id for topic in answer.topics}
+    by_leader = await client.leaders_of(offsets)
+    found = await asyncio.gather(
+        *(
+            _from_leader(client, leader, {tp: offsets[tp] for tp in partitions}, ids)
+            for leader, partitions in by_leader.items()
+            if leader >= 0
+        )
+    )
+    return {partition: time for times in found for partition, time in times.items()}
+
+
+async def _from_leader(
+    client: Client, leader: int, offsets: Mapping[TopicPartition, int], ids: Mapping[str, Uuid]
+) -> dict[TopicPartition, int]:
+    times = await _fetch(client, leader, offsets, ids)
+    for partition in offsets.keys() - times.keys():
+        # Alone in a request, a partition gets a whole batch however large it is.
+        times |= await _fetch(client, leader, {partition: offsets[partition]}, ids)
+    return times
+
+
+async def _fetch(
+    client: Client, leader: int, offsets: Mapping[TopicPartition, int], ids: Mapping[str, Uuid]
+) -> dict[TopicPartition, int]:
+    by_topic: dict[str, list[FetchPartition]] = defaultdict(list)
+    for (topic, partition), offset in offsets.items():
+        by_topic[topic].append(
+            FetchPartition(
+                partition=partition, fetch_offset=offset, partition_max_bytes=SMALL_BYTES
+            )
+        )
+    topics = [
+        FetchTopic(topic=name, topic_id=ids[name], partitions=asked)
+        for name, asked in by_topic.items()
+    ]
+    request = FetchRequest(max_wait_ms=0, min_bytes=0, max_bytes=_MAX_BYTES, topics=topics)
+    answer = await client.send_to(leader, request)
+    names = {topic_id: name for name, topic_id in ids.items()}
+    times = {}
+    for response in answer.responses:
+        name = response.topic or names[response.topic_id]
+        for found in response.partitions:
+            place = TopicPartition(name, found.partition_index)
+            time = None if found.error_code else _first_time(found, offsets[place])
+            if time is not None:
+                times[place] = time
+    return times
+
+
+def _first_time(found: PartitionData, offset: int) -> int | None:
+    """The timestamp of the first record at or after `offset` in what was fetched."""
+    if not isinstance(found.records, bytes | bytearray | memoryview):
+        return None
+    for batch in iterate_batches(found.records):
+        if batch.is_control or batch.last_offset < offset:
+            continue
+        for record_offset, timestamp, *_ in batch.record_tuples():
+            if record_offset >= offset:
+                return timestamp
+    return None

@@ -1,0 +1,276 @@
+"""`kctl groups reset-offsets`: move groups to other offsets."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from broker.errors import ErrorCode
+from broker.model import TopicPartition
+from broker.net.client import Client
+from kctl.admin.connection import ask
+from kctl.admin.group_offsets import commit_offsets, committed_offsets
+from kctl.admin.groups import DEAD, EMPTY, Group, describe_groups
+from kctl.admin.log_offsets import log_ends, log_starts
+from kctl.admin.positions import resolve_positions
+from kctl.commands.group_words import (
+    AllGroups,
+    GroupNames,
+    GroupOption,
+    Topics,
+    chosen_groups,
+    chosen_partitions,
+)
+from kctl.confirm import DryRun, Plan, Yes, agreed
+from kctl.errors import CliError, ExitStatus
+from kctl.kafka_text.groups import inactive_error, reset_csv_order, reset_text
+from kctl.options import KafkaText, Session, session_of
+from kctl.outcomes import HINTS
+from kctl.plans.lag import LogBounds
+from kctl.plans.offset_reset import (
+    ResetPlan,
+    current_or_end,
+    format_csv,
+    parse_csv,
+    plan_reset,
+    shifted,
+)
+from kctl.records.position import END, START, Anchor, Position
+from kctl.records.times import parse_duration_ms, parse_time_ms
+from kctl.streaming.choices import now_ms, usage
+from kctl.tables import Column
+
+COLUMNS = [
+    Column("group"),
+    Column("topic"),
+    Column("partition", right=True),
+    Column("current_offset", "CURRENT", right=True),
+    Column("new_offset", "NEW", right=True),
+    Column("change", right=True),
+    Column("note"),
+]
+SCENARIOS = "--to-earliest, --to-latest, --to-current, --to-offset, --shift-by, --to-datetime, "
+SCENARIOS += "--by-duration, --from-file or --to-group"
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """Where to; exactly one is set."""
+
+    position: Position | None = None
+    to_current: bool = False
+    shift_by: int | None = None
+    from_file: str | None = None
+    to_group: str | None = None
+
+
+@dataclass(frozen=True)
+class Scope:
+    """Which groups and partitions."""
+
+    groups: tuple[str, ...]
+    all_groups: bool
+    topics: tuple[str, ...]
+    all_topics: bool
+
+
+def reset_offsets(
+    ctx: typer.Context,
+    names: GroupNames = None,
+    group_option: GroupOption = None,
+    all_groups: AllGroups = False,
+    topics: Topics = None,
+    all_topics: Annotated[
+        bool, typer.Option("--all-topics", help="All that the group has offsets of.")
+    ] = False,
+    to_earliest: Annotated[
+        bool, typer.Option("--to-earliest", help="To the start of the log.")
+    ] = False,
+    to_latest: Annotated[bool, typer.Option("--to-latest", help="To the end of the log.")] = False,
+    to_current: Annotated[
+        bool, typer.Option("--to-current", help="To where it is; the end if it is nowhere.")
+    ] = False,
+    to_offset: Annotated[int | None, typer.Option(min=0, help="To this offset.")] = None,
+    shift_by: Annotated[
+        int | None, typer.Option(help="So many records on; back if less than 0.")
+    ] = None,
+    to_datetime: Annotated[
+        str | None, typer.Option(metavar="TIME", help="To the first record since then.")
+    ] = None,
+    by_duration: Annotated[
+        str | None,
+        typer.Option(metavar="DURATION", help="To so long ago: 15m, 1h30m or PT15M."),
+    ] = None,
+    from_file: Annotated[
+        str | None, typer.Option(metavar="FILE", help="To what --export has written.")
+    ] = None,
+    to_group: Annotated[
+        str | None, typer.Option(metavar="OTHER", help="To where another group is.")
+    ] = None,
+    execute: Annotated[bool, typer.Option("--execute", help="Do it; same as --yes.")] = False,
+    yes: Yes = False,
+    dry_run: DryRun = False,
+    export: Annotated[
+        bool, typer.Option("--export", help="Print the new offsets as CSV, for --from-file.")
+    ] = False,
+    text_format: KafkaText = None,
+) -> None:
+    """Set groups to other offsets; without --execute or --yes only show what that would do.
+
+    The groups must have no members. Offsets outside of the log are moved to its nearer end.
+    """
+    session = session_of(ctx)
+    positions = {
+        "--to-earliest": START if to_earliest else None,
+        "--to-latest": END if to_latest else None,
+        "--to-offset": None if to_offset is None else Position(Anchor.OFFSET, to_offset),
+        "--to-datetime": _moment(to_datetime),
+        "--by-duration": _ago(by_duration),
+    }
+    scenario = _scenario(positions, to_current, shift_by, from_file, to_group)
+    wanted = [*(names or []), *(group_option or [])]
+    scope = Scope(tuple(wanted), all_groups, tuple(topics or []), all_topics)
+    plans, refused = ask(session, lambda client: _plan(client, scope, scenario))
+    is_dry = dry_run or not (execute or yes)
+    rows = [row for plan in plans for row in _rows(plan)]
+    shown = Plan(f"Reset {len(rows)} offsets?", rows, COLUMNS, "topic")
+    if not is_dry and agreed(session, shown, yes=True, dry_run=False):
+        ask(session, lambda client: _commit(client, plans))
+    _show(session, plans, shown, export=export, kafka=bool(text_format))
+    if is_dry:
+        session.out.note("dry run: nothing was changed; --execute does it")
+    _report_refused(session, refused, kafka=bool(text_format))
+
+
+def _moment(text: str | None) -> Position | None:
+    return Position(Anchor.TIME, usage(parse_time_ms, text, now_ms())) if text else None
+
+
+def _ago(text: str | None) -> Position | None:
+    return Position(Anchor.TIME, now_ms() - usage(parse_duration_ms, text)) if text else None
+
+
+def _scenario(
+    positions: Mapping[str, Position | None],
+    to_current: bool,
+    shift_by: int | None,
+    from_file: str | None,
+    to_group: str | None,
+) -> Scenario:
+    chosen = [position for position in positions.values() if position]
+    others = [to_current or None, shift_by, from_file, to_group]
+    if len(chosen) + sum(other is not None for other in others) != 1:
+        raise CliError("say once where to", SCENARIOS, ExitStatus.USAGE)
+    return Scenario(chosen[0] if chosen else None, to_current, shift_by, from_file, to_group)
+
+
+async def _plan(
+    client: Client, scope: Scope, scenario: Scenario
+) -> tuple[list[ResetPlan], list[Group]]:
+    """A plan for each group that can be reset, and the groups that cannot."""
+    names = await chosen_groups(client, scope.groups, all_groups=scope.all_groups)
+    described, committed = await asyncio.gather(
+        describe_groups(client, names), committed_offsets(client, names)
+    )
+    idle = [group for group in described if group.state in (EMPTY, DEAD)]
+    busy = [group for group in described if group not in idle]
+    file = _read_file(scenario.from_file, names) if scenario.from_file else {}
+    plans = []
+    for group in idle:
+        own = committed[group.group_id]
+        wanted: Mapping[TopicPartition, int] = file.get(group.group_id, {})
+        if not scenario.from_file:
+            wanted = await _wanted(client, await _places(client, scope, own), scenario, own)
+        starts, ends = await asyncio.gather(log_starts(client, wanted), log_ends(client, wanted))
+        plans.append(plan_reset(group.group_id, wanted, own, LogBounds(starts, ends)))
+    return plans, busy
+
+
+async def _places(
+    client: Client, scope: Scope, committed: Mapping[TopicPartition, int]
+) -> list[TopicPartition]:
+    if scope.all_topics:
+        return sorted(committed)
+    if not scope.topics:
+        raise CliError("no topic named", "--topic or --all-topics", ExitStatus.USAGE)
+    return await chosen_partitions(client, scope.topics)
+
+
+async def _wanted(
+    client: Client,
+    places: Sequence[TopicPartition],
+    scenario: Scenario,
+    committed: Mapping[TopicPartition, int],
+) -> Mapping[TopicPartition, int]:
+    if scenario.position and scenario.position.anchor is Anchor.OFFSET:
+        return dict.fromkeys(places, scenario.position.number)
+    if scenario.position:
+        return (await resolve_positions(client, places, [scenario.position]))[0]
+    if scenario.shift_by is not None:
+        try:
+            return shifted(places, committed, scenario.shift_by)
+        except ValueError as error:
+            raise CliError(str(error), "--topic leaves other partitions alone") from error
+    if scenario.to_group:
+        others = (await committed_offsets(client, [scenario.to_group]))[scenario.to_group]
+        if not others:
+            raise CliError(f"group {scenario.to_group!r} has no offsets", "kctl groups list")
+        return {place: others[place] for place in places if place in others}
+    return current_or_end(places, committed, await log_ends(client, places))
+
+
+def _read_file(name: str, groups: Sequence[str]) -> dict[str, dict[TopicPartition, int]]:
+    try:
+        return usage(parse_csv, Path(name).read_text(), groups)
+    except OSError as error:
+        raise CliError(f"cannot read {name}: {error.strerror}") from error
+
+
+async def _commit(client: Client, plans: Sequence[ResetPlan]) -> None:
+    for plan in plans:
+        offsets = {new.place: new.new_offset for new in plan.offsets}
+        outcomes = await commit_offsets(client, plan.group_id, offsets) if offsets else {}
+        for place, error in outcomes.items():
+            if error is not ErrorCode.NONE:
+                raise CliError(
+                    f"{plan.group_id}: {place} was not set ({error.name})", HINTS.get(error, "")
+                )
+
+
+def _rows(plan: ResetPlan) -> list[dict[str, object]]:
+    return [
+        {
+            "group": plan.group_id,
+            "topic": new.place.topic,
+            "partition": new.place.partition,
+            "current_offset": new.current_offset,
+            "new_offset": new.new_offset,
+            "change": new.change,
+            "note": new.note,
+        }
+        for new in plan.offsets
+    ]
+
+
+def _show(
+    session: Session, plans: Sequence[ResetPlan], shown: Plan, *, export: bool, kafka: bool
+) -> None:
+    if export:
+        ordered = [reset_csv_order(plan) for plan in plans] if kafka else plans
+        session.out.text(format_csv(ordered) + "\n" * kafka)
+    elif kafka:
+        session.out.text(reset_text(plans))
+    else:
+        session.out.rows(shown.rows, shown.columns, name=shown.name)
+
+
+def _report_refused(session: Session, refused: Sequence[Group], *, kafka: bool) -> None:
+    if not refused:
+        return
+    if kafka:
+        session.out.text("".join(inactive_error(group.group_id, group.state) for group in refused))
+    names = ", ".join(f"{group.group_id} ({group.state})" for group in refused)
+    raise CliError(f"not reset, because they have members: {names}", "stop the consumers first")

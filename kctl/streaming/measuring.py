@@ -1,0 +1,167 @@
+"""Measurements on librdkafka: how fast records go in, come out, and go round."""
+
+import os
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+
+import confluent_kafka
+from confluent_kafka import KafkaError, KafkaException, Message, Producer
+
+from broker.model import TopicPartition
+from kctl.errors import CliError
+from kctl.streaming.config import Properties, refused
+from kctl.streaming.measures import Latencies, Pacer, Throughput
+from kctl.streaming.reading import consume, open_consumer
+
+Result = dict[str, float]
+Progress = Callable[[Result], None]
+
+PROGRESS_EVERY_S = 1.0
+_POLL_S = 0.05
+
+
+@dataclass(frozen=True)
+class Load:
+    """What to send."""
+
+    topic: str
+    num_records: int
+    record_size: int
+    per_second: float | None = None
+
+
+class Ticker:
+    """Calls `show` once in a while."""
+
+    def __init__(self, show: Progress) -> None:
+        self._show = show
+        self._next_s = time.monotonic() + PROGRESS_EVERY_S
+
+    def maybe_show(self, result: Callable[[float], Result]) -> None:
+        """Show what `result` has to say, if it is time to."""
+        now_s = time.monotonic()
+        if now_s >= self._next_s:
+            self._next_s = now_s + PROGRESS_EVERY_S
+            self._show(result(now_s))
+
+
+class ProducerTest:
+    """Sends records as fast as allowed, and keeps how long each took until it was written."""
+
+    def __init__(self, properties: Properties, load: Load, show: Progress) -> None:
+        self._load = load
+        self._ticker = Ticker(show)
+        self._latencies = Latencies()
+        self._failed: KafkaError | None = None
+        self._throughput = Throughput(time.monotonic())
+        try:
+            self._producer = Producer(properties)
+        except (KafkaException, ValueError) as error:
+            raise refused(error, "cannot start a producer") from error
+
+    def run(self) -> Result:
+        """Send everything; CliError if a record was not written. After Ctrl-C: what was."""
+        payload = os.urandom(self._load.record_size)
+        self._throughput = Throughput(time.monotonic())
+        pacer = Pacer(self._load.per_second, self._throughput.started_s)
+        try:
+            for number in range(self._load.num_records):
+                self._wait(pacer, number)
+                self._send(payload)
+                if number % 1000 == 0:
+                    self._ticker.maybe_show(self._result)
+            while self._producer.flush(_POLL_S):
+                self._ticker.maybe_show(self._result)
+        except KeyboardInterrupt:
+            self._producer.purge()
+            self._producer.flush(_POLL_S)
+        if self._failed:
+            raise refused(self._failed, "a record was not written")
+        return self._result(time.monotonic())
+
+    def _wait(self, pacer: Pacer, number: int) -> None:
+        while (left_s := pacer.wait_s(number, time.monotonic())) > 0:
+            self._producer.poll(left_s)
+            self._ticker.maybe_show(self._result)
+
+    def _send(self, payload: bytes) -> None:
+        while True:
+            try:
+                self._producer.produce(self._load.topic, payload, on_delivery=self._delivered)
+                break
+            except BufferError:
+                self._producer.poll(_POLL_S)
+        self._producer.poll(0)
+
+    def _delivered(self, error: KafkaError | None, message: Message) -> None:
+        if error:
+            if error.code() != KafkaError._PURGE_QUEUE:
+                self._failed = self._failed or error
+            return
+        self._latencies.add(1000 * (message.latency() or 0.0))
+        self._throughput.add(self._load.record_size)
+
+    def _result(self, now_s: float) -> Result:
+        return self._throughput.summary(now_s) | self._latencies.summary()
+
+
+def measure_consumer(
+    properties: Properties,
+    starts: Mapping[TopicPartition, int],
+    num_records: int,
+    idle_s: float,
+    show: Progress,
+) -> Result:
+    """Read `num_records` from the offsets on; ends early if none comes for `idle_s`, or Ctrl-C."""
+    ticker = Ticker(show)
+    with open_consumer(properties) as consumer:
+        throughput = Throughput(time.monotonic())
+        consumer.assign(
+            [confluent_kafka.TopicPartition(*place, offset) for place, offset in starts.items()]
+        )
+        first_s: float | None = None
+        heard_s = time.monotonic()
+        try:
+            while throughput.records < num_records and time.monotonic() - heard_s < idle_s:
+                for message in consume(consumer, num_records - throughput.records):
+                    throughput.add(len(message.value() or b"") + len(message.key() or b""))
+                    heard_s = time.monotonic()
+                    first_s = first_s or heard_s
+                ticker.maybe_show(throughput.summary)
+        except KeyboardInterrupt:
+            pass  # what was read until now is the result
+    result = throughput.summary(heard_s)
+    result["joining_s"] = round((first_s or heard_s) - throughput.started_s, 3)
+    return result
+
+
+def measure_latency(
+    properties: Properties, consumer_properties: Properties, load: Load, timeout_s: float
+) -> Result:
+    """Send a record, wait until it has come back, and so on: how long each went round."""
+    latencies = Latencies()
+    for milliseconds in _round_trips(properties, consumer_properties, load, timeout_s):
+        latencies.add(milliseconds)
+    return {"records": len(latencies), **latencies.summary()}
+
+
+def _round_trips(
+    properties: Properties, consumer_properties: Properties, load: Load, timeout_s: float
+) -> Iterator[float]:
+    place = confluent_kafka.TopicPartition(load.topic, 0)
+    producer = Producer(properties)
+    with open_consumer(consumer_properties) as consumer:
+        _, end = consumer.get_watermark_offsets(place, timeout=timeout_s)
+        consumer.assign([confluent_kafka.TopicPartition(load.topic, 0, end)])
+        for _ in range(load.num_records):
+            payload = os.urandom(load.record_size)
+            started_s = time.perf_counter()
+            producer.produce(load.topic, payload, partition=0)
+            producer.flush(timeout_s)
+            message = consumer.poll(timeout_s)
+            if message is None or message.error():
+                raise CliError(f"a record did not come back within {timeout_s:g} s")
+            if message.value() != payload:
+                raise CliError("another record came back", "nobody else may write to the topic")
+            yield 1000 * (time.perf_counter() - started_s)
