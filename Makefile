@@ -18,6 +18,10 @@ INSTALLED := $(VENV)/installed
 PYTEST := $(BIN)/python -m pytest -n auto --dist loadgroup
 CODE := broker kctl bench tests setup.py
 
+# Tests and measurements start hundreds of processes; compiling every module anew in each of them,
+# which some machines ask for, would cost more than the tests.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: help setup demo test check docs bench test-kafka clean
 
 help:  ## show this list

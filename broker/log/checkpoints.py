@@ -109,6 +109,8 @@ def read_partition_metadata(directory: Path) -> Uuid | None:
         lines = path.read_text(encoding="utf-8").splitlines()
     except FileNotFoundError:
         return None
+    if not lines:  # a crash came before what was to be written
+        return None
     fields = dict(line.split(": ", 1) for line in lines if ": " in line)
     if fields.get("version") != "0":
         raise CorruptCheckpoint(f"{path}: expected `version: 0`, found {lines[:1]}")

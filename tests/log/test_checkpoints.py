@@ -95,3 +95,8 @@ def test_failure_at_any_step_leaves_the_old_checkpoint_or_the_new(
     with pytest.raises(OSError, match="Input/output error"):
         write_offsets(path, new, BreakingDisk(step, torn_bytes=5))
     assert read_offsets(path) in (old, new)
+
+
+def test_partition_metadata_that_a_crash_left_empty_names_no_topic(tmp_path: Path) -> None:
+    (tmp_path / "partition.metadata").touch()
+    assert read_partition_metadata(tmp_path) is None
