@@ -5,6 +5,7 @@ table has a power of two of slots, and doubles when it is filled to more than th
 """
 
 from collections.abc import Callable, Iterable
+from functools import cache
 from typing import TypeVar
 
 from kctl.dump.java_order import string_hash
@@ -12,6 +13,8 @@ from kctl.dump.java_order import string_hash
 T = TypeVar("T")
 
 DEFAULT_CAPACITY = 16
+
+_string_hash = cache(string_hash)  # the names of settings come again with every topic
 
 
 def hash_map_order(
@@ -28,7 +31,7 @@ def hash_map_order(
 
 def names_in_map_order(names: Iterable[str], capacity: int = DEFAULT_CAPACITY) -> list[str]:
     """Strings as the keys of a map."""
-    return hash_map_order(names, string_hash, capacity)
+    return hash_map_order(names, _string_hash, capacity)
 
 
 def _slot(value: int, slots: int) -> int:

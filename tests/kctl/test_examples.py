@@ -1,0 +1,63 @@
+"""Every example in the help of topics, configs, offsets, delete-records and log-dirs works."""
+
+import shlex
+from collections.abc import Iterator
+
+import pytest
+from confluent_kafka import Producer
+
+from kctl.docs.tree import walk_commands
+from tests.support.broker import RunningBroker, running_broker
+from tests.support.kctl import Kctl
+
+NOUNS = ("topics", "configs", "offsets", "delete-records", "log-dirs")
+EXAMPLES = [
+    example
+    for command in walk_commands()
+    if len(command.path) > 1 and command.path[1] in NOUNS
+    for example in command.examples
+]
+FOUND = {"kctl configs diff topic:orders topic:payments", "kctl configs diff broker:1 brokers"}
+"""Those that end with status 3: they found a difference."""
+
+
+@pytest.fixture(scope="module")
+def example_broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningBroker]:
+    """Broker 1, as the examples have it."""
+    with running_broker(tmp_path_factory.mktemp("broker"), broker_id=1) as running:
+        yield running
+
+
+@pytest.fixture
+def topics(kctl: Kctl, example_broker: RunningBroker) -> Iterator[dict[str, str]]:
+    """The topics the examples speak of, as they are before each; gone afterwards."""
+    env = {"KCTL_BOOTSTRAP_SERVERS": example_broker.bootstrap_servers}
+    names = ["orders", "orders-old", "payments", "test-1"]
+    kctl("topics", "create", *names, "-p", "3", env=env)
+    start = [
+        ["set", "topic:orders", "retention.ms=1000", "cleanup.policy=delete,compact", "--yes"],
+        ["set", "brokers", "log.retention.ms=7200000", "--yes"],
+    ]
+    for words in start:
+        assert kctl("configs", *words, env=env).exit_code == 0
+    kctl("topics", "alter", "orders-old", "-c", "retention.ms=5", "--yes", env=env)
+    fill(example_broker)
+    yield env
+    left = kctl("topics", "list", "-o", "name", env=env).output.split()
+    kctl("topics", "delete", *left, "--yes", env=env)
+
+
+def fill(broker: RunningBroker) -> None:
+    """Five records a partition. The producer ends here: one that lives makes its topic again."""
+    producer = Producer({"bootstrap.servers": broker.bootstrap_servers})
+    for number in range(15):
+        producer.produce("orders", str(number).encode(), partition=number % 3)
+    assert producer.flush(10) == 0
+
+
+@pytest.mark.parametrize("example", EXAMPLES)
+def test_example_of_the_help_works(kctl: Kctl, topics: dict[str, str], example: str) -> None:
+    result = kctl(*shlex.split(example)[1:], env=topics)
+    expected = 3 if any(example.startswith(start) for start in FOUND) else 0
+    assert result.exit_code == expected, result.stderr
+    assert "error" not in result.stderr
