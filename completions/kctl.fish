@@ -9,6 +9,44 @@ function __kctl_place
                 set skip 1
             case 'kctl cluster id:--format'
                 set skip 1
+            case 'kctl configs describe:--format'
+                set skip 1
+            case 'kctl configs describe:--entity-type'
+                set skip 1
+            case 'kctl configs describe:--entity-name'
+                set skip 1
+            case 'kctl configs describe:--topic'
+                set skip 1
+            case 'kctl configs describe:--broker'
+                set skip 1
+            case 'kctl configs describe:--broker-logger'
+                set skip 1
+            case 'kctl configs alter:--set'
+                set skip 1
+            case 'kctl configs alter:--delete'
+                set skip 1
+            case 'kctl configs alter:--append'
+                set skip 1
+            case 'kctl configs alter:--subtract'
+                set skip 1
+            case 'kctl configs alter:--format'
+                set skip 1
+            case 'kctl configs alter:--add-config'
+                set skip 1
+            case 'kctl configs alter:--add-config-file'
+                set skip 1
+            case 'kctl configs alter:--delete-config'
+                set skip 1
+            case 'kctl configs alter:--entity-type'
+                set skip 1
+            case 'kctl configs alter:--entity-name'
+                set skip 1
+            case 'kctl configs alter:--topic'
+                set skip 1
+            case 'kctl configs alter:--broker'
+                set skip 1
+            case 'kctl configs alter:--broker-logger'
+                set skip 1
             case 'kctl dev up:--port'
                 set skip 1
             case 'kctl dev up:--set'
@@ -55,6 +93,124 @@ function __kctl_place
                 set skip 1
             case 'kctl dump-log repair:--index-interval-bytes'
                 set skip 1
+            case 'kctl produce:-i' 'kctl produce:--input'
+                set skip 1
+            case 'kctl produce:-K' 'kctl produce:--key-separator'
+                set skip 1
+            case 'kctl produce:-D' 'kctl produce:--delimiter'
+                set skip 1
+            case 'kctl produce:-k' 'kctl produce:--key'
+                set skip 1
+            case 'kctl produce:-H' 'kctl produce:--header'
+                set skip 1
+            case 'kctl produce:--null-marker'
+                set skip 1
+            case 'kctl produce:-p' 'kctl produce:--partition'
+                set skip 1
+            case 'kctl produce:--timestamp'
+                set skip 1
+            case 'kctl produce:--partitioner'
+                set skip 1
+            case 'kctl produce:-a' 'kctl produce:--acks'
+                set skip 1
+            case 'kctl produce:-z' 'kctl produce:--compression'
+                set skip 1
+            case 'kctl produce:--transactional-id'
+                set skip 1
+            case 'kctl produce:-X' 'kctl produce:--property'
+                set skip 1
+            case 'kctl consume:--from' 'kctl consume:--offset'
+                set skip 1
+            case 'kctl consume:--to'
+                set skip 1
+            case 'kctl consume:-n' 'kctl consume:--max-messages'
+                set skip 1
+            case 'kctl consume:--idle'
+                set skip 1
+            case 'kctl consume:-p' 'kctl consume:--partition'
+                set skip 1
+            case 'kctl consume:-g' 'kctl consume:--group'
+                set skip 1
+            case 'kctl consume:-f' 'kctl consume:--format'
+                set skip 1
+            case 'kctl consume:--null'
+                set skip 1
+            case 'kctl consume:--grep'
+                set skip 1
+            case 'kctl consume:--isolation-level'
+                set skip 1
+            case 'kctl consume:-X' 'kctl consume:--property'
+                set skip 1
+            case 'kctl groups list:--state'
+                set skip 1
+            case 'kctl groups list:--format'
+                set skip 1
+            case 'kctl groups describe:--fail-if'
+                set skip 1
+            case 'kctl groups describe:--format'
+                set skip 1
+            case 'kctl groups watch:-i' 'kctl groups watch:--interval'
+                set skip 1
+            case 'kctl groups watch:-n' 'kctl groups watch:--count'
+                set skip 1
+            case 'kctl groups reset-offsets:-t' 'kctl groups reset-offsets:--topic'
+                set skip 1
+            case 'kctl groups reset-offsets:--to-offset'
+                set skip 1
+            case 'kctl groups reset-offsets:--shift-by'
+                set skip 1
+            case 'kctl groups reset-offsets:--to-datetime'
+                set skip 1
+            case 'kctl groups reset-offsets:--by-duration'
+                set skip 1
+            case 'kctl groups reset-offsets:--from-file'
+                set skip 1
+            case 'kctl groups reset-offsets:--to-group'
+                set skip 1
+            case 'kctl groups reset-offsets:--format'
+                set skip 1
+            case 'kctl groups delete-offsets:-t' 'kctl groups delete-offsets:--topic'
+                set skip 1
+            case 'kctl groups delete-offsets:--format'
+                set skip 1
+            case 'kctl groups remove-members:--member'
+                set skip 1
+            case 'kctl groups remove-members:--instance'
+                set skip 1
+            case 'kctl groups delete:--format'
+                set skip 1
+            case 'kctl perf produce:-n' 'kctl perf produce:--num-records' 'kctl perf produce:--messages'
+                set skip 1
+            case 'kctl perf produce:-s' 'kctl perf produce:--record-size'
+                set skip 1
+            case 'kctl perf produce:--throughput'
+                set skip 1
+            case 'kctl perf produce:-a' 'kctl perf produce:--acks'
+                set skip 1
+            case 'kctl perf produce:-z' 'kctl perf produce:--compression'
+                set skip 1
+            case 'kctl perf produce:-X' 'kctl perf produce:--property'
+                set skip 1
+            case 'kctl perf produce:--format'
+                set skip 1
+            case 'kctl perf consume:-n' 'kctl perf consume:--num-records' 'kctl perf consume:--messages'
+                set skip 1
+            case 'kctl perf consume:--idle'
+                set skip 1
+            case 'kctl perf consume:-X' 'kctl perf consume:--property'
+                set skip 1
+            case 'kctl perf consume:--format'
+                set skip 1
+            case 'kctl perf latency:-n' 'kctl perf latency:--num-records' 'kctl perf latency:--messages'
+                set skip 1
+            case 'kctl perf latency:-s' 'kctl perf latency:--record-size'
+                set skip 1
+            case 'kctl perf latency:-a' 'kctl perf latency:--acks'
+                set skip 1
+            case 'kctl perf latency:-X' 'kctl perf latency:--property'
+                set skip 1
+            case 'kctl perf latency:--format'
+                set skip 1
             case 'kctl spark-export run:--to'
                 set skip 1
             case 'kctl spark-export run:--from-dir'
@@ -93,6 +249,76 @@ function __kctl_place
                 set skip 1
             case 'kctl spark-export verify:--from-dir'
                 set skip 1
+            case 'kctl offsets:--time'
+                set skip 1
+            case 'kctl offsets:--format'
+                set skip 1
+            case 'kctl offsets:--topic'
+                set skip 1
+            case 'kctl offsets:--partitions'
+                set skip 1
+            case 'kctl offsets:--topic-partitions'
+                set skip 1
+            case 'kctl delete-records:--offset'
+                set skip 1
+            case 'kctl delete-records:--time'
+                set skip 1
+            case 'kctl delete-records:--file' 'kctl delete-records:--offset-json-file'
+                set skip 1
+            case 'kctl delete-records:--format'
+                set skip 1
+            case 'kctl log-dirs:--brokers' 'kctl log-dirs:--broker-list'
+                set skip 1
+            case 'kctl log-dirs:--by'
+                set skip 1
+            case 'kctl log-dirs:--format'
+                set skip 1
+            case 'kctl log-dirs:--topic-list'
+                set skip 1
+            case 'kctl topics list:--format'
+                set skip 1
+            case 'kctl topics list:--topic'
+                set skip 1
+            case 'kctl topics describe:--topic-id'
+                set skip 1
+            case 'kctl topics describe:--format'
+                set skip 1
+            case 'kctl topics describe:--topic'
+                set skip 1
+            case 'kctl topics create:-p' 'kctl topics create:--partitions'
+                set skip 1
+            case 'kctl topics create:--replication-factor'
+                set skip 1
+            case 'kctl topics create:-c' 'kctl topics create:--config'
+                set skip 1
+            case 'kctl topics create:--replica-assignment'
+                set skip 1
+            case 'kctl topics create:--format'
+                set skip 1
+            case 'kctl topics create:--topic'
+                set skip 1
+            case 'kctl topics clone:-p' 'kctl topics clone:--partitions'
+                set skip 1
+            case 'kctl topics clone:--replication-factor'
+                set skip 1
+            case 'kctl topics clone:-c' 'kctl topics clone:--config'
+                set skip 1
+            case 'kctl topics alter:-p' 'kctl topics alter:--partitions'
+                set skip 1
+            case 'kctl topics alter:--replica-assignment'
+                set skip 1
+            case 'kctl topics alter:-c' 'kctl topics alter:--config'
+                set skip 1
+            case 'kctl topics alter:--delete-config'
+                set skip 1
+            case 'kctl topics alter:--format'
+                set skip 1
+            case 'kctl topics alter:--topic'
+                set skip 1
+            case 'kctl topics delete:--format'
+                set skip 1
+            case 'kctl topics delete:--topic'
+                set skip 1
             case '*:-b' '*:--bootstrap-server'
                 set skip 1
             case '*:--context'
@@ -116,6 +342,34 @@ function __kctl_place
             case 'kctl cluster describe'
                 set place "$place $word"
             case 'kctl cluster id'
+                set place "$place $word"
+            case 'kctl configs'
+                set place "$place $word"
+            case 'kctl configs describe'
+                set place "$place $word"
+            case 'kctl configs alter'
+                set place "$place $word"
+            case 'kctl configs set'
+                set place "$place $word"
+            case 'kctl configs delete'
+                set place "$place $word"
+            case 'kctl configs append'
+                set place "$place $word"
+            case 'kctl configs subtract'
+                set place "$place $word"
+            case 'kctl configs diff'
+                set place "$place $word"
+            case 'kctl context'
+                set place "$place $word"
+            case 'kctl context list'
+                set place "$place $word"
+            case 'kctl context show'
+                set place "$place $word"
+            case 'kctl context set'
+                set place "$place $word"
+            case 'kctl context use'
+                set place "$place $word"
+            case 'kctl context delete'
                 set place "$place $word"
             case 'kctl dev'
                 set place "$place $word"
@@ -145,11 +399,61 @@ function __kctl_place
                 set place "$place $word"
             case 'kctl dump-log repair'
                 set place "$place $word"
+            case 'kctl produce'
+                set place "$place $word"
+            case 'kctl consume'
+                set place "$place $word"
+            case 'kctl groups'
+                set place "$place $word"
+            case 'kctl groups list'
+                set place "$place $word"
+            case 'kctl groups describe'
+                set place "$place $word"
+            case 'kctl groups watch'
+                set place "$place $word"
+            case 'kctl groups reset-offsets'
+                set place "$place $word"
+            case 'kctl groups delete-offsets'
+                set place "$place $word"
+            case 'kctl groups remove-members'
+                set place "$place $word"
+            case 'kctl groups delete'
+                set place "$place $word"
+            case 'kctl perf'
+                set place "$place $word"
+            case 'kctl perf produce'
+                set place "$place $word"
+            case 'kctl perf consume'
+                set place "$place $word"
+            case 'kctl perf latency'
+                set place "$place $word"
             case 'kctl spark-export'
                 set place "$place $word"
             case 'kctl spark-export run'
                 set place "$place $word"
             case 'kctl spark-export verify'
+                set place "$place $word"
+            case 'kctl offsets'
+                set place "$place $word"
+            case 'kctl delete-records'
+                set place "$place $word"
+            case 'kctl log-dirs'
+                set place "$place $word"
+            case 'kctl topics'
+                set place "$place $word"
+            case 'kctl topics list'
+                set place "$place $word"
+            case 'kctl topics describe'
+                set place "$place $word"
+            case 'kctl topics create'
+                set place "$place $word"
+            case 'kctl topics clone'
+                set place "$place $word"
+            case 'kctl topics alter'
+                set place "$place $word"
+            case 'kctl topics configs'
+                set place "$place $word"
+            case 'kctl topics delete'
                 set place "$place $word"
         end
     end
@@ -158,10 +462,20 @@ end
 complete -c kctl -n 'test (__kctl_place) = "kctl"' -f -a api-versions -d 'Show which requests each broker understands.'
 complete -c kctl -n 'test (__kctl_place) = "kctl"' -f -a brokers -d 'The brokers of the cluster.'
 complete -c kctl -n 'test (__kctl_place) = "kctl"' -f -a cluster -d 'The cluster as a whole.'
+complete -c kctl -n 'test (__kctl_place) = "kctl"' -f -a configs -d 'Settings of topics and brokers.'
+complete -c kctl -n 'test (__kctl_place) = "kctl"' -f -a context -d 'Clusters by name.'
 complete -c kctl -n 'test (__kctl_place) = "kctl"' -f -a dev -d 'A broker on this machine, for development.'
 complete -c kctl -n 'test (__kctl_place) = "kctl"' -f -a metadata -d 'Where a cluster keeps its metadata.'
 complete -c kctl -n 'test (__kctl_place) = "kctl"' -f -a dump-log -d 'Read, check and repair the files of a log.'
+complete -c kctl -n 'test (__kctl_place) = "kctl"' -f -a produce -d 'Write records to a topic.'
+complete -c kctl -n 'test (__kctl_place) = "kctl"' -f -a consume -d 'Read records from topics.'
+complete -c kctl -n 'test (__kctl_place) = "kctl"' -f -a groups -d 'Consumer groups: who reads what, how far.'
+complete -c kctl -n 'test (__kctl_place) = "kctl"' -f -a perf -d 'Measure how fast a cluster writes and reads.'
 complete -c kctl -n 'test (__kctl_place) = "kctl"' -f -a spark-export -d 'Export topics to Parquet and other tables, on Spark.'
+complete -c kctl -n 'test (__kctl_place) = "kctl"' -f -a offsets -d 'Show offsets of partitions: their ends, their beginnings, or where a time falls.'
+complete -c kctl -n 'test (__kctl_place) = "kctl"' -f -a delete-records -d 'Delete the oldest records of partitions: before an offset, before a time, or all.'
+complete -c kctl -n 'test (__kctl_place) = "kctl"' -f -a log-dirs -d 'Show replicas in the log directories of brokers, with their sizes; the largest first.'
+complete -c kctl -n 'test (__kctl_place) = "kctl"' -f -a topics -d 'Make, find, describe, change and delete topics.'
 complete -c kctl -n 'test (__kctl_place) = "kctl"' -l version -d 'Print kctl'\''s version.'
 complete -c kctl -n 'test (__kctl_place) = "kctl"' -s h -l help -d 'Show this message and exit.'
 complete -c kctl -n 'test (__kctl_place) = "kctl api-versions"' -l format -x -a 'kafka' -d 'Print what Kafka'\''s own tool prints.'
@@ -175,6 +489,69 @@ complete -c kctl -n 'test (__kctl_place) = "kctl cluster"' -s h -l help -d 'Show
 complete -c kctl -n 'test (__kctl_place) = "kctl cluster describe"' -s h -l help -d 'Show this message and exit.'
 complete -c kctl -n 'test (__kctl_place) = "kctl cluster id"' -l format -x -a 'kafka' -d 'Print what Kafka'\''s own tool prints.'
 complete -c kctl -n 'test (__kctl_place) = "kctl cluster id"' -s h -l help -d 'Show this message and exit.'
+complete -c kctl -n 'test (__kctl_place) = "kctl configs"' -f -a describe -d 'Show settings, and where each value comes from.'
+complete -c kctl -n 'test (__kctl_place) = "kctl configs"' -f -a alter -d 'Change settings of topics and brokers; of one entity all the changes are made, or none.'
+complete -c kctl -n 'test (__kctl_place) = "kctl configs"' -f -a set -d 'Set values.'
+complete -c kctl -n 'test (__kctl_place) = "kctl configs"' -f -a delete -d 'Take values back: what counts without them counts again.'
+complete -c kctl -n 'test (__kctl_place) = "kctl configs"' -f -a append -d 'Add items to values that are lists.'
+complete -c kctl -n 'test (__kctl_place) = "kctl configs"' -f -a subtract -d 'Take items out of values that are lists.'
+complete -c kctl -n 'test (__kctl_place) = "kctl configs"' -f -a diff -d 'Show the settings in which two entities differ; status 3 if there are any.'
+complete -c kctl -n 'test (__kctl_place) = "kctl configs"' -s h -l help -d 'Show this message and exit.'
+complete -c kctl -n 'test (__kctl_place) = "kctl configs describe"' -l all -d 'Also what nobody has set.'
+complete -c kctl -n 'test (__kctl_place) = "kctl configs describe"' -l docs -d 'With what the brokers say each is for.'
+complete -c kctl -n 'test (__kctl_place) = "kctl configs describe"' -l format -x -a 'kafka' -d 'Print what Kafka'\''s own tool prints.'
+complete -c kctl -n 'test (__kctl_place) = "kctl configs describe"' -l entity-type -r -d 'topics, brokers or broker-loggers.'
+complete -c kctl -n 'test (__kctl_place) = "kctl configs describe"' -l entity-name -r -d 'Which one.'
+complete -c kctl -n 'test (__kctl_place) = "kctl configs describe"' -l entity-default -d 'The defaults of all brokers.'
+complete -c kctl -n 'test (__kctl_place) = "kctl configs describe"' -l topic -r -d 'The same as topic:NAME.'
+complete -c kctl -n 'test (__kctl_place) = "kctl configs describe"' -l broker -r -d 'The same as broker:ID.'
+complete -c kctl -n 'test (__kctl_place) = "kctl configs describe"' -l broker-defaults -d 'The same as brokers.'
+complete -c kctl -n 'test (__kctl_place) = "kctl configs describe"' -l broker-logger -r -d 'The same as broker-logger:ID.'
+complete -c kctl -n 'test (__kctl_place) = "kctl configs describe"' -s h -l help -d 'Show this message and exit.'
+complete -c kctl -n 'test (__kctl_place) = "kctl configs alter"' -l set -r -d 'Set a value.'
+complete -c kctl -n 'test (__kctl_place) = "kctl configs alter"' -l delete -r -d 'Back to what counts without it.'
+complete -c kctl -n 'test (__kctl_place) = "kctl configs alter"' -l append -r -d 'Add to a list.'
+complete -c kctl -n 'test (__kctl_place) = "kctl configs alter"' -l subtract -r -d 'Take out of a list.'
+complete -c kctl -n 'test (__kctl_place) = "kctl configs alter"' -l dry-run -d 'Show what would be done, and change nothing.'
+complete -c kctl -n 'test (__kctl_place) = "kctl configs alter"' -s y -l yes -d 'Do it without asking.'
+complete -c kctl -n 'test (__kctl_place) = "kctl configs alter"' -l format -x -a 'kafka' -d 'Print what Kafka'\''s own tool prints.'
+complete -c kctl -n 'test (__kctl_place) = "kctl configs alter"' -l add-config -r -d 'Set.'
+complete -c kctl -n 'test (__kctl_place) = "kctl configs alter"' -l add-config-file -r -d 'Set what a properties file says.'
+complete -c kctl -n 'test (__kctl_place) = "kctl configs alter"' -l delete-config -r -d 'The same as --delete, with commas.'
+complete -c kctl -n 'test (__kctl_place) = "kctl configs alter"' -l entity-type -r -d 'topics, brokers or broker-loggers.'
+complete -c kctl -n 'test (__kctl_place) = "kctl configs alter"' -l entity-name -r -d 'Which one.'
+complete -c kctl -n 'test (__kctl_place) = "kctl configs alter"' -l entity-default -d 'The defaults of all brokers.'
+complete -c kctl -n 'test (__kctl_place) = "kctl configs alter"' -l topic -r -d 'The same as topic:NAME.'
+complete -c kctl -n 'test (__kctl_place) = "kctl configs alter"' -l broker -r -d 'The same as broker:ID.'
+complete -c kctl -n 'test (__kctl_place) = "kctl configs alter"' -l broker-defaults -d 'The same as brokers.'
+complete -c kctl -n 'test (__kctl_place) = "kctl configs alter"' -l broker-logger -r -d 'The same as broker-logger:ID.'
+complete -c kctl -n 'test (__kctl_place) = "kctl configs alter"' -s h -l help -d 'Show this message and exit.'
+complete -c kctl -n 'test (__kctl_place) = "kctl configs set"' -l dry-run -d 'Show what would be done, and change nothing.'
+complete -c kctl -n 'test (__kctl_place) = "kctl configs set"' -s y -l yes -d 'Do it without asking.'
+complete -c kctl -n 'test (__kctl_place) = "kctl configs set"' -s h -l help -d 'Show this message and exit.'
+complete -c kctl -n 'test (__kctl_place) = "kctl configs delete"' -l dry-run -d 'Show what would be done, and change nothing.'
+complete -c kctl -n 'test (__kctl_place) = "kctl configs delete"' -s y -l yes -d 'Do it without asking.'
+complete -c kctl -n 'test (__kctl_place) = "kctl configs delete"' -s h -l help -d 'Show this message and exit.'
+complete -c kctl -n 'test (__kctl_place) = "kctl configs append"' -l dry-run -d 'Show what would be done, and change nothing.'
+complete -c kctl -n 'test (__kctl_place) = "kctl configs append"' -s y -l yes -d 'Do it without asking.'
+complete -c kctl -n 'test (__kctl_place) = "kctl configs append"' -s h -l help -d 'Show this message and exit.'
+complete -c kctl -n 'test (__kctl_place) = "kctl configs subtract"' -l dry-run -d 'Show what would be done, and change nothing.'
+complete -c kctl -n 'test (__kctl_place) = "kctl configs subtract"' -s y -l yes -d 'Do it without asking.'
+complete -c kctl -n 'test (__kctl_place) = "kctl configs subtract"' -s h -l help -d 'Show this message and exit.'
+complete -c kctl -n 'test (__kctl_place) = "kctl configs diff"' -s h -l help -d 'Show this message and exit.'
+complete -c kctl -n 'test (__kctl_place) = "kctl context"' -f -a list -d 'List the contexts.'
+complete -c kctl -n 'test (__kctl_place) = "kctl context"' -f -a show -d 'Show one context.'
+complete -c kctl -n 'test (__kctl_place) = "kctl context"' -f -a set -d 'Make a context, or change what is said of it.'
+complete -c kctl -n 'test (__kctl_place) = "kctl context"' -f -a use -d 'Choose the context that commands are about when nothing else is said.'
+complete -c kctl -n 'test (__kctl_place) = "kctl context"' -f -a delete -d 'Forget a context; the cluster is not touched.'
+complete -c kctl -n 'test (__kctl_place) = "kctl context"' -s h -l help -d 'Show this message and exit.'
+complete -c kctl -n 'test (__kctl_place) = "kctl context list"' -s h -l help -d 'Show this message and exit.'
+complete -c kctl -n 'test (__kctl_place) = "kctl context show"' -s h -l help -d 'Show this message and exit.'
+complete -c kctl -n 'test (__kctl_place) = "kctl context set"' -l read-only -l no-read-only -d 'Refuse to change anything.'
+complete -c kctl -n 'test (__kctl_place) = "kctl context set"' -l protected -l no-protected -d 'Want the context'\''s name typed before something is deleted or overwritten.'
+complete -c kctl -n 'test (__kctl_place) = "kctl context set"' -s h -l help -d 'Show this message and exit.'
+complete -c kctl -n 'test (__kctl_place) = "kctl context use"' -s h -l help -d 'Show this message and exit.'
+complete -c kctl -n 'test (__kctl_place) = "kctl context delete"' -s h -l help -d 'Show this message and exit.'
 complete -c kctl -n 'test (__kctl_place) = "kctl dev"' -f -a up -d 'Start a broker with its data kept from one time to the next.'
 complete -c kctl -n 'test (__kctl_place) = "kctl dev"' -f -a status -d 'Show the development brokers, running or not.'
 complete -c kctl -n 'test (__kctl_place) = "kctl dev"' -f -a start -d 'Start a broker again with the settings it had.'
@@ -238,6 +615,121 @@ complete -c kctl -n 'test (__kctl_place) = "kctl dump-log repair"' -l to -r -d '
 complete -c kctl -n 'test (__kctl_place) = "kctl dump-log repair"' -l index-interval-bytes -r -d 'Bytes between index entries, as the topic'\''s config says. [default: 4096]'
 complete -c kctl -n 'test (__kctl_place) = "kctl dump-log repair"' -l keep-later-segments -d 'Keep sound segments behind a damaged one, at the price of a gap in the offsets.'
 complete -c kctl -n 'test (__kctl_place) = "kctl dump-log repair"' -s h -l help -d 'Show this message and exit.'
+complete -c kctl -n 'test (__kctl_place) = "kctl produce"' -s i -l input -x -a 'lines json whole' -d 'A record is a line, a JSON line, or a whole file. [default: lines]'
+complete -c kctl -n 'test (__kctl_place) = "kctl produce"' -s K -l key-separator -r -d 'What stands between key and value.'
+complete -c kctl -n 'test (__kctl_place) = "kctl produce"' -s D -l delimiter -r -d 'What stands between records. [default: \n]'
+complete -c kctl -n 'test (__kctl_place) = "kctl produce"' -s k -l key -r -d 'The key of records that bring none.'
+complete -c kctl -n 'test (__kctl_place) = "kctl produce"' -s H -l header -r -d 'A header; can be given again.'
+complete -c kctl -n 'test (__kctl_place) = "kctl produce"' -l null-marker -r -d 'A key or value that is exactly this is null.'
+complete -c kctl -n 'test (__kctl_place) = "kctl produce"' -s Z -l null-empty -d 'An empty key or value is null.'
+complete -c kctl -n 'test (__kctl_place) = "kctl produce"' -s p -l partition -r -d 'Write to this partition only. [x>=0]'
+complete -c kctl -n 'test (__kctl_place) = "kctl produce"' -l timestamp -r -d 'Of records that bring none: ISO 8601, ms or -15m.'
+complete -c kctl -n 'test (__kctl_place) = "kctl produce"' -l partitioner -x -a 'java librdkafka round-robin random' -d 'By key as Java'\''s clients or librdkafka do it, in turn, or at random. [default: java]'
+complete -c kctl -n 'test (__kctl_place) = "kctl produce"' -s a -l acks -x -a '0 1 all' -d 'Who must have a record before it counts. [default: all]'
+complete -c kctl -n 'test (__kctl_place) = "kctl produce"' -l sync -l no-sync -d 'Wait for every record before the next. [default: no-sync]'
+complete -c kctl -n 'test (__kctl_place) = "kctl produce"' -s z -l compression -x -a 'none gzip snappy lz4 zstd' -d 'How batches are compressed. [default: none]'
+complete -c kctl -n 'test (__kctl_place) = "kctl produce"' -l transactional-id -r -d 'Write everything in one transaction: all of it or nothing.'
+complete -c kctl -n 'test (__kctl_place) = "kctl produce"' -s X -l property -r -d 'A setting of librdkafka.'
+complete -c kctl -n 'test (__kctl_place) = "kctl produce"' -l dry-run -d 'Show what would be done, and change nothing.'
+complete -c kctl -n 'test (__kctl_place) = "kctl produce"' -s h -l help -d 'Show this message and exit.'
+complete -c kctl -n 'test (__kctl_place) = "kctl consume"' -l from -l offset -r -d 'Where to begin: start, end, an offset, -10 (the last ten of each partition), +100, -15m, @TIME; a range as in 100:200.'
+complete -c kctl -n 'test (__kctl_place) = "kctl consume"' -l to -r -d 'Where to end; that one is not shown.'
+complete -c kctl -n 'test (__kctl_place) = "kctl consume"' -l from-beginning -d 'Same as --from start.'
+complete -c kctl -n 'test (__kctl_place) = "kctl consume"' -s e -l exit -d 'Stop at the end instead of waiting for more.'
+complete -c kctl -n 'test (__kctl_place) = "kctl consume"' -s n -l max-messages -r -d 'Stop after that many records. [x>=1]'
+complete -c kctl -n 'test (__kctl_place) = "kctl consume"' -l idle -r -d 'Stop when nothing came for that long. [x>=0]'
+complete -c kctl -n 'test (__kctl_place) = "kctl consume"' -s p -l partition -r -d 'Only this one; can be given again. [x>=0]'
+complete -c kctl -n 'test (__kctl_place) = "kctl consume"' -s g -l group -r -d 'Read as a member of this group.'
+complete -c kctl -n 'test (__kctl_place) = "kctl consume"' -l commit -l no-commit -d 'Whether the group'\''s offsets move with what is read. [default: commit]'
+complete -c kctl -n 'test (__kctl_place) = "kctl consume"' -s f -l format -r -d 'kcat'\''s letters: %s value, %k key, %t topic, %p partition, %o offset, %T timestamp, %h headers, %S %K sizes; or kafka: what kafka-console-consumer prints.'
+complete -c kctl -n 'test (__kctl_place) = "kctl consume"' -l null -r -d 'What --format shows for null.'
+complete -c kctl -n 'test (__kctl_place) = "kctl consume"' -l grep -r -d 'Only matches: k:REGEX, v:REGEX, h:NAME=REGEX; all that are given must match.'
+complete -c kctl -n 'test (__kctl_place) = "kctl consume"' -l isolation-level -x -a 'read_committed read_uncommitted' -d 'Whether to read what is not committed. [default: read_committed]'
+complete -c kctl -n 'test (__kctl_place) = "kctl consume"' -s X -l property -r -d 'A setting of librdkafka, or print.key and the like for --format kafka.'
+complete -c kctl -n 'test (__kctl_place) = "kctl consume"' -s h -l help -d 'Show this message and exit.'
+complete -c kctl -n 'test (__kctl_place) = "kctl groups"' -f -a list -d 'List the consumer groups.'
+complete -c kctl -n 'test (__kctl_place) = "kctl groups"' -f -a describe -d 'Show how far groups have read, how far they are behind, and who is in them.'
+complete -c kctl -n 'test (__kctl_place) = "kctl groups"' -f -a watch -d 'Look at the lag of groups again and again, until Ctrl-C.'
+complete -c kctl -n 'test (__kctl_place) = "kctl groups"' -f -a reset-offsets -d 'Set groups to other offsets; without --execute or --yes only show what that would do.'
+complete -c kctl -n 'test (__kctl_place) = "kctl groups"' -f -a delete-offsets -d 'Forget what a group has committed for topics that it no longer reads.'
+complete -c kctl -n 'test (__kctl_place) = "kctl groups"' -f -a remove-members -d 'Send members out of a group, e.g. static ones that will not come back.'
+complete -c kctl -n 'test (__kctl_place) = "kctl groups"' -f -a delete -d 'Delete groups with all their offsets; they must have no members.'
+complete -c kctl -n 'test (__kctl_place) = "kctl groups"' -s h -l help -d 'Show this message and exit.'
+complete -c kctl -n 'test (__kctl_place) = "kctl groups list"' -l state -r -d 'Only groups in this state; can be given again.'
+complete -c kctl -n 'test (__kctl_place) = "kctl groups list"' -l format -x -a 'kafka' -d 'Print what Kafka'\''s own tool prints.'
+complete -c kctl -n 'test (__kctl_place) = "kctl groups list"' -s h -l help -d 'Show this message and exit.'
+complete -c kctl -n 'test (__kctl_place) = "kctl groups describe"' -s A -l all -l all-groups -d 'All groups of the cluster.'
+complete -c kctl -n 'test (__kctl_place) = "kctl groups describe"' -l offsets -d 'Offsets and lag; what is shown anyway.'
+complete -c kctl -n 'test (__kctl_place) = "kctl groups describe"' -l members -d 'Who is in the groups.'
+complete -c kctl -n 'test (__kctl_place) = "kctl groups describe"' -l state -d 'State and coordinator.'
+complete -c kctl -n 'test (__kctl_place) = "kctl groups describe"' -l totals -d 'One line per group.'
+complete -c kctl -n 'test (__kctl_place) = "kctl groups describe"' -l time-lag -l no-time-lag -d 'Whether to look how long unread records have been waiting. [default: time-lag]'
+complete -c kctl -n 'test (__kctl_place) = "kctl groups describe"' -l only-lagging -d 'Leave out partitions that are well.'
+complete -c kctl -n 'test (__kctl_place) = "kctl groups describe"' -l fail-if -r -d 'End with status 3 if a group has e.g. lag>1000 (of a partition), total-lag>1, time-lag>5m or members<1.'
+complete -c kctl -n 'test (__kctl_place) = "kctl groups describe"' -l format -x -a 'kafka' -d 'Print what Kafka'\''s own tool prints.'
+complete -c kctl -n 'test (__kctl_place) = "kctl groups describe"' -s h -l help -d 'Show this message and exit.'
+complete -c kctl -n 'test (__kctl_place) = "kctl groups watch"' -s A -l all -l all-groups -d 'All groups of the cluster.'
+complete -c kctl -n 'test (__kctl_place) = "kctl groups watch"' -s i -l interval -r -d 'How often. [default: 2.0; x>=0.05]'
+complete -c kctl -n 'test (__kctl_place) = "kctl groups watch"' -s n -l count -r -d 'Stop after so many looks. [x>=1]'
+complete -c kctl -n 'test (__kctl_place) = "kctl groups watch"' -s h -l help -d 'Show this message and exit.'
+complete -c kctl -n 'test (__kctl_place) = "kctl groups reset-offsets"' -s A -l all -l all-groups -d 'All groups of the cluster.'
+complete -c kctl -n 'test (__kctl_place) = "kctl groups reset-offsets"' -s t -l topic -r -d 'A topic, or some of its partitions; can be given again.'
+complete -c kctl -n 'test (__kctl_place) = "kctl groups reset-offsets"' -l all-topics -d 'All that the group has offsets of.'
+complete -c kctl -n 'test (__kctl_place) = "kctl groups reset-offsets"' -l to-earliest -d 'To the start of the log.'
+complete -c kctl -n 'test (__kctl_place) = "kctl groups reset-offsets"' -l to-latest -d 'To the end of the log.'
+complete -c kctl -n 'test (__kctl_place) = "kctl groups reset-offsets"' -l to-current -d 'To where it is; the end if it is nowhere.'
+complete -c kctl -n 'test (__kctl_place) = "kctl groups reset-offsets"' -l to-offset -r -d 'To this offset. [x>=0]'
+complete -c kctl -n 'test (__kctl_place) = "kctl groups reset-offsets"' -l shift-by -r -d 'So many records on; back if less than 0.'
+complete -c kctl -n 'test (__kctl_place) = "kctl groups reset-offsets"' -l to-datetime -r -d 'To the first record since then.'
+complete -c kctl -n 'test (__kctl_place) = "kctl groups reset-offsets"' -l by-duration -r -d 'To so long ago: 15m, 1h30m or PT15M.'
+complete -c kctl -n 'test (__kctl_place) = "kctl groups reset-offsets"' -l from-file -r -d 'To what --export has written.'
+complete -c kctl -n 'test (__kctl_place) = "kctl groups reset-offsets"' -l to-group -r -d 'To where another group is.'
+complete -c kctl -n 'test (__kctl_place) = "kctl groups reset-offsets"' -l execute -d 'Do it; same as --yes.'
+complete -c kctl -n 'test (__kctl_place) = "kctl groups reset-offsets"' -s y -l yes -d 'Do it without asking.'
+complete -c kctl -n 'test (__kctl_place) = "kctl groups reset-offsets"' -l dry-run -d 'Show what would be done, and change nothing.'
+complete -c kctl -n 'test (__kctl_place) = "kctl groups reset-offsets"' -l export -d 'Print the new offsets as CSV, for --from-file.'
+complete -c kctl -n 'test (__kctl_place) = "kctl groups reset-offsets"' -l format -x -a 'kafka' -d 'Print what Kafka'\''s own tool prints.'
+complete -c kctl -n 'test (__kctl_place) = "kctl groups reset-offsets"' -s h -l help -d 'Show this message and exit.'
+complete -c kctl -n 'test (__kctl_place) = "kctl groups delete-offsets"' -s t -l topic -r -d 'A topic, or some of its partitions; can be given again.'
+complete -c kctl -n 'test (__kctl_place) = "kctl groups delete-offsets"' -s y -l yes -d 'Do it without asking.'
+complete -c kctl -n 'test (__kctl_place) = "kctl groups delete-offsets"' -l dry-run -d 'Show what would be done, and change nothing.'
+complete -c kctl -n 'test (__kctl_place) = "kctl groups delete-offsets"' -l format -x -a 'kafka' -d 'Print what Kafka'\''s own tool prints.'
+complete -c kctl -n 'test (__kctl_place) = "kctl groups delete-offsets"' -s h -l help -d 'Show this message and exit.'
+complete -c kctl -n 'test (__kctl_place) = "kctl groups remove-members"' -l member -r -d 'A member'\''s id; can be given again.'
+complete -c kctl -n 'test (__kctl_place) = "kctl groups remove-members"' -l instance -r -d 'A static member'\''s instance id; can be given again.'
+complete -c kctl -n 'test (__kctl_place) = "kctl groups remove-members"' -l all -d 'All members.'
+complete -c kctl -n 'test (__kctl_place) = "kctl groups remove-members"' -s y -l yes -d 'Do it without asking.'
+complete -c kctl -n 'test (__kctl_place) = "kctl groups remove-members"' -l dry-run -d 'Show what would be done, and change nothing.'
+complete -c kctl -n 'test (__kctl_place) = "kctl groups remove-members"' -s h -l help -d 'Show this message and exit.'
+complete -c kctl -n 'test (__kctl_place) = "kctl groups delete"' -s A -l all -l all-groups -d 'All groups of the cluster.'
+complete -c kctl -n 'test (__kctl_place) = "kctl groups delete"' -s y -l yes -d 'Do it without asking.'
+complete -c kctl -n 'test (__kctl_place) = "kctl groups delete"' -l dry-run -d 'Show what would be done, and change nothing.'
+complete -c kctl -n 'test (__kctl_place) = "kctl groups delete"' -l format -x -a 'kafka' -d 'Print what Kafka'\''s own tool prints.'
+complete -c kctl -n 'test (__kctl_place) = "kctl groups delete"' -s h -l help -d 'Show this message and exit.'
+complete -c kctl -n 'test (__kctl_place) = "kctl perf"' -f -a produce -d 'Write random records; how many per second, and how long each took.'
+complete -c kctl -n 'test (__kctl_place) = "kctl perf"' -f -a consume -d 'Read records and throw them away; how many per second.'
+complete -c kctl -n 'test (__kctl_place) = "kctl perf"' -f -a latency -d 'Send one record at a time and wait for it: how long it takes from end to end.'
+complete -c kctl -n 'test (__kctl_place) = "kctl perf"' -s h -l help -d 'Show this message and exit.'
+complete -c kctl -n 'test (__kctl_place) = "kctl perf produce"' -s n -l num-records -l messages -r -d 'How many records. [default: 100000; x>=1]'
+complete -c kctl -n 'test (__kctl_place) = "kctl perf produce"' -s s -l record-size -r -d 'Bytes per record. [default: 100; x>=0]'
+complete -c kctl -n 'test (__kctl_place) = "kctl perf produce"' -l throughput -r -d 'Records per second; -1 is as many as can be. [default: -1]'
+complete -c kctl -n 'test (__kctl_place) = "kctl perf produce"' -s a -l acks -x -a '0 1 all' -d 'Who must have a record before it counts. [default: all]'
+complete -c kctl -n 'test (__kctl_place) = "kctl perf produce"' -s z -l compression -x -a 'none gzip snappy lz4 zstd' -d 'How batches are compressed. [default: none]'
+complete -c kctl -n 'test (__kctl_place) = "kctl perf produce"' -s X -l property -r -d 'A setting of librdkafka.'
+complete -c kctl -n 'test (__kctl_place) = "kctl perf produce"' -l format -x -a 'kafka' -d 'Print what Kafka'\''s own tool prints.'
+complete -c kctl -n 'test (__kctl_place) = "kctl perf produce"' -s h -l help -d 'Show this message and exit.'
+complete -c kctl -n 'test (__kctl_place) = "kctl perf consume"' -s n -l num-records -l messages -r -d 'How many records. [default: 100000; x>=1]'
+complete -c kctl -n 'test (__kctl_place) = "kctl perf consume"' -l from-latest -d 'Wait for new records only.'
+complete -c kctl -n 'test (__kctl_place) = "kctl perf consume"' -l idle -r -d 'Stop when nothing came for so long. [default: 10.0; x>=0.1]'
+complete -c kctl -n 'test (__kctl_place) = "kctl perf consume"' -s X -l property -r -d 'A setting of librdkafka.'
+complete -c kctl -n 'test (__kctl_place) = "kctl perf consume"' -l format -x -a 'kafka' -d 'Print what Kafka'\''s own tool prints.'
+complete -c kctl -n 'test (__kctl_place) = "kctl perf consume"' -s h -l help -d 'Show this message and exit.'
+complete -c kctl -n 'test (__kctl_place) = "kctl perf latency"' -s n -l num-records -l messages -r -d 'How many records. [default: 1000; x>=1]'
+complete -c kctl -n 'test (__kctl_place) = "kctl perf latency"' -s s -l record-size -r -d 'Bytes per record. [default: 100; x>=0]'
+complete -c kctl -n 'test (__kctl_place) = "kctl perf latency"' -s a -l acks -x -a '0 1 all' -d 'Who must have a record before it counts. [default: all]'
+complete -c kctl -n 'test (__kctl_place) = "kctl perf latency"' -s X -l property -r -d 'A setting of librdkafka.'
+complete -c kctl -n 'test (__kctl_place) = "kctl perf latency"' -l format -x -a 'kafka' -d 'Print what Kafka'\''s own tool prints.'
+complete -c kctl -n 'test (__kctl_place) = "kctl perf latency"' -s h -l help -d 'Show this message and exit.'
 complete -c kctl -n 'test (__kctl_place) = "kctl spark-export"' -f -a run -d 'Export topics to Parquet and other tables.'
 complete -c kctl -n 'test (__kctl_place) = "kctl spark-export"' -f -a verify -d 'Check exports: every file against its manifest and, if named, the source.'
 complete -c kctl -n 'test (__kctl_place) = "kctl spark-export"' -s h -l help -d 'Show this message and exit.'
@@ -267,6 +759,88 @@ complete -c kctl -n 'test (__kctl_place) = "kctl spark-export run"' -l py-files 
 complete -c kctl -n 'test (__kctl_place) = "kctl spark-export run"' -s h -l help -d 'Show this message and exit.'
 complete -c kctl -n 'test (__kctl_place) = "kctl spark-export verify"' -l from-dir -r -d 'Compare with a broker'\''s log directory; may be repeated.'
 complete -c kctl -n 'test (__kctl_place) = "kctl spark-export verify"' -s h -l help -d 'Show this message and exit.'
+complete -c kctl -n 'test (__kctl_place) = "kctl offsets"' -l time -r -d 'earliest, latest, max-timestamp, a time, milliseconds, or -15m: the first record of that time or later. [default: latest]'
+complete -c kctl -n 'test (__kctl_place) = "kctl offsets"' -l read-committed -d 'The end is where unfinished transactions begin.'
+complete -c kctl -n 'test (__kctl_place) = "kctl offsets"' -l exclude-internal -l exclude-internal-topics -d 'Leave out the topics that Kafka keeps for itself.'
+complete -c kctl -n 'test (__kctl_place) = "kctl offsets"' -l format -x -a 'kafka' -d 'Print what Kafka'\''s own tool prints.'
+complete -c kctl -n 'test (__kctl_place) = "kctl offsets"' -l topic -r -d 'Topics that fit.'
+complete -c kctl -n 'test (__kctl_place) = "kctl offsets"' -l partitions -r -d 'Only these.'
+complete -c kctl -n 'test (__kctl_place) = "kctl offsets"' -l topic-partitions -r -d 'Patterns and ranges; ends are left out.'
+complete -c kctl -n 'test (__kctl_place) = "kctl offsets"' -s h -l help -d 'Show this message and exit.'
+complete -c kctl -n 'test (__kctl_place) = "kctl delete-records"' -l offset -r -d 'Delete what lies before it. [x>=0]'
+complete -c kctl -n 'test (__kctl_place) = "kctl delete-records"' -l time -r -d 'Delete what is older: a time, milliseconds, or -7d.'
+complete -c kctl -n 'test (__kctl_place) = "kctl delete-records"' -l all -d 'Delete all records there are now.'
+complete -c kctl -n 'test (__kctl_place) = "kctl delete-records"' -l file -l offset-json-file -r -d 'Kafka'\''s JSON file of partitions and offsets; - is the standard input.'
+complete -c kctl -n 'test (__kctl_place) = "kctl delete-records"' -l dry-run -d 'Show what would be done, and change nothing.'
+complete -c kctl -n 'test (__kctl_place) = "kctl delete-records"' -s y -l yes -d 'Do it without asking.'
+complete -c kctl -n 'test (__kctl_place) = "kctl delete-records"' -l format -x -a 'kafka' -d 'Print what Kafka'\''s own tool prints.'
+complete -c kctl -n 'test (__kctl_place) = "kctl delete-records"' -s h -l help -d 'Show this message and exit.'
+complete -c kctl -n 'test (__kctl_place) = "kctl log-dirs"' -l brokers -l broker-list -r -d 'Only these brokers.'
+complete -c kctl -n 'test (__kctl_place) = "kctl log-dirs"' -l by -x -a 'replica topic dir broker' -d 'A row per replica, topic, dir or broker. [default: replica]'
+complete -c kctl -n 'test (__kctl_place) = "kctl log-dirs"' -l format -x -a 'kafka' -d 'Print what Kafka'\''s own tool prints.'
+complete -c kctl -n 'test (__kctl_place) = "kctl log-dirs"' -l topic-list -r -d 'The same as TOPIC….'
+complete -c kctl -n 'test (__kctl_place) = "kctl log-dirs"' -s h -l help -d 'Show this message and exit.'
+complete -c kctl -n 'test (__kctl_place) = "kctl topics"' -f -a list -d 'List topics: how many partitions and replicas they have, and how many are short of some.'
+complete -c kctl -n 'test (__kctl_place) = "kctl topics"' -f -a describe -d 'Show how topics are laid out: leaders, replicas, ISR, and what is wrong.'
+complete -c kctl -n 'test (__kctl_place) = "kctl topics"' -f -a create -d 'Create topics, all with the same layout and settings.'
+complete -c kctl -n 'test (__kctl_place) = "kctl topics"' -f -a clone -d 'Create topics laid out and set up as another one is; records are not copied.'
+complete -c kctl -n 'test (__kctl_place) = "kctl topics"' -f -a alter -d 'Add partitions to topics, and change their settings.'
+complete -c kctl -n 'test (__kctl_place) = "kctl topics"' -f -a configs -d 'Show the settings of topics; `kctl configs` does so for brokers too, and changes them.'
+complete -c kctl -n 'test (__kctl_place) = "kctl topics"' -f -a delete -d 'Delete topics with all their records.'
+complete -c kctl -n 'test (__kctl_place) = "kctl topics"' -s h -l help -d 'Show this message and exit.'
+complete -c kctl -n 'test (__kctl_place) = "kctl topics list"' -s r -l regex -d 'The names are regular expressions for whole names.'
+complete -c kctl -n 'test (__kctl_place) = "kctl topics list"' -l exclude-internal -d 'Leave out the topics that Kafka keeps for itself.'
+complete -c kctl -n 'test (__kctl_place) = "kctl topics list"' -l format -x -a 'kafka' -d 'Print what Kafka'\''s own tool prints.'
+complete -c kctl -n 'test (__kctl_place) = "kctl topics list"' -l topic -r -d 'The same as TOPIC --regex; a comma separates several.'
+complete -c kctl -n 'test (__kctl_place) = "kctl topics list"' -s h -l help -d 'Show this message and exit.'
+complete -c kctl -n 'test (__kctl_place) = "kctl topics describe"' -s r -l regex -d 'The names are regular expressions for whole names.'
+complete -c kctl -n 'test (__kctl_place) = "kctl topics describe"' -l topic-id -r -d 'The topic with this id.'
+complete -c kctl -n 'test (__kctl_place) = "kctl topics describe"' -l under-replicated -l under-replicated-partitions -d 'Only partitions with replicas missing from the ISR.'
+complete -c kctl -n 'test (__kctl_place) = "kctl topics describe"' -l unavailable -l unavailable-partitions -d 'Only partitions without a leader that is up.'
+complete -c kctl -n 'test (__kctl_place) = "kctl topics describe"' -l under-min-isr -l under-min-isr-partitions -d 'Only partitions with fewer replicas in sync than min.insync.replicas.'
+complete -c kctl -n 'test (__kctl_place) = "kctl topics describe"' -l at-min-isr -l at-min-isr-partitions -d 'Only partitions with just min.insync.replicas in sync.'
+complete -c kctl -n 'test (__kctl_place) = "kctl topics describe"' -l topics-with-overrides -l with-overrides -d 'Only topics with settings of their own, without their partitions.'
+complete -c kctl -n 'test (__kctl_place) = "kctl topics describe"' -l exclude-internal -d 'Leave out the topics that Kafka keeps for itself.'
+complete -c kctl -n 'test (__kctl_place) = "kctl topics describe"' -l if-exists -d 'A topic that is not there is no failure.'
+complete -c kctl -n 'test (__kctl_place) = "kctl topics describe"' -l format -x -a 'kafka' -d 'Print what Kafka'\''s own tool prints.'
+complete -c kctl -n 'test (__kctl_place) = "kctl topics describe"' -l topic -r -d 'The same as TOPIC --regex; a comma separates several.'
+complete -c kctl -n 'test (__kctl_place) = "kctl topics describe"' -s h -l help -d 'Show this message and exit.'
+complete -c kctl -n 'test (__kctl_place) = "kctl topics create"' -s p -l partitions -r -d 'How many partitions. [x>=1]'
+complete -c kctl -n 'test (__kctl_place) = "kctl topics create"' -l replication-factor -r -d 'How many replicas of each. [1<=x<=32767]'
+complete -c kctl -n 'test (__kctl_place) = "kctl topics create"' -s c -l config -r -d 'A setting; can be given again.'
+complete -c kctl -n 'test (__kctl_place) = "kctl topics create"' -l replica-assignment -r -d 'Brokers of partition 0, then of 1, …; the first of each is the preferred leader.'
+complete -c kctl -n 'test (__kctl_place) = "kctl topics create"' -l if-not-exists -d 'A topic that is there already is no failure.'
+complete -c kctl -n 'test (__kctl_place) = "kctl topics create"' -l dry-run -d 'Show what would be done, and change nothing.'
+complete -c kctl -n 'test (__kctl_place) = "kctl topics create"' -l format -x -a 'kafka' -d 'Print what Kafka'\''s own tool prints.'
+complete -c kctl -n 'test (__kctl_place) = "kctl topics create"' -l topic -r -d 'TOPIC.'
+complete -c kctl -n 'test (__kctl_place) = "kctl topics create"' -s h -l help -d 'Show this message and exit.'
+complete -c kctl -n 'test (__kctl_place) = "kctl topics clone"' -s p -l partitions -r -d 'How many partitions. [x>=1]'
+complete -c kctl -n 'test (__kctl_place) = "kctl topics clone"' -l replication-factor -r -d 'How many replicas of each. [1<=x<=32767]'
+complete -c kctl -n 'test (__kctl_place) = "kctl topics clone"' -s c -l config -r -d 'A setting; can be given again.'
+complete -c kctl -n 'test (__kctl_place) = "kctl topics clone"' -l same-brokers -d 'Put the replicas where those of the source are.'
+complete -c kctl -n 'test (__kctl_place) = "kctl topics clone"' -l if-not-exists -d 'A topic that is there already is no failure.'
+complete -c kctl -n 'test (__kctl_place) = "kctl topics clone"' -l dry-run -d 'Show what would be done, and change nothing.'
+complete -c kctl -n 'test (__kctl_place) = "kctl topics clone"' -s h -l help -d 'Show this message and exit.'
+complete -c kctl -n 'test (__kctl_place) = "kctl topics alter"' -s r -l regex -d 'The names are regular expressions for whole names.'
+complete -c kctl -n 'test (__kctl_place) = "kctl topics alter"' -s p -l partitions -r -d 'How many partitions in all. [x>=1]'
+complete -c kctl -n 'test (__kctl_place) = "kctl topics alter"' -l replica-assignment -r -d 'Brokers of partition 0, then of 1, …; the first of each is the preferred leader.'
+complete -c kctl -n 'test (__kctl_place) = "kctl topics alter"' -s c -l config -r -d 'Set; can be given again.'
+complete -c kctl -n 'test (__kctl_place) = "kctl topics alter"' -l delete-config -r -d 'Back to the default; can be given again.'
+complete -c kctl -n 'test (__kctl_place) = "kctl topics alter"' -l if-exists -d 'A topic that is not there is no failure.'
+complete -c kctl -n 'test (__kctl_place) = "kctl topics alter"' -l dry-run -d 'Show what would be done, and change nothing.'
+complete -c kctl -n 'test (__kctl_place) = "kctl topics alter"' -s y -l yes -d 'Do it without asking.'
+complete -c kctl -n 'test (__kctl_place) = "kctl topics alter"' -l format -x -a 'kafka' -d 'Print what Kafka'\''s own tool prints.'
+complete -c kctl -n 'test (__kctl_place) = "kctl topics alter"' -l topic -r -d 'The same as TOPIC --regex; a comma separates several.'
+complete -c kctl -n 'test (__kctl_place) = "kctl topics alter"' -s h -l help -d 'Show this message and exit.'
+complete -c kctl -n 'test (__kctl_place) = "kctl topics configs"' -l all -d 'Also what nobody has set.'
+complete -c kctl -n 'test (__kctl_place) = "kctl topics configs"' -s h -l help -d 'Show this message and exit.'
+complete -c kctl -n 'test (__kctl_place) = "kctl topics delete"' -s r -l regex -d 'The names are regular expressions for whole names.'
+complete -c kctl -n 'test (__kctl_place) = "kctl topics delete"' -l if-exists -d 'A topic that is not there is no failure.'
+complete -c kctl -n 'test (__kctl_place) = "kctl topics delete"' -l dry-run -d 'Show what would be done, and change nothing.'
+complete -c kctl -n 'test (__kctl_place) = "kctl topics delete"' -s y -l yes -d 'Do it without asking.'
+complete -c kctl -n 'test (__kctl_place) = "kctl topics delete"' -l format -x -a 'kafka' -d 'Print what Kafka'\''s own tool prints.'
+complete -c kctl -n 'test (__kctl_place) = "kctl topics delete"' -l topic -r -d 'The same as TOPIC --regex; a comma separates several.'
+complete -c kctl -n 'test (__kctl_place) = "kctl topics delete"' -s h -l help -d 'Show this message and exit.'
 complete -c kctl -s b -l bootstrap-server -r -d 'Brokers to ask first; one is enough. [KCTL_BOOTSTRAP_SERVERS]'
 complete -c kctl -l context -r -d 'The cluster of this context; see `kctl context`. [KCTL_CONTEXT]'
 complete -c kctl -l command-config -r -d 'A Java client.properties file. [KCTL_COMMAND_CONFIG]'

@@ -21,11 +21,32 @@ COMMANDS = {
     ),
     "brokers": LazyCommand("kctl.commands.brokers", "The brokers of the cluster."),
     "cluster": LazyCommand("kctl.commands.cluster", "The cluster as a whole."),
+    "configs": LazyCommand("kctl.commands.configs", "Settings of topics and brokers."),
+    "context": LazyCommand("kctl.commands.context", "Clusters by name."),
     "dev": LazyCommand("kctl.commands.dev", "A broker on this machine, for development."),
     "metadata": LazyCommand("kctl.commands.metadata", "Where a cluster keeps its metadata."),
     "dump-log": LazyCommand("kctl.commands.dump_log", "Read, check and repair the files of a log."),
+    "produce": LazyCommand("kctl.commands.produce", "Write records to a topic."),
+    "consume": LazyCommand("kctl.commands.consume", "Read records from topics."),
+    "groups": LazyCommand("kctl.commands.groups", "Consumer groups: who reads what, how far."),
+    "perf": LazyCommand("kctl.commands.perf", "Measure how fast a cluster writes and reads."),
     "spark-export": LazyCommand(
         "kctl.commands.spark_export", "Export topics to Parquet and other tables, on Spark."
+    ),
+    "offsets": LazyCommand(
+        "kctl.commands.offsets",
+        "Show offsets of partitions: their ends, their beginnings, or where a time falls.",
+    ),
+    "delete-records": LazyCommand(
+        "kctl.commands.delete_records",
+        "Delete the oldest records of partitions: before an offset, before a time, or all.",
+    ),
+    "log-dirs": LazyCommand(
+        "kctl.commands.log_dirs",
+        "Show replicas in the log directories of brokers, with their sizes; the largest first.",
+    ),
+    "topics": LazyCommand(
+        "kctl.commands.topics", "Make, find, describe, change and delete topics."
     ),
     "demo": LazyCommand("kctl.commands.demo", "Tour kctl on a broker of its own.", hidden=True),
 }

@@ -70,7 +70,7 @@ class Group:
 
 
 async def list_groups(client: Client, states: Sequence[str] = ()) -> list[GroupListing]:
-    """The consumer groups of all brokers, by name; `states` leaves out the others.
+    """The consumer groups of all brokers, as they list them; `states` leaves out the others.
 
     States are compared here, because clusters before 2.6 cannot be asked for them.
     """
@@ -86,12 +86,11 @@ async def list_groups(client: Client, states: Sequence[str] = ()) -> list[GroupL
             for group in answer.groups
         ]
     wanted = {state.lower() for state in states}
-    chosen = [
+    return [
         group
         for group in found
         if group.is_consumer_group and (group.state.lower() in wanted or not wanted)
     ]
-    return sorted(chosen, key=lambda group: group.group_id)
 
 
 async def coordinators_of(client: Client, groups: Iterable[str]) -> dict[int, list[str]]:

@@ -100,7 +100,7 @@ def list_consumer_groups(
             "type": group.type,
             "protocol_type": group.protocol_type,
         }
-        for group in groups
+        for group in sorted(groups, key=lambda group: group.group_id)
     ]
     session.out.rows(rows, LIST_COLUMNS, name="group")
 

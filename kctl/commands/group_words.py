@@ -34,7 +34,7 @@ Topics = Annotated[
 async def chosen_groups(client: Client, names: Sequence[str], *, all_groups: bool) -> list[str]:
     """The groups that are meant; usage error if none is."""
     if all_groups:
-        return [group.group_id for group in await list_groups(client)]
+        return sorted(group.group_id for group in await list_groups(client))
     if not names:
         raise CliError(
             "no group named",

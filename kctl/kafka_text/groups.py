@@ -123,11 +123,11 @@ def _member_row(group: Group, member: Member) -> list[str]:
 
 
 def _assignment(member: Member) -> str:
-    """`topic(0,1), other(2)`, the numbers sorted as text."""
+    """`(0,1), (2)`: brackets per topic, the numbers sorted as text; 3.9 names no topic."""
     by_topic: dict[str, list[str]] = defaultdict(list)
     for topic, partition in member.assignment:
         by_topic[topic].append(str(partition))
-    parts = [f"{topic}({','.join(sorted(numbers))})" for topic, numbers in by_topic.items()]
+    parts = [f"({','.join(sorted(numbers))})" for numbers in by_topic.values()]
     return ", ".join(sorted(parts)) or MISSING
 
 
