@@ -172,11 +172,9 @@ def _row(entity: Entity, config: Config, *, docs: bool) -> dict[str, object]:
     "alter",
     examples=[
         "kctl configs alter topic:orders --set retention.ms=86400000 --yes",
-        "kctl configs alter brokers --delete log.retention.ms --set log.segment.bytes=1048576"
-        " --dry-run",
+        "kctl configs alter brokers --delete log.retention.ms --dry-run",
         "kctl configs alter topic:orders --append cleanup.policy=compact --yes",
-        "kctl configs alter --entity-type topics --entity-name orders"
-        " --add-config segment.bytes=1048576,cleanup.policy=[compact,delete] --yes",
+        "kctl configs alter --topic orders --add-config segment.ms=9000 --yes",
     ],
 )
 def alter(

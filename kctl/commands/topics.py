@@ -46,7 +46,7 @@ command(
     "clone",
     examples=[
         "kctl topics clone orders orders-test",
-        "kctl topics clone orders orders-small --partitions 1 --config retention.ms=3600000",
+        "kctl topics clone orders small -p 1 --config retention.ms=3600000",
     ],
 )(clone)
 

@@ -56,11 +56,14 @@ def offset_lines(offsets: Mapping[TopicPartition, int]) -> Iterator[str]:
 
 
 def deletion_lines(deletions: Sequence[Deletion]) -> Iterator[str]:
-    """The lines of kafka-delete-records."""
+    """The lines of kafka-delete-records; `deletions` in the order of the file.
+
+    The tool reads the file with computeIfAbsent, which puts a key before those in its slot.
+    """
     yield "Executing records delete operation"
     yield "Records delete operation completed:"
     by_partition = {deletion.partition: deletion for deletion in deletions}
-    for partition in hash_map_order(by_partition, partition_hash):
+    for partition in hash_map_order(reversed(by_partition), partition_hash):
         deletion = by_partition[partition]
         if deletion.error:
             yield f"partition: {partition}\terror: {java_exception(deletion.error)}"
