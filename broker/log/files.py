@@ -12,7 +12,7 @@ import ctypes
 import os
 import shutil
 import threading
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NoReturn
 
@@ -86,7 +86,7 @@ def _name(error: OSError, path: Path) -> NoReturn:
 
 
 class _Deferring(threading.local):
-    """How many `syncing_once` this thread is in."""
+    """How many `leaving_out_syncs` this thread is in."""
 
     depth = 0
 
@@ -129,19 +129,17 @@ class FileSystem:
             _name(error, file.path)
 
     @contextlib.contextmanager
-    def syncing_once(self, paths: Iterable[Path]) -> Iterator[None]:
-        """Leave out every sync of this thread inside; sync the paths' file systems at the end.
+    def leaving_out_syncs(self) -> Iterator[None]:
+        """Leave out every sync of this thread inside; `sync_file_system` must make up for them.
 
         For work that makes thousands of small files: one flush instead of thousands. Nothing of
-        it may be acknowledged before the end.
+        it may be acknowledged before.
         """
         self._deferring.depth += 1
         try:
             yield
         finally:
             self._deferring.depth -= 1
-        for path in paths:
-            self.sync_file_system(path)
 
     def sync_file_system(self, path: Path) -> None:
         """Return when everything on the path's file system is on the medium."""

@@ -11,6 +11,9 @@ no directory is left.
 import logging
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from heapq import heapify, heapreplace
 from pathlib import Path
 
 from broker.errors import ApiError, ErrorCode
@@ -27,6 +30,8 @@ from broker.model import TopicPartition, Uuid
 logger = logging.getLogger(__name__)
 
 ConfigOf = Callable[[str], LogConfig]
+
+_CREATING_THREADS = 4
 
 
 def _ignore(log_dir: Path) -> None:
@@ -199,12 +204,51 @@ class LogManager:
         *,
         is_new: bool,
     ) -> None:
-        """Make the logs of many partitions, led from `leader_epoch` on, with one flush for all."""
-        paths = [log_dir.path for log_dir in self.online_dirs]
-        with self._env.fs.syncing_once(paths):
-            for partition in partitions:
+        """Make the logs of many partitions, led from `leader_epoch` on, with one flush for all.
+
+        Threads overlap what the file system does; where a directory fails, what was to go there is
+        made elsewhere, one by one. KAFKA_STORAGE_ERROR if there is no elsewhere.
+        """
+        if self.offline_dirs and not is_new:
+            raise _storage_error(f"the logs may be in {self.offline_dirs}, offline")
+
+        def make(place: tuple[TopicPartition, LogDir]) -> None:
+            partition, log_dir = place
+            with self._env.fs.leaving_out_syncs(), suppress(OSError):
+                log = self._make(partition, log_dir, str(partition))
+                if topic_id is not None:
+                    log.assign_topic_id(topic_id)
+                log.assign_epoch_start_offset(leader_epoch, log.log_end_offset)
+
+        with self._lock:
+            wanted = [partition for partition in partitions if partition not in self._logs]
+            places = self._spread(wanted)
+            with ThreadPoolExecutor(_CREATING_THREADS) as threads:
+                list(threads.map(make, places))
+            self._sync({log_dir for _, log_dir in places})
+            for partition in wanted:
                 log = self.get_or_create(partition, topic_id, is_new=is_new)
                 log.assign_epoch_start_offset(leader_epoch, log.log_end_offset)
+
+    def _spread(self, partitions: Iterable[TopicPartition]) -> list[tuple[TopicPartition, LogDir]]:
+        """Where each goes: always to the directory that has the fewest by then."""
+        counts = [(len(self._logs_in(d.path)), n, d) for n, d in enumerate(self.online_dirs)]
+        heapify(counts)
+        places = []
+        for partition in partitions:
+            if not counts:
+                raise _storage_error(f"{partition}: no log directory is available")
+            count, number, log_dir = counts[0]
+            heapreplace(counts, (count + 1, number, log_dir))
+            places.append((partition, log_dir))
+        return places
+
+    def _sync(self, dirs: Iterable[LogDir]) -> None:
+        for log_dir in dirs:
+            try:
+                self._env.fs.sync_file_system(log_dir.path)
+            except OSError as error:
+                self._dir_failed(log_dir.path, error)
 
     def _create(
         self, partition: TopicPartition, is_future: bool, wanted: Path | None
@@ -214,17 +258,23 @@ class LogManager:
             raise ValueError(f"{partition}: a future log needs another log directory")
         name = marked_dir_name(partition, FUTURE_DIR) if is_future else str(partition)
         for log_dir in self._candidates(wanted):
-            try:
-                self._env.fs.make_directory(log_dir.path / name)
-                config = self._config_of(partition.topic)
-                log = load_log(log_dir.path / name, partition, config, self._env, FROM_SCRATCH)
-            except OSError as error:
-                self._dir_failed(log_dir.path, error)
-                continue
-            self._add(log)
-            logger.info("created log partition=%s dir=%s", partition, log_dir.path)
-            return log
+            with suppress(OSError):
+                return self._make(partition, log_dir, name)
         raise _storage_error(f"{partition}: no log directory is available")
+
+    def _make(self, partition: TopicPartition, log_dir: LogDir, name: str) -> PartitionLog:
+        """Make a log in a directory; OSError if it cannot be, and the directory is offline."""
+        path = log_dir.path / name
+        try:
+            self._env.fs.make_directory(path)
+            config = self._config_of(partition.topic)
+            log = load_log(path, partition, config, self._env, FROM_SCRATCH)
+        except OSError as error:
+            self._dir_failed(log_dir.path, error)
+            raise
+        self._add(log)
+        logger.info("created log partition=%s dir=%s", partition, log_dir.path)
+        return log
 
     def _candidates(self, wanted: Path | None) -> list[LogDir]:
         if wanted is None and len(self._dirs) == 1:

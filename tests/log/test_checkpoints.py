@@ -66,7 +66,7 @@ def test_missing_files_read_as_nothing(tmp_path: Path) -> None:
     assert read_meta_properties(tmp_path) is None
 
 
-@pytest.mark.parametrize("text", ["version: 1\ntopic_id: x", "version: 0\ntopic_id: x", ""])
+@pytest.mark.parametrize("text", ["version: 1\ntopic_id: x", "version: 0\ntopic_id: x", "x"])
 def test_malformed_partition_metadata_is_told(text: str, tmp_path: Path) -> None:
     (tmp_path / "partition.metadata").write_text(text)
     with pytest.raises(CorruptCheckpoint, match=r"partition\.metadata"):
