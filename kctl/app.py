@@ -48,6 +48,11 @@ COMMANDS = {
     "topics": LazyCommand(
         "kctl.commands.topics", "Make, find, describe, change and delete topics."
     ),
+    "complete": LazyCommand(
+        "kctl.commands.complete",
+        "Print the names there are; nothing at all if the cluster cannot be asked.",
+        hidden=True,
+    ),
     "demo": LazyCommand("kctl.commands.demo", "Tour kctl on a broker of its own.", hidden=True),
 }
 
