@@ -109,11 +109,6 @@ async def find_topics(client: Client, names: Iterable[str] | None = None) -> lis
     return sorted(found, key=lambda topic: topic.name)
 
 
-async def find_topic_by_id(client: Client, topic_id: Uuid) -> list[Topic]:
-    """The topic with this id, or nothing."""
-    return [topic for topic in await find_topics(client) if topic.topic_id == topic_id]
-
-
 async def with_reassignments(client: Client, topics: Sequence[Topic]) -> list[Topic]:
     """The same topics with the replicas that come and go.
 

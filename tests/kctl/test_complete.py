@@ -2,7 +2,6 @@
 
 import os
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
@@ -11,11 +10,10 @@ import pytest
 from kctl.commands.complete import take_cluster_from
 from kctl.live_names import KEPT_S
 from kctl.options import Session
+from tests.docs.test_completions import SHELLS, completions
 from tests.support.broker import RunningBroker
 from tests.support.kctl import Kctl
 from tests.support.processes import free_port
-
-SCRIPTS = Path(__file__).parents[2] / "completions"
 
 
 @pytest.fixture(autouse=True)
@@ -75,27 +73,18 @@ def test_option_at_the_end_of_the_line_has_no_value_yet() -> None:
     assert session.bootstrap_server == ""
 
 
-@pytest.mark.skipif(not shutil.which("bash"), reason="bash is not installed")
-@pytest.mark.parametrize(
-    ("line", "offered"),
-    [("topics describe sh", "shell-topic"), ("offsets --topic sh", "shell-topic")],
-)
-def test_bash_offers_the_names_of_topics(
-    kctl: Kctl, shared_broker: RunningBroker, line: str, offered: str
+@pytest.mark.parametrize("shell", SHELLS)
+@pytest.mark.parametrize("line", ["kctl topics describe sh", "kctl offsets --topic sh"])
+def test_shells_offer_the_names_of_topics(
+    kctl: Kctl,
+    shared_broker: RunningBroker,
+    monkeypatch: pytest.MonkeyPatch,
+    shell: str,
+    line: str,
 ) -> None:
+    if not shutil.which(shell):
+        pytest.skip(f"{shell} is not installed")
     kctl("topics", "create", "shell-topic", "-b", shared_broker.bootstrap_servers)
-    words = ["kctl", *line.split()]
-    script = f"""
-        source {SCRIPTS}/kctl.bash
-        COMP_WORDS=({" ".join(words)})
-        COMP_CWORD={len(words) - 1}
-        _kctl
-        printf '%s\\n' "${{COMPREPLY[@]}}"
-    """
-    env = {
-        **os.environ,
-        "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
-        "KCTL_BOOTSTRAP_SERVERS": shared_broker.bootstrap_servers,
-    }
-    answer = subprocess.run(["bash", "-c", script], capture_output=True, text=True, env=env)
-    assert (answer.stdout.split(), answer.stderr) == ([offered], "")
+    monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}:{os.environ['PATH']}")
+    monkeypatch.setenv("KCTL_BOOTSTRAP_SERVERS", shared_broker.bootstrap_servers)
+    assert completions(shell, line) == {"shell-topic"}
