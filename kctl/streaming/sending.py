@@ -143,7 +143,7 @@ class Sender:
         if record.headers:
             arguments["headers"] = list(record.headers)
         if record.timestamp_ms is not None:
-            arguments["timestamp"] = record.timestamp_ms
+            arguments["timestamp"] = _sendable(record.timestamp_ms)
         partition = self._turn(topic) if self._round_robin else None
         if record.partition is not None:
             partition = record.partition
@@ -155,6 +155,16 @@ class Sender:
         if topic not in self._next:
             self._next[topic] = _endless(self._partitions(topic))
         return next(self._next[topic])
+
+
+def _sendable(timestamp_ms: int) -> int:
+    """The timestamp; CliError for one that librdkafka would replace with the present time."""
+    if timestamp_ms <= 0:
+        raise CliError(
+            f"a record cannot be sent with the timestamp {timestamp_ms}",
+            "leave the timestamp out to have it stamped with the present time",
+        )
+    return timestamp_ms
 
 
 def _endless(partitions: int) -> Iterator[int]:

@@ -1,0 +1,130 @@
+"""`kctl perf` on our broker, and its arithmetic."""
+
+import re
+from collections.abc import Iterator
+from datetime import datetime
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kctl.kafka_text.perf import CONSUMER_HEADER, consumer_lines, latency_lines, producer_line
+from kctl.streaming.measures import Latencies, Pacer, Throughput
+from tests.support.broker import RunningBroker
+from tests.support.streaming import Run, kctl_on, quick_groups_broker
+
+TOOLS = Path(__file__).parents[1] / "golden" / "tools"
+
+
+@pytest.fixture(scope="module")
+def perf_broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningBroker]:
+    with quick_groups_broker(tmp_path_factory.mktemp("broker")) as running:
+        yield running
+
+
+@pytest.fixture
+def run(perf_broker: RunningBroker) -> Run:
+    """kctl with the module's broker as its cluster."""
+    return kctl_on(perf_broker)
+
+
+def test_records_written_can_be_measured_reading(run: Run) -> None:
+    run("topics", "create", "load", "-p", "2")
+    words = ["perf", "produce", "load", "-n", "500", "-s", "50", "-z", "lz4", "-o", "json"]
+    written = run(*words).json
+    assert (written["records"], written["bytes"]) == (500, 25_000)
+    assert 0 < written["p50_ms"] <= written["p99_ms"] <= written["max_ms"]
+    read = run("perf", "consume", "load", "-n", "500", "-o", "json").json
+    assert (read["records"], read["bytes"]) == (500, 25_000)
+    assert 0 <= read["joining_s"] <= read["seconds"]
+
+
+def test_throughput_limits_the_rate(run: Run) -> None:
+    words = ["perf", "produce", "slow", "-n", "20", "--throughput", "100", "-o", "json"]
+    assert run(*words).json["seconds"] >= 0.19
+
+
+def test_consume_ends_when_nothing_comes(run: Run) -> None:
+    run("topics", "create", "silent")
+    words = ["perf", "consume", "silent", "--from-latest", "--idle", "0.3", "-o", "json"]
+    assert run(*words).json["records"] == 0
+
+
+def test_latency_goes_round_record_by_record(run: Run) -> None:
+    run("topics", "create", "round")
+    result = run("perf", "latency", "round", "-n", "10", "-a", "1", "-o", "json").json
+    assert result["records"] == 10
+    assert 0 < result["avg_ms"] <= result["max_ms"]
+
+
+@pytest.mark.parametrize("verb", ["consume", "latency"])
+def test_topic_that_is_not_there_is_named(run: Run, verb: str) -> None:
+    result = run("perf", verb, "nowhere")
+    assert (result.exit_code, "'nowhere'" in result.stderr) == (1, True)
+
+
+def test_kafkas_lines_have_the_shape_of_the_golden_ones(run: Run) -> None:
+    run("topics", "create", "shapes")
+    ours = run("perf", "produce", "shapes", "-n", "100", "--format", "kafka").output
+    assert shape(ours) == shape(golden("16"))
+    theirs = golden("19").splitlines()
+    head, line = run(
+        "perf", "consume", "shapes", "-n", "100", "--format", "kafka"
+    ).output.splitlines()
+    assert head == theirs[0] == CONSUMER_HEADER
+    assert shape(line) == shape(theirs[1])
+
+
+def golden(name: str) -> str:
+    (path,) = TOOLS.glob(f"{name}-*.txt")
+    return path.read_text().split("\n", 1)[1].rpartition("exit 0")[0]
+
+
+def shape(text: str) -> str:
+    """The text with every number replaced, decimals kept apart from whole ones by their places."""
+    return re.sub(r"\d+", "0", re.sub(r"\.(\d+)", lambda match: "." + "d" * len(match[1]), text))
+
+
+def test_kafkas_producer_line_is_the_golden_one_with_the_golden_numbers() -> None:
+    numbers = {
+        "records": 5000, "records_per_s": 5081.300813, "mb_per_s": 0.97, "avg_ms": 379.28,
+        "max_ms": 657.0, "p50_ms": 378, "p95_ms": 497, "p99_ms": 514, "p99.9_ms": 514,
+    }  # fmt: skip
+    assert producer_line(numbers) + "\n" == golden("16")
+
+
+def test_kafkas_other_lines() -> None:
+    moment = datetime(2026, 11, 16, 0, 29, 23, 157_000)
+    result = {"bytes": 1_000_000, "seconds": 0.918, "joining_s": 0.73, "mb_per_s": 1.0389}
+    _, line = consumer_lines(result | {"records": 5000, "records_per_s": 5446.6231}, moment, moment)
+    assert line == golden("19").splitlines()[1].replace("00:29:24:075", "00:29:23:157")
+    numbers = {"avg_ms": 1.5, "p50_ms": 1.0, "p99_ms": 3.9, "p99.9_ms": 4.0}
+    assert list(latency_lines(numbers)) == [
+        "Avg latency: 1.5000 ms",
+        "",
+        "Percentiles: 50th = 1, 99th = 3, 99.9th = 4",
+    ]
+
+
+@given(st.lists(st.floats(0, 1e6), min_size=1))
+def test_percentiles_are_measured_values_in_order(values: list[float]) -> None:
+    latencies = Latencies()
+    for value in values:
+        latencies.add(value)
+    found = latencies.summary()
+    ordered = [found[name] for name in ("p50_ms", "p95_ms", "p99_ms", "p99.9_ms", "max_ms")]
+    assert ordered == sorted(ordered)
+    assert set(ordered) <= {round(value, 3) for value in values}
+
+
+def test_nothing_measured_is_zero() -> None:
+    assert Latencies().summary()["max_ms"] == 0
+    assert Throughput(0.0).summary(2.0)["records_per_s"] == 0
+
+
+def test_pacer_spreads_records_over_time() -> None:
+    pacer = Pacer(10, started_s=100.0)
+    assert pacer.wait_s(5, now_s=100.0) == pytest.approx(0.5)
+    assert pacer.wait_s(5, now_s=101.0) == 0
+    assert Pacer(None, 0.0).wait_s(10**9, 0.0) == 0

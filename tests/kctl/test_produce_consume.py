@@ -1,0 +1,271 @@
+"""`kctl produce` and `kctl consume` on our broker, through librdkafka."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.support.broker import RunningBroker
+from tests.support.kctl import Kctl
+from tests.support.processes import free_port
+from tests.support.streaming import Run, kctl_on, quick_groups_broker
+
+BINARY = [
+    {"key": "k", "value": "v", "headers": [{"key": "h", "value": "1"}, {"key": "h", "value": "2"}]},
+    {"key": None, "value": "AP/+", "value_encoding": "base64"},
+    {"key": "tombstone", "value": None},
+    {"key": "", "value": "", "headers": [{"key": "null", "value": None}], "timestamp": 1234567},
+]
+
+
+@pytest.fixture(scope="module")
+def stream_broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningBroker]:
+    with quick_groups_broker(tmp_path_factory.mktemp("broker")) as running:
+        yield running
+
+
+@pytest.fixture
+def run(stream_broker: RunningBroker) -> Run:
+    """kctl with the module's broker as its cluster."""
+    return kctl_on(stream_broker)
+
+
+def topic(run: Run, name: str, partitions: int = 1) -> str:
+    assert run("topics", "create", name, "-p", str(partitions)).exit_code == 0
+    return name
+
+
+def consumed(run: Run, *args: str) -> list[dict[str, object]]:
+    result = run("consume", *args, "--exit", "-o", "jsonl")
+    assert result.exit_code == 0, result.stderr
+    return [json.loads(line) for line in result.output.splitlines()]
+
+
+def test_lines_with_keys_are_written_and_read_again(run: Run) -> None:
+    name = topic(run, "lines")
+    written = run("produce", name, "-K", ":", stdin="a:1\nb:2\nno key\n")
+    assert (written.exit_code, written.output) == (0, "")
+    assert "3 records written in 1 partition" in written.stderr
+    read = run("consume", name, "--exit", "--format", r"%o %k=%s\n", "--null", "-")
+    assert read.output == "0 a=1\n1 b=2\n2 -=no key\n"
+
+
+def test_produce_tells_programs_where_the_records_went(run: Run) -> None:
+    name = topic(run, "where", 2)
+    result = run("produce", name, "-p", "1", "-o", "json", stdin="a\nb\n")
+    assert result.json == [
+        {"topic": name, "partition": 1, "records": 2, "first_offset": 0, "last_offset": 1}
+    ]
+
+
+def test_json_lines_make_the_round_trip_without_loss(run: Run) -> None:
+    first, second = topic(run, "trip-1"), topic(run, "trip-2")
+    lines = "".join(json.dumps(record) + "\n" for record in BINARY)
+    assert run("produce", first, "--input", "json", stdin=lines).exit_code == 0
+    once = run("consume", first, "--exit", "-o", "jsonl").output
+    assert run("produce", second, "--input", "json", stdin=once).exit_code == 0
+    again = consumed(run, second)
+    assert [record | {"topic": first} for record in again] == list(
+        map(json.loads, once.split("\n")[:-1])
+    )
+    assert [record["value"] for record in again] == ["v", "AP/+", None, ""]
+    assert (again[3]["key"], again[3]["timestamp"]) == ("", 1234567)
+    assert [header["value"] for header in again[0]["headers"]] == ["1", "2"]
+
+
+def test_files_whole_or_with_another_delimiter(run: Run, tmp_path: Path) -> None:
+    name = topic(run, "files")
+    (tmp_path / "one").write_bytes(b"\x00\n\xff")
+    (tmp_path / "many").write_bytes(b"a||b||")
+    whole = run("produce", name, str(tmp_path / "one"), "-i", "whole", "-k", "one", "-H", "t=x")
+    assert whole.exit_code == 0
+    assert run("produce", name, str(tmp_path / "many"), "-D", "||").exit_code == 0
+    records = consumed(run, name)
+    assert [record["value"] for record in records] == ["AAr/", "a", "b"]
+    assert records[0]["headers"] == [{"key": "t", "value": "x", "value_encoding": "utf-8"}]
+
+
+def test_keys_go_where_java_clients_put_them_and_elsewhere_with_librdkafkas_hash(run: Run) -> None:
+    name = topic(run, "hashes", 6)
+    keys = [f"key-{number}" for number in range(8)]
+    lines = "".join(f"{key}:{key}\n" for key in keys)
+    assert run("produce", name, "-K", ":", stdin=lines).exit_code == 0
+    places = {record["key"]: record["partition"] for record in consumed(run, name)}
+    assert [places[key] for key in keys] == [java_partition(key.encode(), 6) for key in keys]
+    run("produce", name, "-K", ":", "--partitioner", "librdkafka", stdin=lines)
+    again = {record["key"]: record["partition"] for record in consumed(run, name, "--from", "-8")}
+    assert again != places
+
+
+def java_partition(key: bytes, partitions: int) -> int:
+    """Kafka's murmur2 (seed 0x9747b28c) without the sign, modulo the number of partitions."""
+    mask, m = 0xFFFFFFFF, 0x5BD1E995
+    value = 0x9747B28C ^ len(key)
+    whole = len(key) & ~3
+    for index in range(0, whole, 4):
+        k = int.from_bytes(key[index : index + 4], "little") * m & mask
+        value = value * m & mask ^ (k ^ k >> 24) * m & mask
+    if tail := key[whole:]:
+        value = (value ^ int.from_bytes(tail, "little")) * m & mask
+    value = (value ^ value >> 13) * m & mask
+    return ((value ^ value >> 15) & 0x7FFFFFFF) % partitions
+
+
+def test_round_robin_gives_every_partition_the_same(run: Run) -> None:
+    name = topic(run, "robin", 3)
+    lines = "".join(f"same:{number}\n" for number in range(9))
+    result = run(
+        "produce", name, "-K", ":", "--partitioner", "round-robin", "-o", "json", stdin=lines
+    )
+    assert [row["records"] for row in result.json] == [3, 3, 3]
+
+
+@pytest.mark.parametrize("acks", ["0", "1", "all"])
+@pytest.mark.parametrize("compression", ["none", "zstd"])
+def test_sync_and_acks_and_compression_lose_nothing(run: Run, acks: str, compression: str) -> None:
+    name = topic(run, f"acks-{acks}-{compression}")
+    lines = "".join(f"{number}\n" for number in range(20))
+    result = run("produce", name, "--sync", "--acks", acks, "-z", compression, stdin=lines)
+    assert result.exit_code == 0
+    assert run("consume", name, "--max-messages", "20").output == lines
+
+
+def test_transaction_is_seen_whole_and_its_markers_do_not_keep_consume_waiting(run: Run) -> None:
+    name = topic(run, "txn")
+    result = run("produce", name, "--transactional-id", "loader", stdin="a\nb\n")
+    assert result.exit_code == 0, result.stderr
+    assert run("consume", name, "--exit").output == "a\nb\n"
+    assert run("consume", name, "--from", "-1", "--exit").output == ""  # the commit marker
+
+
+def test_transaction_with_input_that_is_wrong_is_aborted(run: Run) -> None:
+    name = topic(run, "txn-aborted")
+    words = ["produce", name, "--transactional-id", "loader-2", "--input", "json"]
+    result = run(*words, stdin='{"value": "a"}\nnot json\n')
+    assert result.exit_code == 1
+    assert "-:2: not JSON" in result.stderr
+    assert run("consume", name, "--exit").output == ""
+
+
+def test_dry_run_reads_everything_and_sends_nothing(run: Run) -> None:
+    name = topic(run, "dry")
+    result = run("produce", name, "--dry-run", stdin="a\nb\n")
+    assert (result.exit_code, "2 records" in result.stderr) == (0, True)
+    assert run("consume", name, "--exit").output == ""
+
+
+def test_positions_choose_what_is_read(run: Run) -> None:
+    name = topic(run, "positions")
+    records = [{"value": str(n), "timestamp": 1_000_000 + 1000 * n} for n in range(10)]
+    run("produce", name, "-i", "json", stdin="".join(json.dumps(r) + "\n" for r in records))
+
+    def values(*args: str) -> str:
+        return "".join(run("consume", name, "--exit", *args).output.split())
+
+    assert values() == "0123456789"
+    assert values("--from", "7") == "789"
+    assert values("--from", "-2") == "89"
+    assert values("--from", "2:4") == "23"
+    assert values("--from", "+8") == "89"
+    assert values("--from", "@1005000") == "56789"
+    assert values("--from", "@1005000", "--to", "@1006500") == "56"
+    assert values("--from", "@1005000:@1006500") == "56"
+    assert values("--from", "-15m") == ""  # the records are from 1970
+    assert values("--from-beginning", "--to", "1") == "0"
+    assert values("-n", "3") == "012"
+    assert values("--grep", "v:[02468]", "-n", "2") == "02"
+
+
+def test_output_formats_of_consume(run: Run) -> None:
+    name = topic(run, "formats")
+    run("produce", name, "-K", ":", "--timestamp", "1970-01-01T00:00:01Z", stdin="k:a,b\n")
+    assert run("consume", name, "-e", "-o", "csv").output == (
+        "topic,partition,offset,timestamp,key,value,headers\n"
+        'formats,0,0,1970-01-01T00:00:01.000Z,k,"a,b",\n'
+    )
+    assert run("consume", name, "-e", "-o", "name").output == "formats-0@0\n"
+    wide = run("consume", name, "-e", "-o", "wide").output
+    assert wide == "formats-0@0\t1970-01-01T00:00:01.000Z\tk\ta,b\n"
+    kafka = run("consume", name, "-e", "-f", "kafka", "-X", "print.timestamp=true")
+    assert kafka.output == "CreateTime:1000\ta,b\n"
+    assert kafka.stderr == "Processed a total of 1 messages\n"
+    assert run("consume", name, "-e", "-o", "yaml").exit_code == 2
+
+
+def test_group_goes_on_where_it_was_and_commits_no_more_than_it_showed(run: Run) -> None:
+    name = topic(run, "grouped")
+    run("produce", name, stdin="a\nb\nc\n")
+    words = ["consume", name, "--group", "reader"]
+    assert run(*words, "-n", "2").output == "a\nb\n"
+    assert run(*words, "--exit", "--no-commit").output == "c\n"
+    assert run(*words, "--exit").output == "c\n"
+    assert run(*words, "--exit").output == ""
+
+
+def test_idle_ends_a_reading_that_would_wait_for_ever(run: Run) -> None:
+    name = topic(run, "idle")
+    result = run("consume", name, "--from", "end", "--idle", "0.2")
+    assert (result.exit_code, result.output) == (0, "")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["consume", "any", "--from", "soon"],
+        ["consume", "any", "--format", "%z"],
+        ["consume", "any", "--grep", "v:("],
+        ["consume", "any", "--from", "stored"],
+        ["consume", "any", "--group", "g", "--partition", "0"],
+        ["consume", "any", "--group", "g", "--to", "5"],
+        ["produce", "any", "-K", ""],
+        ["produce", "any", "-H", "=x"],
+        ["produce", "any", "--timestamp", "later"],
+    ],
+)
+def test_words_that_mean_nothing_are_usage_errors(run: Run, words: list[str]) -> None:
+    assert run(*words).exit_code == 2
+
+
+def test_topic_or_partition_that_is_not_there_is_named(run: Run, tmp_path: Path) -> None:
+    missing = run("consume", "nowhere", "--exit")
+    assert (missing.exit_code, "'nowhere'" in missing.stderr) == (1, True)
+    name = topic(run, "small")
+    assert "no partition 7" in run("consume", name, "-e", "-p", "7").stderr
+    assert "cannot read" in run("produce", name, str(tmp_path / "none")).stderr
+    assert "-X" in run("produce", name, "-X", "no.such=1", stdin="a\n").stderr
+
+
+def test_timestamp_that_librdkafka_would_replace_is_refused(run: Run) -> None:
+    name = topic(run, "epoch")
+    result = run("produce", name, "-i", "json", stdin='{"value": "a", "timestamp": 0}')
+    assert (result.exit_code, "timestamp 0" in result.stderr) == (1, True)
+
+
+def test_cluster_that_is_not_there_is_said_soon(kctl: Kctl) -> None:
+    address = f"127.0.0.1:{free_port()}"
+    for words in (["produce", "t"], ["consume", "t"]):
+        result = kctl(*words, "-b", address, stdin="")
+        assert (result.exit_code, address in result.stderr) == (1, True)
+
+
+def test_ctrl_c_ends_consume_cleanly_with_everything_printed(
+    run: Run, stream_broker: RunningBroker
+) -> None:
+    name = topic(run, "interrupted")
+    run("produce", name, stdin="a\n")
+    words = [sys.executable, "-m", "kctl", "consume", name, "--group", "interrupted"]
+    environ = {**os.environ, "KCTL_BOOTSTRAP_SERVERS": stream_broker.bootstrap_servers}
+    with subprocess.Popen(
+        words, env=environ, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "a\n"
+        process.send_signal(signal.SIGINT)
+        rest, errors = process.communicate(timeout=30)
+    assert (process.returncode, rest, errors) == (130, "", "")
+    assert run("consume", name, "--group", "interrupted", "--exit").output == ""
