@@ -43,14 +43,14 @@ class KafkaEntity:
             return short
         return [*short, *self._by_type(self.entity_type)]
 
+    def every_one_of(self) -> EntityType | None:
+        """The type whose every entity is meant: `--entity-type` alone; None if one is named."""
+        if self.entity_type is None or self.entity_name or self.entity_default:
+            return None
+        return _entity_type(self.entity_type)
+
     def _by_type(self, name: str) -> list[Entity]:
-        try:
-            kind = EntityType(name)
-        except ValueError:
-            known = ", ".join(EntityType)
-            raise _usage(
-                f"--entity-type {name} is none that kctl has", f"there are {known}"
-            ) from None
+        kind = _entity_type(name)
         if self.entity_default:
             return [Entity(kind, BROKER_DEFAULTS)]
         if not self.entity_name:
@@ -58,6 +58,14 @@ class KafkaEntity:
         if kind is EntityType.TOPICS:
             return [Entity(kind, self.entity_name)]
         return [_broker(kind, self.entity_name)]
+
+
+def _entity_type(name: str) -> EntityType:
+    try:
+        return EntityType(name)
+    except ValueError:
+        known = ", ".join(EntityType)
+        raise _usage(f"--entity-type {name} is none that kctl has", f"there are {known}") from None
 
 
 def parse_entity(text: str) -> Entity:

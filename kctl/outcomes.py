@@ -15,6 +15,7 @@ from kctl.tables import Column
 HINTS = {
     ErrorCode.TOPIC_ALREADY_EXISTS: "--if-not-exists takes that for done",
     ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: "kctl topics list shows those there are",
+    ErrorCode.INVALID_TOPIC_EXCEPTION: "a name has at most 249 letters, digits, '.', '_' and '-'",
     ErrorCode.INVALID_REPLICATION_FACTOR: "kctl brokers list shows how many brokers there are",
     ErrorCode.INVALID_REPLICA_ASSIGNMENT: "kctl brokers list shows the ids of the brokers",
     ErrorCode.INVALID_CONFIG: "kctl configs describe --all shows the settings and their values",

@@ -195,8 +195,8 @@ def _read(
     for result in answer.results:
         entity = _entity(entities, result.resource_type, result.resource_name)
         if result.error_code:
-            code = ErrorCode(result.error_code)
-            raise ApiError(code, f"{entity}: {result.error_message or code.name}")
+            words = f": {result.error_message}" if result.error_message else ""
+            raise ApiError(ErrorCode(result.error_code), f"{entity}{words}")
         found[entity] = sorted(map(_config, result.configs), key=lambda config: config.name)
     return found
 

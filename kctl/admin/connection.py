@@ -10,6 +10,7 @@ from kctl import __version__
 from kctl.client_properties import check_plaintext
 from kctl.errors import CliError, ExitStatus
 from kctl.options import Session
+from kctl.outcomes import HINTS
 
 Answer = TypeVar("Answer")
 
@@ -58,7 +59,8 @@ def ask(session: Session, question: Callable[[Client], Awaitable[Answer]]) -> An
     except ApiError as error:
         if error.code is ErrorCode.UNSUPPORTED_VERSION:
             raise _too_old(error) from error
-        raise CliError(f"the cluster refused: {error} ({error.code.name})") from error
+        hint = HINTS.get(error.code, "")
+        raise CliError(f"the cluster refused: {error} ({error.code.name})", hint) from error
 
 
 def _too_old(error: ApiError) -> CliError:

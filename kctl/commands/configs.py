@@ -6,7 +6,10 @@ from typing import Annotated, Any
 
 import typer
 
+from broker.net.client import Client
+from kctl.admin.cluster import describe_cluster
 from kctl.admin.configs import (
+    BROKER_DEFAULTS,
     Change,
     Config,
     Entity,
@@ -16,6 +19,7 @@ from kctl.admin.configs import (
     describe_configs,
 )
 from kctl.admin.connection import ask
+from kctl.admin.topics import find_topics
 from kctl.client_properties import read_client_properties
 from kctl.config_changes import COLUMNS as CHANGE_COLUMNS
 from kctl.config_changes import SECRET, change_rows, parse_changes
@@ -56,7 +60,9 @@ def _kafka(name: str, text: str, metavar: str | None = None) -> Any:
 EntityTypeOption = Annotated[
     str | None, _kafka("--entity-type", "topics, brokers or broker-loggers.", "TYPE")
 ]
-EntityName = Annotated[str | None, _kafka("--entity-name", "Which one.", "NAME")]
+EntityName = Annotated[
+    str | None, _kafka("--entity-name", "Which one; describe without it: all.", "NAME")
+]
 EntityDefault = Annotated[bool, _kafka("--entity-default", "The defaults of all brokers.")]
 TopicOption = Annotated[str | None, _kafka("--topic", "The same as topic:NAME.", "NAME")]
 BrokerOption = Annotated[str | None, _kafka("--broker", "The same as broker:ID.", "ID")]
@@ -109,7 +115,11 @@ def describe(
         entity_type, entity_name, entity_default, topic, broker, broker_defaults, broker_logger
     )
     session = session_of(ctx)
-    wanted = entities_of(entities, kafka)
+    every = kafka.every_one_of()
+    if every is None:
+        wanted = entities_of(entities, kafka)
+    else:
+        wanted = ask(session, lambda client: every_entity(client, every))
     found = ask(session, lambda client: describe_configs(client, wanted, docs=docs))
     if text_format:
         for entity in wanted:
@@ -119,6 +129,15 @@ def describe(
             session.out.lines(description_lines(entity, own, describe_all=show_all))
         return
     _show(session, [(entity, found[entity]) for entity in wanted], show_all=show_all, docs=docs)
+
+
+async def every_entity(client: Client, kind: EntityType) -> list[Entity]:
+    """All entities of a type there are; of brokers, also what holds for all of them."""
+    if kind is EntityType.TOPICS:
+        return [Entity(kind, topic.name) for topic in await find_topics(client)]
+    brokers = [Entity(kind, str(b.id)) for b in (await describe_cluster(client)).brokers]
+    defaults = [Entity(kind, BROKER_DEFAULTS)] if kind is EntityType.BROKERS else []
+    return brokers + defaults
 
 
 def show_topic_configs(

@@ -144,7 +144,19 @@ def test_diff_shows_what_differs_with_status_3(run: Run) -> None:
 def test_unknown_topic_is_named(run: Run) -> None:
     result = run("configs", "describe", "topic:nowhere")
     assert result.exit_code == 1
-    assert "nowhere" in result.stderr
+    assert "topic nowhere" in result.stderr
+    assert "kctl topics list" in result.stderr
+
+
+def test_type_alone_describes_every_entity_of_it(run: Run) -> None:
+    run("topics", "create", "every-a", "every-b", "--config", "retention.ms=1")
+    topics = run("configs", "describe", "--entity-type", "topics", "-o", "json").json
+    assert {"topic every-a", "topic every-b"} <= {row["entity"] for row in topics}
+    brokers = run("configs", "describe", "--entity-type", "brokers", "--format", "kafka").output
+    assert brokers.splitlines() == [
+        "Dynamic configs for broker 1 are:",
+        "Default configs for brokers in the cluster are:",
+    ]
 
 
 def test_nothing_to_change_and_nobody_named_are_usage_errors(run: Run) -> None:

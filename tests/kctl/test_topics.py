@@ -203,13 +203,17 @@ def test_context_that_is_read_only_creates_and_deletes_nothing(
 
 
 def test_words_for_kafka_are_those_of_its_own_tool(run: Run) -> None:
+    broker_id = run("brokers", "list", "-o", "name").output.strip()
+    three = ",".join([broker_id] * 3)
     story = {
         "01-": ["create", "--topic", "orders", "-p", "6", "-c", "retention.ms=3600000"],
+        "02-": ["create", "--topic", "manual", "--replica-assignment", three],
         "03-": ["create", "--topic", "orders"],
         "04-": ["create", "--topic", "orders", "--if-not-exists"],
         "05-": ["create", "--topic", "bad name!"],
         "07-": ["create", "--topic", "badcfg", "--config", "retention.ms=abc"],
         "08-": ["create", "--topic", "a.b_c"],
+        "09-": ["list", "--topic", "orders,manual,a.b_c"],
         "12-": ["describe", "--topic", "nope"],
         "14-": ["alter", "--topic", "orders", "--partitions", "2", "--yes"],
         "56-": ["delete", "--topic", "nope", "--yes"],
