@@ -21,19 +21,19 @@ from kctl.admin.configs import (
 from kctl.admin.connection import ask
 from kctl.admin.topics import find_topics
 from kctl.client_properties import read_client_properties
-from kctl.config_changes import COLUMNS as CHANGE_COLUMNS
-from kctl.config_changes import SECRET, change_rows, parse_changes
-from kctl.config_words import parse_kafka_pairs, parse_pairs
 from kctl.confirm import DryRun, Plan, Yes, agreed
-from kctl.entities import KafkaEntity, entities_of, parse_entity
 from kctl.errors import CliError, ExitStatus
 from kctl.groups import command, noun
 from kctl.kafka_text.configs import completion_line, description_lines
 from kctl.options import KafkaText, Session, session_of
 from kctl.outcomes import show_outcomes
 from kctl.output import OutputFormat
-from kctl.selection import KAFKA_PANEL
+from kctl.plans.config_changes import COLUMNS as CHANGE_COLUMNS
+from kctl.plans.config_changes import SECRET, change_rows, parse_changes
 from kctl.tables import Column
+from kctl.words.configs import parse_kafka_pairs, parse_pairs
+from kctl.words.entities import KafkaEntity, entities_of, parse_entity
+from kctl.words.topics import KAFKA_PANEL
 
 app = noun("Settings of topics and brokers.")
 

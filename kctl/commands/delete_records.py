@@ -20,13 +20,13 @@ from kctl.groups import command, lone_command
 from kctl.kafka_text.records import deletion_lines
 from kctl.options import KafkaText, Session, session_of
 from kctl.outcomes import HINTS
-from kctl.partition_words import (
+from kctl.tables import Column
+from kctl.words.partitions import (
     PartitionChoice,
     parse_partition_words,
     parse_timestamp,
     usage_error,
 )
-from kctl.tables import Column
 
 app = lone_command()
 

@@ -16,8 +16,8 @@ from kctl.errors import CliError, ExitStatus
 from kctl.groups import command, lone_command
 from kctl.kafka_text.records import log_dir_lines
 from kctl.options import KafkaText, session_of
-from kctl.selection import KAFKA_PANEL, Selection
 from kctl.tables import Column
+from kctl.words.topics import KAFKA_PANEL, Selection
 
 app = lone_command()
 

@@ -14,7 +14,8 @@ from kctl.errors import CliError
 from kctl.groups import command, lone_command
 from kctl.kafka_text.records import offset_lines
 from kctl.options import KafkaText, session_of
-from kctl.partition_words import (
+from kctl.tables import Column
+from kctl.words.partitions import (
     Fits,
     PartitionChoice,
     parse_partition_words,
@@ -23,8 +24,7 @@ from kctl.partition_words import (
     parse_topic_partitions,
     usage_error,
 )
-from kctl.selection import KAFKA_PANEL
-from kctl.tables import Column
+from kctl.words.topics import KAFKA_PANEL
 
 app = lone_command()
 

@@ -18,15 +18,15 @@ from kctl.admin.connection import ask
 from kctl.admin.topics import Assignment, Topic, add_partitions, find_topics
 from kctl.commands.topic_change import ReplicaAssignment
 from kctl.commands.topic_show import require_all_found
-from kctl.config_changes import change_rows, parse_changes
-from kctl.config_words import parse_assignment, parse_pairs
 from kctl.confirm import DryRun, Plan, Yes, agreed
 from kctl.errors import CliError, ExitStatus
 from kctl.kafka_text.topics import error_line, missing_line
 from kctl.options import KafkaText, Session, session_of
 from kctl.outcomes import Outcome, show_outcomes
-from kctl.selection import KafkaTopic, Regex, TopicNames, require_some, select
+from kctl.plans.config_changes import change_rows, parse_changes
 from kctl.tables import Column
+from kctl.words.configs import parse_assignment, parse_pairs
+from kctl.words.topics import KafkaTopic, Regex, TopicNames, require_some, select
 
 COLUMNS = [Column("topic"), Column("config", "CHANGES"), Column("now"), Column("then")]
 

@@ -15,13 +15,14 @@ from kctl.admin.describe_topics import topic_configs
 from kctl.admin.log_offsets import log_ends, log_starts
 from kctl.admin.topics import NewTopic, Topic, create_topics, delete_topics, find_topics
 from kctl.commands.topic_show import require_all_found
-from kctl.config_words import parse_assignment, parse_pairs
 from kctl.confirm import DryRun, Plan, Yes, agreed, refuse_if_read_only
 from kctl.errors import CliError, ExitStatus
 from kctl.kafka_text.topics import creation_lines, error_line, missing_line
 from kctl.options import KafkaText, Session, session_of
 from kctl.outcomes import Outcome, show_outcomes
-from kctl.selection import (
+from kctl.tables import Column
+from kctl.words.configs import parse_assignment, parse_pairs
+from kctl.words.topics import (
     INTERNAL_TOPICS,
     KAFKA_PANEL,
     KafkaTopic,
@@ -31,7 +32,6 @@ from kctl.selection import (
     require_some,
     select,
 )
-from kctl.tables import Column
 
 Partitions = Annotated[
     int | None, typer.Option("-p", "--partitions", help="How many partitions.", min=1)

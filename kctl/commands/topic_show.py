@@ -20,14 +20,6 @@ from kctl.kafka_text.topics import (
 )
 from kctl.options import KafkaText, Session, session_of
 from kctl.output import OutputFormat
-from kctl.selection import (
-    ExcludeInternal,
-    KafkaTopic,
-    Regex,
-    Selection,
-    TopicNames,
-    select,
-)
 from kctl.tables import Column
 from kctl.topic_view import (
     HEALTH_COLUMNS,
@@ -38,6 +30,14 @@ from kctl.topic_view import (
     list_rows,
     partition_rows,
     topic_records,
+)
+from kctl.words.topics import (
+    ExcludeInternal,
+    KafkaTopic,
+    Regex,
+    Selection,
+    TopicNames,
+    select,
 )
 
 FOR_PROGRAMS = (OutputFormat.JSON, OutputFormat.JSONL, OutputFormat.YAML)

@@ -13,7 +13,9 @@ import pytest
 import typer
 
 from kctl.confirm import Plan, agreed
+from kctl.docs.tree import walk_commands
 from kctl.errors import CliError
+from kctl.help import CommandHelp
 from kctl.options import Session
 from kctl.settings import Context, Contexts, config_path, write_contexts
 from kctl.tables import Column
@@ -147,3 +149,18 @@ def test_real_terminal_shows_plan_and_question_and_takes_the_answer(
     assert seen.splitlines()[:2] == ["TOPIC", "orders"]
     assert "Delete topic orders? [y/N]" in seen
     assert output.strip() == outcome
+
+
+def _option(command: CommandHelp, name: str) -> bool:
+    return any(name in parameter.names for parameter in command.parameters)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [command for command in walk_commands() if _option(command, "--yes")],
+    ids=lambda command: command.name,
+)
+def test_every_command_that_asks_can_be_tried_without_changing_anything(
+    command: CommandHelp,
+) -> None:
+    assert _option(command, "--dry-run")

@@ -8,18 +8,18 @@ from hypothesis import strategies as st
 
 from broker.model import TopicPartition
 from kctl.admin.configs import Change, Config, Entity, EntityType, Operation, Synonym
-from kctl.config_changes import change_rows, parse_changes
-from kctl.config_words import parse_assignment, parse_kafka_pairs, parse_pairs
-from kctl.entities import KafkaEntity, entities_of, parse_entity
 from kctl.errors import CliError, ExitStatus
-from kctl.partition_words import (
+from kctl.plans.config_changes import change_rows, parse_changes
+from kctl.words.configs import parse_assignment, parse_kafka_pairs, parse_pairs
+from kctl.words.entities import KafkaEntity, entities_of, parse_entity
+from kctl.words.partitions import (
     PartitionChoice,
     parse_partition_words,
     parse_timestamp,
     parse_topic_and_partitions,
     parse_topic_partitions,
 )
-from kctl.selection import include_list, require_some, select
+from kctl.words.topics import include_list, require_some, select
 
 TOPICS = ["__consumer_offsets", "orders", "orders-eu", "payments"]
 

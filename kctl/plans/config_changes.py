@@ -3,9 +3,9 @@
 from collections.abc import Iterable, Mapping, Sequence
 
 from kctl.admin.configs import Change, Config, Entity, Operation
-from kctl.config_words import parse_pairs
 from kctl.errors import CliError, ExitStatus
 from kctl.tables import Column
+from kctl.words.configs import parse_pairs
 
 COLUMNS = [Column("entity"), Column("config"), Column("now"), Column("then")]
 SECRET = "(secret)"  # noqa: S105 - what is shown instead of one

@@ -9,7 +9,7 @@ from typing import Final
 from broker.model import TopicPartition
 from kctl.errors import CliError, ExitStatus
 from kctl.records.times import parse_time_ms
-from kctl.selection import INTERNAL_TOPICS, include_list
+from kctl.words.topics import INTERNAL_TOPICS, include_list
 
 PLACES: Final = {
     "latest": -1,
