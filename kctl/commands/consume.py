@@ -60,7 +60,7 @@ class Request:
         "kctl consume orders -n 3 --format '%t-%p@%o %T{iso} %k=%s\\n'",
         "kctl consume orders --exit --grep k:^a --grep v:[0-9]",
         "kctl consume orders --group billing --exit",
-        "kctl consume orders --from 0:2 --partition 0 --format kafka --property print.key=true",
+        "kctl consume orders -e -p 0 --format kafka --property print.key=true",
     ],
 )
 def consume(

@@ -34,11 +34,45 @@ class Stop:
     commands: tuple[str, ...]
 
 
+ORDERS_FILE = "orders.txt"
+ORDERS = "anna:3 apples\nben:1 pear\ncleo:12 plums\ndan:2 figs\n"
+
 TOUR = [
     Stop("Who is in the cluster?", ("kctl cluster", "kctl brokers list")),
     Stop(
         "Which requests does the broker understand? (USED is what kctl speaks with it)",
         ("kctl api-versions",),
+    ),
+    Stop(
+        "Make a topic, write records to it, and read them: as text, and with all there is to them",
+        (
+            "kctl topics create orders --partitions 3",
+            "kctl produce orders {files}/orders.txt --key-separator : -o wide",
+            "kctl topics describe orders",
+            "kctl consume orders --from -2 --exit --format '%t-%p@%o %k = %s\\n'",
+            "kctl consume orders --exit -n 1 -o jsonl",
+        ),
+    ),
+    Stop(
+        "A group reads; how far is it, and what if it must read again?",
+        (
+            "kctl consume orders --group billing --exit",
+            "kctl produce orders {files}/orders.txt --key-separator :",
+            "kctl groups describe billing",
+            "kctl groups describe billing --totals --fail-if 'lag>1'",
+            "kctl groups reset-offsets billing --topic orders --to-earliest",
+        ),
+    ),
+    Stop(
+        "The same records in the broker's own files",
+        ("kctl dump-log show {data}/orders-0",),
+    ),
+    Stop(
+        "How fast is it?",
+        (
+            "kctl perf produce load --num-records 100000 --acks 1",
+            "kctl perf consume load --num-records 100000",
+        ),
     ),
     Stop("The same for programs: every command has -o json", ("kctl brokers list -o json",)),
     Stop(
@@ -57,6 +91,7 @@ def demo(ctx: typer.Context) -> None:
     """Tour kctl on a broker of its own."""
     out = session_of(ctx).out
     with tempfile.TemporaryDirectory(prefix="kctl-demo-") as directory:
+        (Path(directory) / ORDERS_FILE).write_text(ORDERS)
         started = time.monotonic()
         with running_broker(Path(directory)) as address:
             milliseconds = 1000 * (time.monotonic() - started)
@@ -66,14 +101,23 @@ def demo(ctx: typer.Context) -> None:
             for stop in TOUR:
                 _title(out, stop.title)
                 for line in stop.commands:
-                    _show(out, line, address)
+                    _show(out, _placed(line, Path(directory)), address)
     _title(out, "The broker has stopped, and its files are gone. That was the tour")
+
+
+def _placed(line: str, directory: Path) -> str:
+    """The command line with the tour's own directories in it."""
+    return line.replace("{files}", str(directory)).replace("{data}", str(directory / "data"))
 
 
 @contextmanager
 def running_broker(directory: Path) -> Iterator[str]:
     """A broker on a free port with its files in `directory`; yields `host:port`."""
-    settings = {"listeners": "PLAINTEXT://127.0.0.1:0", "log.dirs": directory / "data"}
+    settings = {
+        "listeners": "PLAINTEXT://127.0.0.1:0",
+        "log.dirs": directory / "data",
+        "group.initial.rebalance.delay.ms": 0,
+    }
     overrides = [f"--override={key}={value}" for key, value in settings.items()]
     log_file = directory / "broker.log"
     process = start_broker(overrides, log_file)

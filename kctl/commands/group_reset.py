@@ -139,10 +139,14 @@ def reset_offsets(
     shown = Plan(f"Reset {len(rows)} offsets?", rows, COLUMNS, "topic")
     if not is_dry and agreed(session, shown, yes=True, dry_run=False):
         ask(session, lambda client: _commit(client, plans))
+    if text_format:
+        session.out.text("".join(inactive_error(group.group_id, group.state) for group in refused))
     _show(session, plans, shown, export=export, kafka=bool(text_format))
     if is_dry:
         session.out.note("dry run: nothing was changed; --execute does it")
-    _report_refused(session, refused, kafka=bool(text_format))
+    if refused:
+        busy = ", ".join(f"{group.group_id} ({group.state})" for group in refused)
+        raise CliError(f"not reset, because it has members: {busy}", "stop the consumers first")
 
 
 def _moment(text: str | None) -> Position | None:
@@ -265,12 +269,3 @@ def _show(
         session.out.text(reset_text(plans))
     else:
         session.out.rows(shown.rows, shown.columns, name=shown.name)
-
-
-def _report_refused(session: Session, refused: Sequence[Group], *, kafka: bool) -> None:
-    if not refused:
-        return
-    if kafka:
-        session.out.text("".join(inactive_error(group.group_id, group.state) for group in refused))
-    names = ", ".join(f"{group.group_id} ({group.state})" for group in refused)
-    raise CliError(f"not reset, because they have members: {names}", "stop the consumers first")

@@ -57,7 +57,7 @@ Settings = Annotated[
     "produce",
     examples=[
         "kctl perf produce load --num-records 10000 --record-size 100",
-        "kctl perf produce load -n 1000 --throughput 5000 --acks 1 --compression lz4 -o json",
+        "kctl perf produce load -n 1000 --throughput 5000 --acks 1 -z lz4 -o json",
     ],
 )
 def produce(

@@ -12,8 +12,9 @@ Run = Callable[..., KctlResult]
 
 @contextmanager
 def quick_groups_broker(directory: Path) -> Iterator[RunningBroker]:
-    """A broker that lets a new group begin at once instead of waiting for more members."""
-    with running_broker(directory, group_initial_rebalance_delay_ms=0) as running:
+    """A broker where a new group begins at once, and where records of 1970 are not too old."""
+    settings = {"group_initial_rebalance_delay_ms": 0, "log_retention_ms": -1}
+    with running_broker(directory, **settings) as running:
         yield running
 
 

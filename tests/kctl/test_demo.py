@@ -1,0 +1,18 @@
+"""`kctl demo`: the tour runs to its end, and what it shows works."""
+
+import subprocess
+import sys
+
+import pytest
+
+
+@pytest.mark.slow
+def test_tour_shows_commands_that_work_and_two_that_fail_on_purpose() -> None:
+    words = [sys.executable, "-m", "kctl", "demo"]
+    answer = subprocess.run(words, capture_output=True, text=True, timeout=55)
+    assert (answer.returncode, answer.stderr) == (0, "")
+    assert answer.stdout.rstrip().endswith("That was the tour")
+    failed = [line for line in answer.stdout.splitlines() if line.startswith("(exit status")]
+    # The lag above its limit, and the broker that is not there.
+    assert failed == ["(exit status 3)", "(exit status 1)"]
+    assert "12 plums" in answer.stdout
