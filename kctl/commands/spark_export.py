@@ -115,7 +115,9 @@ def run(
     schema: Annotated[
         Path | None,
         typer.Option(
-            metavar="FILE", help="Fields of JSON values, as Spark's DDL: 'id INT, name STRING'."
+            metavar="FILE",
+            help="Fields of JSON values, as Spark's DDL: 'id INT, name STRING'; else they are "
+            "taken from a sample.",
         ),
     ] = None,
     partition_by: Annotated[
@@ -162,6 +164,7 @@ def run(
     chosen. Everything appears at once in a new directory DIR/export=N, with a _manifest.json that
     names offsets, records, files and checksums; a run that fails or is killed leaves nothing there.
 
+    With --value json and no schema that fits a sample, values stay text that is known to be JSON.
     Keys and values that are not the string or JSON they are said to be go to _undecodable in the
     export, with all their columns, and are counted.
     """

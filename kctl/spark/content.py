@@ -2,13 +2,12 @@
 
 import json
 from collections.abc import Callable
-from functools import cache
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kctl.errors import CliError, ExitStatus
+from kctl.spark.schema import decode_struct, json_object
 from kctl.spark.settings import ContentType, TaskSettings
 
 UNDECODABLE = "_undecodable/"
@@ -42,14 +41,14 @@ def decode_content(table: pa.Table, settings: TaskSettings) -> tuple[pa.Table, p
 Decoder = Callable[[Any], Any]
 
 
-def _decoder(kind: ContentType, ddl: str) -> Decoder | None:
+def _decoder(kind: ContentType, schema: str) -> Decoder | None:
     if kind is ContentType.BINARY:
         return None
     if kind is ContentType.STRING:
         return _to_text
-    if not ddl:
+    if not schema:
         return _to_json_text
-    arrow_type = parse_ddl(ddl)
+    arrow_type = decode_struct(schema)
     return lambda raw: _to_struct(raw, arrow_type)
 
 
@@ -83,19 +82,11 @@ def _is_json(text: str | None) -> bool:
 
 def _to_struct(raw: pa.Array, arrow_type: pa.DataType) -> pa.Array:
     """JSON objects by the fields of the schema; others in the object are left out."""
-    values = [_json_object(each) for each in raw.to_pylist()]
+    values = [json_object(each) for each in raw.to_pylist()]
     try:
         return pa.array(values, arrow_type)
     except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError):  # one that does not fit: each alone
         return pa.array([_fitting(each, arrow_type) for each in values], arrow_type)
-
-
-def _json_object(value: bytes | None) -> dict[str, Any] | None:
-    try:
-        found = json.loads(value or b"")
-    except ValueError:
-        return None
-    return found if isinstance(found, dict) else None
 
 
 def _fitting(value: dict[str, Any] | None, arrow_type: pa.DataType) -> dict[str, Any] | None:
@@ -104,54 +95,3 @@ def _fitting(value: dict[str, Any] | None, arrow_type: pa.DataType) -> dict[str,
     except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError):
         return None
     return value
-
-
-@cache
-def parse_ddl(ddl: str) -> pa.DataType:
-    """The struct that a DDL such as `id INT, tags ARRAY<STRING>` describes; CliError if none."""
-    names = {
-        "BOOLEAN": pa.bool_(),
-        "INT": pa.int32(),
-        "INTEGER": pa.int32(),
-        "BIGINT": pa.int64(),
-        "LONG": pa.int64(),
-        "FLOAT": pa.float32(),
-        "DOUBLE": pa.float64(),
-        "STRING": pa.string(),
-    }
-    try:
-        return pa.struct([_ddl_field(part, names) for part in _split_outside(ddl) if part.strip()])
-    except (KeyError, ValueError) as error:
-        raise CliError(
-            f"--schema: {ddl!r} is not understood: {error}",
-            f"NAME TYPE, …; types are {', '.join(names)}, ARRAY<…> and STRUCT<NAME: TYPE, …>",
-            ExitStatus.USAGE,
-        ) from error
-
-
-def _ddl_field(text: str, names: dict[str, pa.DataType]) -> tuple[str, pa.DataType]:
-    name, _, kind = text.strip().replace(":", " ", 1).partition(" ")
-    return name.strip("`"), _ddl_type(kind.strip(), names)
-
-
-def _ddl_type(text: str, names: dict[str, pa.DataType]) -> pa.DataType:
-    outer, bracket, inner = text.partition("<")
-    if not bracket:
-        return names[text.upper()]
-    inner = inner.removesuffix(">")
-    if outer.strip().upper() == "ARRAY":
-        return pa.list_(_ddl_type(inner.strip(), names))
-    if outer.strip().upper() == "STRUCT":
-        return pa.struct([_ddl_field(part, names) for part in _split_outside(inner)])
-    raise ValueError(f"no type {outer}")
-
-
-def _split_outside(text: str) -> list[str]:
-    """Parts between the commas that stand outside of brackets."""
-    parts, depth, start = [], 0, 0
-    for index, character in enumerate(text):
-        depth += {"<": 1, ">": -1}.get(character, 0)
-        if character == "," and not depth:
-            parts.append(text[start:index])
-            start = index + 1
-    return [*parts, text[start:]]

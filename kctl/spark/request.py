@@ -2,9 +2,10 @@
 
 import contextlib
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from enum import Enum, auto
+from itertools import islice
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -13,13 +14,15 @@ from kctl.errors import CliError, ExitStatus
 from kctl.options import Session
 from kctl.spark.export import DiskFull, run_plan
 from kctl.spark.log_source import LogSource
-from kctl.spark.plan import Plan, pack
+from kctl.spark.plan import Piece, Plan, pack
 from kctl.spark.progress import progress_bar
 from kctl.spark.results import TaskResult, sum_counts
+from kctl.spark.schema import encode_struct, infer_struct
 from kctl.spark.selection import Selection, Source, choose_ranges
 from kctl.spark.session import SparkOptions
-from kctl.spark.settings import TaskSettings
+from kctl.spark.settings import ContentType, TaskSettings
 from kctl.spark.target import Target
+from kctl.spark.task import piece_tables
 from kctl.spark.wire_source import WireSource
 from kctl.tables import Column
 
@@ -41,6 +44,9 @@ SUMMARY_COLUMNS = [
     Column("size_bytes", "BYTES", right=True),
     Column("undecodable", right=True),
 ]
+
+_SAMPLED_PIECES = 8
+_SAMPLED_VALUES = 1000
 
 
 class Mode(Enum):
@@ -166,6 +172,8 @@ def _plan(request: ExportRequest, target: Target, session: Session) -> Plan:
         staging=str(target.staging.path),
         bootstrap_servers="" if request.from_dirs else session.bootstrap_servers(),
     )
+    if settings.value_type is ContentType.JSON and not settings.value_schema:
+        settings = replace(settings, value_schema=infer_schema(pieces, settings))
     return Plan(
         tuple(ranges),
         pack(pieces, request.task_bytes),
@@ -173,6 +181,20 @@ def _plan(request: ExportRequest, target: Target, session: Session) -> Plan:
         uuid4().hex,
         request.mode is Mode.OVERWRITE,
     )
+
+
+def infer_schema(pieces: Sequence[Piece], settings: TaskSettings) -> str:
+    """The fields of JSON values as the beginnings of some pieces show them; empty if they differ.
+
+    Later values that do not fit go aside as undecodable, and are counted.
+    """
+    step = max(1, len(pieces) // _SAMPLED_PIECES)
+    sample: list[bytes | None] = []
+    for piece in pieces[::step][:_SAMPLED_PIECES]:
+        for table, _ in islice(piece_tables(piece, settings, ("value",)), 1):
+            sample += table.column("value").slice(0, _SAMPLED_VALUES).to_pylist()
+    struct = infer_struct(sample)
+    return encode_struct(struct) if struct is not None else ""
 
 
 def _plan_rows(plan: Plan) -> Iterator[Mapping[str, Any]]:

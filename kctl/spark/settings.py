@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 from kctl.errors import CliError, ExitStatus
 from kctl.spark.columns import DEFAULT_COLUMNS, TYPES
+from kctl.spark.schema import encode_struct, parse_ddl
 from kctl.spark.writers import ExportFormat
 
 DEFAULT_FILE_BYTES = 256 * 1024 * 1024
@@ -58,9 +59,9 @@ def _names(text: str | None) -> tuple[str, ...]:
 
 
 def read_schema(path: Path) -> str:
-    """The DDL in a file, on one line; CliError if there is none."""
+    """The fields that the DDL in a file describes; CliError if it describes none."""
     try:
-        return " ".join(path.read_text().split())
+        return encode_struct(parse_ddl(" ".join(path.read_text().split())))
     except OSError as error:
         raise CliError(f"{path}: {(error.strerror or str(error)).lower()}") from error
 
@@ -81,7 +82,7 @@ class TaskSettings:
     key_type: ContentType = ContentType.BINARY
     value_type: ContentType = ContentType.BINARY
     value_schema: str = ""
-    """Of JSON values the fields, as Spark's DDL; empty: text that is known to be JSON."""
+    """Of JSON values the fields, from `encode_struct`; empty: text that is known to be JSON."""
     file_bytes: int = DEFAULT_FILE_BYTES
 
     @classmethod

@@ -11,6 +11,6 @@ from kctl.spark.session import SparkOptions, spark_session
 @pytest.fixture(scope="session")
 def spark() -> Iterator[Any]:
     """A local Spark with two cores that gives a task three tries; mark the test `spark`."""
-    conf = {"spark.ui.enabled": "false", "spark.sql.session.timeZone": "UTC"}
+    conf = {"spark.sql.session.timeZone": "UTC", "spark.sql.shuffle.partitions": "2"}
     with spark_session(SparkOptions("local[2,3]", conf)) as session:
         yield session

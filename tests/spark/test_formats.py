@@ -3,6 +3,7 @@
 import csv
 import json
 from base64 import b64encode
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,10 @@ from pyarrow import orc
 
 from broker.records.record import RecordTuple
 from kctl.errors import CliError
-from kctl.spark.content import parse_ddl
+from kctl.spark.log_source import LogSource
+from kctl.spark.request import infer_schema
+from kctl.spark.schema import decode_struct, encode_struct, infer_struct, parse_ddl
+from kctl.spark.selection import Selection, choose_ranges
 from kctl.spark.settings import ContentType, PartitionColumn, TaskSettings
 from kctl.spark.target import Target
 from kctl.spark.writers import ExportFormat
@@ -136,7 +140,7 @@ class TestUndecodable:
         assert [row["offset"] for row in self.aside(target)] == [2]
 
     def test_json_that_does_not_fit_the_schema_goes_aside(self, log_dir: Path) -> None:
-        schema = "id INT, name STRING, tags ARRAY<STRING>"
+        schema = encode_struct(parse_ddl("id INT, name STRING, tags ARRAY<STRING>"))
         target = export(log_dir, value_type=ContentType.JSON, value_schema=schema)
         assert [row["value"] for row in exported(target.path)] == [
             {"id": 1, "name": "a", "tags": ["x"]},
@@ -144,6 +148,30 @@ class TestUndecodable:
             None,
         ]
         assert [row["offset"] for row in self.aside(target)] == [2, 4]
+
+
+def test_struct_is_inferred_from_the_objects_there_are() -> None:
+    values = [b'{"a": 1, "b": null}', None, b"no json", b"[1]", b'{"a": 2, "c": [{"d": 0.5}]}']
+    kind = infer_struct(values)
+    assert str(kind) == ("struct<a: int64, b: string, c: list<item: struct<d: double>>>")
+    assert decode_struct(encode_struct(kind)) == kind
+
+
+@pytest.mark.parametrize("values", [[], [b"x"], [b'{"a": 1}', b'{"a": "x"}'], [b'{"a": [1, {}]}']])
+def test_no_struct_is_inferred_where_none_fits(values: list[bytes]) -> None:
+    assert infer_struct(values) is None
+
+
+def test_schema_of_json_values_is_taken_from_a_sample(log_dir: Path) -> None:
+    source = LogSource([log_dir])
+    pieces = [
+        p for each in choose_ranges(source, Selection(("t",))) for p in source.pieces(each, 9)
+    ]
+    assert infer_schema(pieces, TaskSettings("")) == ""  # an id is a number and a text
+    first = [replace(pieces[0], end_offset=2)]
+    assert str(decode_struct(infer_schema(first, TaskSettings("")))) == (
+        "struct<id: int64, name: string, tags: list<item: string>, more: bool>"
+    )
 
 
 def test_ddl_with_nested_types_is_understood() -> None:
