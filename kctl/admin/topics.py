@@ -21,7 +21,6 @@ from broker.protocol.messages.create_topics import (
 from broker.protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
 from broker.protocol.messages.list_partition_reassignments import (
     ListPartitionReassignmentsRequest,
-    ListPartitionReassignmentsTopics,
 )
 from broker.protocol.messages.list_partition_reassignments import (
     OngoingPartitionReassignment as Move,
@@ -115,16 +114,8 @@ async def with_reassignments(client: Client, topics: Sequence[Topic]) -> list[To
     Clusters that cannot tell (before Kafka 2.4, or to somebody who may not ask) are taken at
     their metadata, as Kafka's own tool does.
     """
-    request = ListPartitionReassignmentsRequest(
-        topics=[
-            ListPartitionReassignmentsTopics(
-                name=topic.name, partition_indexes=[partition.id for partition in topic.partitions]
-            )
-            for topic in topics
-        ]
-    )
     try:
-        answer = await client.send_to_controller(request)
+        answer = await client.send_to_controller(ListPartitionReassignmentsRequest())
     except ApiError as error:
         if error.code is ErrorCode.UNSUPPORTED_VERSION:
             return list(topics)
