@@ -34,6 +34,11 @@ class Partition:
         """Whether this broker leads the partition."""
         return self.state.leader == self.broker_id
 
+    @property
+    def is_under_min_isr(self) -> bool:
+        """Whether too few are in sync for acks=all; asked are no more than there are replicas."""
+        return len(self.state.isr) < min(self.min_insync_replicas, len(self.state.replicas))
+
     def check_leader(self, current_leader_epoch: int = ANY_EPOCH) -> None:
         """Raise unless this broker leads, in the epoch that the client thinks it is (KIP-320)."""
         self.check_epoch(current_leader_epoch)
@@ -67,7 +72,7 @@ class Partition:
         NOT_ENOUGH_REPLICAS when all must acknowledge and too few are in sync: nothing is written.
         """
         self.check_leader()
-        if required_acks == -1 and len(self.state.isr) < self.min_insync_replicas:
+        if required_acks == -1 and self.is_under_min_isr:
             raise ApiError(
                 ErrorCode.NOT_ENOUGH_REPLICAS,
                 f"{self.name}: {len(self.state.isr)} in sync, "
@@ -111,7 +116,7 @@ class Partition:
             return ErrorCode.NOT_LEADER_OR_FOLLOWER
         if self.log.high_watermark < offset:  # C
             return None
-        if len(self.state.isr) < self.min_insync_replicas:  # B
+        if self.is_under_min_isr:  # B
             return ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND
         return ErrorCode.NONE
 

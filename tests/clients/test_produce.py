@@ -90,3 +90,9 @@ class TestProducingFromALibrary:
         with pytest.raises(Refused, match=r"invalidrecord|^unknown$"):
             client.produce(servers, topic, [Message(b"no key")])
         assert client.produce(servers, topic, [Message(b"value", b"key")]) == [0]
+
+    def test_regression_min_insync_replicas_asks_for_no_more_than_there_are(
+        self, client: Client, servers: str, topic: str
+    ) -> None:
+        LibrdkafkaAdmin(servers).set_topic_config(topic, "min.insync.replicas", "2")
+        assert client.produce(servers, topic, [Message(b"value")]) == [0]

@@ -235,7 +235,7 @@ def _read(servers: str, topic: str, isolation_level: str) -> Iterator[tuple[int,
     ended: set[int] = set()
     try:
         while len(ended) < PARTITIONS:
-            for message in consumer.consume(1000, 1):
+            for message in consumer.consume(1000, 0.1):
                 if (error := message.error()) is None:
                     yield message.partition(), message.offset(), message.value()
                 else:
