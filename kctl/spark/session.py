@@ -1,5 +1,6 @@
 """A Spark session for one run: Java found, logs kept back, our code along with it."""
 
+import importlib.util
 import os
 import sys
 import zipfile
@@ -10,8 +11,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-import broker
-import kctl
 from kctl.errors import CliError
 from kctl.java import java_environment, pyspark_jars
 
@@ -79,7 +78,7 @@ def _start(options: SparkOptions, scratch: Path, log_file: Path) -> Any:
             f"Spark does not start: {reason.strip()}", "-v shows all that it says"
         ) from error
     if not options.is_local:
-        spark.sparkContext.addPyFile(str(_own_code(scratch)))
+        spark.sparkContext.addPyFile(str(own_code(scratch)))
     for path in options.py_files:
         spark.sparkContext.addPyFile(path)
     return spark
@@ -108,12 +107,13 @@ def _stderr_to(path: Path) -> Iterator[None]:
         os.close(kept)
 
 
-def _own_code(scratch: Path) -> Path:
+def own_code(scratch: Path) -> Path:
     """kctl and broker as a zip for workers on other machines, which need only our dependencies."""
     path = scratch / "kctl-code.zip"
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
-        for package in (broker, kctl):
-            root = Path(str(package.__file__)).parent
+        for package in ("broker", "kctl"):
+            spec = importlib.util.find_spec(package)
+            root = Path(str(spec and spec.origin)).parent
             for source in sorted(root.rglob("*.py")):
                 archive.write(source, source.relative_to(root.parent))
     return path
