@@ -1,7 +1,7 @@
 """How far groups are behind: their offsets beside those of the logs."""
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from broker.model import TopicPartition
@@ -9,7 +9,7 @@ from broker.net.client import Client
 from kctl.admin.group_offsets import committed_offsets
 from kctl.admin.groups import describe_groups
 from kctl.admin.log_offsets import log_ends, log_starts
-from kctl.admin.record_times import record_times
+from kctl.admin.record_times import Place, record_times
 from kctl.plans.lag import GroupLag, LogBounds, PartitionLag, first_unread, partition_lags
 
 
@@ -47,22 +47,29 @@ async def _existing(client: Client, places: Iterable[TopicPartition]) -> list[To
 
 async def _with_times(client: Client, found: Sequence[GroupLag], now_ms: int) -> list[GroupLag]:
     """The groups with how long their first unread records have been waiting."""
-    answers = [await _times_of(client, group) for group in found]
+    unread = {one.group.group_id: first_unread(one.partitions) for one in found}
+    times = await record_times(client, (place for own in unread.values() for place in own.items()))
     return [
         replace(
-            group,
+            one,
             partitions=tuple(
-                replace(lag, time_lag_ms=_waiting_ms(lag, times.get(lag.place), now_ms))
-                for lag in group.partitions
+                replace(
+                    lag,
+                    time_lag_ms=_waiting_ms(
+                        lag, _time_of(lag, unread[lag.group_id], times), now_ms
+                    ),
+                )
+                for lag in one.partitions
             ),
         )
-        for group, times in zip(found, answers, strict=True)
+        for one in found
     ]
 
 
-async def _times_of(client: Client, group: GroupLag) -> dict[TopicPartition, int]:
-    unread = first_unread(group.partitions)
-    return await record_times(client, unread) if unread else {}
+def _time_of(
+    lag: PartitionLag, unread: Mapping[TopicPartition, int], times: Mapping[Place, int]
+) -> int | None:
+    return times.get((lag.place, unread[lag.place])) if lag.place in unread else None
 
 
 def _waiting_ms(lag: PartitionLag, written_ms: int | None, now_ms: int) -> int | None:

@@ -1,28 +1,55 @@
 """The timestamp of the record at an offset: read from the log itself."""
 
 import asyncio
-from collections import defaultdict
-from collections.abc import Mapping
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping
 
 from broker.model import TopicPartition, Uuid
 from broker.net.client import Client
 from broker.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic, PartitionData
 from broker.records.batch import iterate_batches
 
+Place = tuple[TopicPartition, int]
+"""A partition and an offset in it."""
+
 SMALL_BYTES = 1 << 16
 """Enough for the batches of most producers; a larger one is fetched by itself."""
 _MAX_BYTES = 1 << 26
 
 
-async def record_times(
-    client: Client, offsets: Mapping[TopicPartition, int]
-) -> dict[TopicPartition, int]:
+async def record_times(client: Client, places: Iterable[Place]) -> dict[Place, int]:
     """When the first record at or after each offset was written, in ms since 1970.
 
-    A partition that has none, or whose leader does not answer for it, is left out.
+    A place that has none, or whose leader does not answer for it, is left out.
     """
-    answer = await client.refresh_metadata({partition.topic for partition in offsets})
+    wanted = set(places)
+    if not wanted:
+        return {}
+    answer = await client.refresh_metadata({partition.topic for partition, _ in wanted})
     ids = {topic.name or "": topic.topic_id for topic in answer.topics}
+    times: dict[Place, int] = {}
+    for offsets in _rounds(wanted):
+        found = await _ask_leaders(client, offsets, ids)
+        times |= {(partition, offsets[partition]): time for partition, time in found.items()}
+    return times
+
+
+def _rounds(places: Iterable[Place]) -> list[dict[TopicPartition, int]]:
+    """The places in as few groups as can be that have no partition twice: one fetch each."""
+    rounds: list[dict[TopicPartition, int]] = []
+    times_seen: Counter[TopicPartition] = Counter()
+    for partition, offset in sorted(places):
+        number = times_seen[partition]
+        times_seen[partition] += 1
+        if number == len(rounds):
+            rounds.append({})
+        rounds[number][partition] = offset
+    return rounds
+
+
+async def _ask_leaders(
+    client: Client, offsets: Mapping[TopicPartition, int], ids: Mapping[str, Uuid]
+) -> dict[TopicPartition, int]:
     by_leader = await client.leaders_of(offsets)
     found = await asyncio.gather(
         *(

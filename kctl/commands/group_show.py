@@ -14,6 +14,7 @@ from kctl.commands.group_words import AllGroups, GroupNames, GroupOption, chosen
 from kctl.errors import CliError, ExitStatus
 from kctl.kafka_text.groups import Text, list_text, members_text, offsets_text, state_text
 from kctl.options import KafkaText, Session, session_of
+from kctl.output import OutputFormat
 from kctl.plans.conditions import Condition, parse_condition
 from kctl.plans.lag import GroupLag, PartitionLag, Verdict
 from kctl.records.times import format_duration
@@ -67,6 +68,8 @@ TOTAL_COLUMNS = [
     Column("max_time_lag", right=True),
     Column("verdicts"),
 ]
+MANY_GROUPS = 5
+"""More than these are summed up in one sentence."""
 
 
 class View(Enum):
@@ -196,8 +199,18 @@ def _show(session: Session, found: Sequence[GroupLag], view: View, only_lagging:
         lags = [lag for one in found for lag in one.partitions]
         chosen = [lag for lag in lags if not (only_lagging and lag.verdict is Verdict.OK)]
         session.out.rows(map(offset_row, chosen), OFFSET_COLUMNS, name="topic")
+        if session.output in (OutputFormat.TABLE, OutputFormat.WIDE):
+            _sum_up(session, found)
+
+
+def _sum_up(session: Session, found: Sequence[GroupLag]) -> None:
+    """What people want to know at the end of a table: the totals."""
+    if len(found) <= MANY_GROUPS:
         for one in found:
             session.out.note(_sentence(one))
+    else:
+        total = sum(one.total_lag for one in found)
+        session.out.note(f"{len(found)} groups, lag {total} in all; --totals has a line for each")
 
 
 def _sentence(one: GroupLag) -> str:
