@@ -1,5 +1,6 @@
 """Publication: by one rename, once, whatever happens in between."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -96,9 +97,7 @@ def test_attempt_that_fails_leaves_nothing(target: Target) -> None:
 
 def test_overwrite_replaces_all_exports(target: Target) -> None:
     export_without_spark(LOGS, target, "rolled")
-    plan = make_plan(LOGS, target, "txn")
-    object.__setattr__(plan, "is_overwrite", True)
-    object.__setattr__(plan, "run_id", "another")
+    plan = replace(make_plan(LOGS, target, "txn"), is_overwrite=True, run_id="another")
     target.staging.path.mkdir()
     target.staging.begin(plan)
     settings = TaskSettings.from_json(plan.options)
