@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from threading import Event
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -26,7 +27,8 @@ from kctl.records.format import Formatter, compile_format, format_headers, iso_t
 from kctl.records.json_lines import format_json_line
 from kctl.records.position import END, START, STORED, Position, parse_position, parse_range
 from kctl.records.record import TopicRecord
-from kctl.streaming.choices import IsolationLevel, now_ms, usage
+from kctl.streaming.choices import IsolationLevel, now_ms, split_properties, usage
+from kctl.streaming.interrupts import ctrl_c_noted
 
 if TYPE_CHECKING:
     from kctl.streaming.reading import Reader
@@ -65,7 +67,13 @@ class Request:
 )
 def consume(
     ctx: typer.Context,
-    topics: Annotated[list[str], typer.Argument(help="The topics to read.")],
+    names: Annotated[
+        list[str] | None, typer.Argument(metavar="TOPIC", help="The topics to read.")
+    ] = None,
+    topic_option: Annotated[
+        list[str] | None,
+        typer.Option("--topic", hidden=True, help="Kafka's way of naming a topic."),
+    ] = None,
     begin: Annotated[
         str | None,
         typer.Option(
@@ -93,6 +101,9 @@ def consume(
     idle: Annotated[
         float | None,
         typer.Option(metavar="SECONDS", min=0, help="Stop when nothing came for that long."),
+    ] = None,
+    timeout_ms: Annotated[
+        int | None, typer.Option(hidden=True, min=0, help="Kafka's word for --idle.")
     ] = None,
     partitions: Annotated[
         list[int] | None,
@@ -143,12 +154,12 @@ def consume(
     `kctl produce --input json` takes.
     """
     session = session_of(ctx)
-    console, properties = _split_properties(settings or [])
+    console, properties = split_properties(settings or [], FORMATTER_PROPERTIES)
     write = usage(formatter, session.output, text_format, null, console)
     wanted = all_of(usage(parse_filter, text) for text in filters or [])
     first, last = _bounds("start" if from_beginning else begin, end, group)
     request = Request(
-        topics=tuple(topics),
+        topics=(*(names or []), *(topic_option or [])),
         partitions=frozenset(partitions or []),
         begin=first,
         end=END if exit_at_end and last is None else last,
@@ -158,10 +169,12 @@ def consume(
         settings=tuple(properties),
     )
     _check(request)
-    limit = Limit(number, idle)
+    limit = Limit(number, idle if timeout_ms is None else timeout_ms / 1000)
     try:
-        with open_reader(session, request) as reader:
-            _show(session, reader, limit, wanted, write)
+        with open_reader(session, request) as reader, ctrl_c_noted() as interrupted:
+            _show(session, reader, limit, wanted, write, interrupted)
+        if interrupted.is_set():
+            raise typer.Exit(ExitStatus.INTERRUPTED)
     except KeyboardInterrupt:
         raise typer.Exit(ExitStatus.INTERRUPTED) from None
     finally:
@@ -188,8 +201,9 @@ def _show(
     limit: Limit,
     wanted: Callable[[TopicRecord], bool],
     write: Formatter,
+    interrupted: Event,
 ) -> None:
-    """Write matching records until there are enough, or none came for too long."""
+    """Write matching records until there are enough, none came for too long, or Ctrl-C."""
     if session.output is OutputFormat.CSV:
         session.out.lines([",".join(CSV_FIELDS)])
     heard = time.monotonic()
@@ -202,7 +216,7 @@ def _show(
         limit.shown += len(chosen)
         heard = time.monotonic() if batch else heard
         is_silent = limit.idle_s is not None and time.monotonic() - heard >= limit.idle_s
-        if limit.left() == 0 or is_silent:
+        if limit.left() == 0 or is_silent or interrupted.is_set():
             return
 
 
@@ -275,6 +289,8 @@ def _bounds(
 
 
 def _check(request: Request) -> None:
+    if not request.topics:
+        raise CliError("no topic named", "kctl topics list shows those there are", ExitStatus.USAGE)
     if not request.group:
         if STORED in (request.begin, request.end):
             raise CliError("only a group has stored offsets", "add --group", ExitStatus.USAGE)
@@ -287,19 +303,6 @@ def _check(request: Request) -> None:
         )
     if request.end not in (None, END):
         raise CliError("a group can end at the end only", "use --exit", ExitStatus.USAGE)
-
-
-def _split_properties(settings: list[str]) -> tuple[dict[str, str], list[str]]:
-    """The console consumer's properties, and those for librdkafka."""
-    console = {}
-    others = []
-    for text in settings:
-        key, _, value = text.partition("=")
-        if key in FORMATTER_PROPERTIES:
-            console[key] = value
-        else:
-            others.append(text)
-    return console, others
 
 
 def formatter(

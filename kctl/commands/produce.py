@@ -27,7 +27,7 @@ from kctl.records.lines import (
 )
 from kctl.records.record import TopicRecord
 from kctl.records.times import parse_time_ms
-from kctl.streaming.choices import Acks, Compression, Partitioner, now_ms, usage
+from kctl.streaming.choices import Acks, Compression, Partitioner, now_ms, split_properties, usage
 from kctl.tables import Column
 
 if TYPE_CHECKING:
@@ -43,6 +43,8 @@ COLUMNS = [
     Column("last_offset", right=True),
 ]
 STDIN = "-"
+READER_PROPERTIES = frozenset({"parse.key", "key.separator", "null.marker"})
+"""What kafka-console-producer's `--property` takes, and kctl with it."""
 
 
 class InputForm(StrEnum):
@@ -128,7 +130,13 @@ def produce(
     ] = None,
     settings: Annotated[
         list[str] | None,
-        typer.Option("-X", "--property", metavar="KEY=VALUE", help="A setting of librdkafka."),
+        typer.Option(
+            "-X",
+            "--property",
+            metavar="KEY=VALUE",
+            help="A setting of librdkafka, or parse.key, key.separator and null.marker as "
+            "kafka-console-producer takes them.",
+        ),
     ] = None,
     dry_run: DryRun = False,
 ) -> None:
@@ -138,6 +146,10 @@ def produce(
     that what was consumed can be produced again with its keys, headers and timestamps.
     """
     session = session_of(ctx)
+    reader, properties = split_properties(settings or [], READER_PROPERTIES)
+    null_marker = reader.get("null.marker", null_marker)
+    if reader.get("parse.key", "false").lower() == "true":
+        key_separator = reader.get("key.separator", key_separator or "\\t")
     form = LineForm(
         key_separator=None if key_separator is None else usage(parse_separator, key_separator),
         key=None if key is None else key.encode(),
@@ -154,9 +166,7 @@ def produce(
         session.out.note(f"{count} records for {topic} can be read; nothing was sent")
         return
     refuse_if_read_only(session)
-    delivery = Delivery(
-        acks, compression, partitioner, sync, transactional_id, tuple(settings or [])
-    )
+    delivery = Delivery(acks, compression, partitioner, sync, transactional_id, tuple(properties))
     _send_all(session, topic, records, delivery)
 
 

@@ -1,7 +1,7 @@
 """The words that options of `produce`, `consume` and `perf` take; free of librdkafka."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterable
 from enum import StrEnum
 from typing import ParamSpec, TypeVar
 
@@ -58,3 +58,18 @@ def usage(
         return parse(*args, **kwargs)
     except ValueError as error:
         raise CliError(str(error), status=ExitStatus.USAGE) from error
+
+
+def split_properties(
+    settings: Iterable[str], console: Collection[str]
+) -> tuple[dict[str, str], list[str]]:
+    """`KEY=VALUE` texts apart: those that Kafka's console tool knows, and those for librdkafka."""
+    known = {}
+    others = []
+    for text in settings:
+        key, _, value = text.partition("=")
+        if key in console:
+            known[key] = value
+        else:
+            others.append(text)
+    return known, others

@@ -55,6 +55,18 @@ def test_lines_with_keys_are_written_and_read_again(run: Run) -> None:
     assert read.output == "0 a=1\n1 b=2\n2 -=no key\n"
 
 
+def test_flags_of_kafkas_console_tools_are_understood(run: Run) -> None:
+    name = topic(run, "console")
+    words = ["--property", "parse.key=true", "--property", "null.marker=NULL"]
+    assert run("produce", name, *words, stdin="a\t1\nb\tNULL\n").exit_code == 0
+    more = ["--property", "parse.key=true", "--property", "key.separator=:"]
+    assert run("produce", name, *more, stdin="c:3\n").exit_code == 0
+    words = ["--topic", name, "--from-beginning", "--timeout-ms", "300"]
+    read = run("consume", *words, "--format", "kafka", "--property", "print.key=true")
+    assert read.output == "a\t1\nb\tnull\nc\t3\n"
+    assert run("consume").exit_code == 2
+
+
 def test_produce_tells_programs_where_the_records_went(run: Run) -> None:
     name = topic(run, "where", 2)
     result = run("produce", name, "-p", "1", "-o", "json", stdin="a\nb\n")

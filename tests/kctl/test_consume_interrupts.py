@@ -1,0 +1,32 @@
+"""Ctrl-C is heard between steps, and at once when it comes twice."""
+
+import signal
+import threading
+
+import pytest
+
+from kctl.streaming.interrupts import ctrl_c_noted
+
+
+def test_first_ctrl_c_is_noted_and_the_second_interrupts() -> None:
+    before = signal.getsignal(signal.SIGINT)
+    with pytest.raises(KeyboardInterrupt), ctrl_c_noted() as noted:
+        assert not noted.is_set()
+        signal.raise_signal(signal.SIGINT)
+        assert noted.is_set()
+        signal.raise_signal(signal.SIGINT)
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_other_threads_leave_signals_alone() -> None:
+    before = signal.getsignal(signal.SIGINT)
+    seen = []
+
+    def enter() -> None:
+        with ctrl_c_noted():
+            seen.append(signal.getsignal(signal.SIGINT))
+
+    thread = threading.Thread(target=enter)
+    thread.start()
+    thread.join()
+    assert seen == [before]
