@@ -42,6 +42,8 @@ from tests.api.wire import Wire, read_response, request_frame
 
 GOLDEN: Final = Path(__file__).parent.parent / "golden" / "bad_requests.json"
 NOW_MS: Final = 1_700_000_000_000
+_NO_BROKERS_YET: Final = ErrorCode.INVALID_REPLICATION_FACTOR
+"""What a Kafka says that has only just started."""
 
 TOPICS: Final[dict[str, dict[str, str]]] = {
     "plain": {},
@@ -353,7 +355,9 @@ def create_topics(address: str, prefix: str) -> dict[str, Uuid]:
         for name, configs in TOPICS.items()
     ]
     with Wire(address) as wire:
-        made = wire.ask(CreateTopicsRequest(topics=topics, timeout_ms=30_000), 7).topics
+        request = CreateTopicsRequest(topics=topics, timeout_ms=30_000)
+        while (made := wire.ask(request, 7).topics)[0].error_code == _NO_BROKERS_YET:
+            pass
         assert all(topic.error_code == 0 for topic in made), made
         for kind, name in enumerate(("somebody", "something")):  # makes the broker's own topics
             asked = FindCoordinatorRequest(key=name, key_type=kind)

@@ -95,8 +95,11 @@ def check_sent(sending: Sending, servers: str) -> list[list[bytes]]:
     for records in log:
         offsets = [offset for offset, _ in records]
         assert offsets == list(range(len(records)))
-    for value, (partition, offset) in sending.promised.items():
-        assert log[partition][offset] == (offset, value)
+    found = {(index, at): value for index, records in enumerate(log) for at, value in records}
+    broken = {
+        value: place for value, place in sending.promised.items() if found.get(place) != value
+    }
+    assert broken == {}
     return [[value for _, value in records] for records in log]
 
 
@@ -140,7 +143,7 @@ def check(load: Load, servers: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "deaths", [3, pytest.param(20, marks=[pytest.mark.slow, pytest.mark.timeout(300)])]
+    "deaths", [3, pytest.param(10, marks=[pytest.mark.slow, pytest.mark.timeout(180)])]
 )
 def test_what_was_acknowledged_survives_every_death_of_the_broker(
     tmp_path: Path, deaths: int
