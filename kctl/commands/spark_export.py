@@ -215,7 +215,7 @@ def run(
     "verify",
     examples=[
         "kctl spark-export verify /data/orders",
-        "kctl spark-export verify /data/orders -b localhost:9092",
+        "kctl spark-export verify /data/orders -b broker1:9092",
         "kctl spark-export verify /data/orders --from-dir /var/lib/kafka",
     ],
 )
