@@ -14,6 +14,10 @@ from broker.protocol.primitives import Buffer, Part
 SIZE: Final = struct.Struct(">i")
 
 _INITIAL_BYTES: Final = 16 * 1024
+_BUSY_BYTES: Final = 128 * 1024
+"""What a connection may grow to that has more to say than fits, so that requests come together."""
+_LARGE_BYTES: Final = 256 * 1024
+"""A frame that lacks more than this is read by itself."""
 
 
 class FrameError(DecodeError):
@@ -41,9 +45,11 @@ class FrameBuffer:
         buffer again, and nothing has to be moved.
         """
         if self._start == self._end:
+            if self._end == len(self._buffer) < _BUSY_BYTES:
+                self._buffer = bytearray(2 * len(self._buffer))
             self._start = self._end = 0
         missing = self._missing()
-        is_large = missing > _INITIAL_BYTES
+        is_large = missing > _LARGE_BYTES
         if is_large and self._start and self._end + missing > len(self._buffer):
             self._move_to_front()
         if self._end == len(self._buffer):
