@@ -54,8 +54,9 @@ class Sender:
             self._watch()
 
     def close(self) -> None:
-        """Forget what was not sent."""
+        """Forget what was not sent, and whom to tell: no cycle shall keep a dead connection."""
         self._unsent.clear()
+        self._on_drained = self._on_failed = _nobody
         if self._watched_fd >= 0:
             asyncio.get_running_loop().remove_writer(self._watched_fd)
             os.close(self._watched_fd)
@@ -71,8 +72,9 @@ class Sender:
             if not self._push():
                 return
         except OSError:
+            on_failed = self._on_failed
             self.close()
-            self._on_failed()
+            on_failed()
             return
         asyncio.get_running_loop().remove_writer(self._watched_fd)
         self._on_drained()
@@ -110,6 +112,10 @@ class Sender:
         while self._unsent and count >= len(self._unsent[0]):
             count -= len(self._unsent.popleft())
         self._sent_of_first = count
+
+
+def _nobody() -> None:
+    """Nobody is left to be told."""
 
 
 def _is_buffer(part: Part) -> bool:
