@@ -36,21 +36,35 @@ def stored_broker_id(dirs: Iterable[LogDir]) -> int | None:
     return next(iter(found), None)
 
 
-def check_identity(identity: Identity, dirs: Iterable[LogDir]) -> None:
-    """IdentityError if a directory is of another broker or cluster."""
+def stored_cluster_id(dirs: Iterable[LogDir]) -> str | None:
+    """The cluster that the directories belong to; None if they are new.
+
+    Where they do not agree, `check_cluster_id` will say so.
+    """
+    known = (properties for log_dir in dirs if (properties := log_dir.meta_properties()))
+    return next((properties.cluster_id for properties in known if properties.cluster_id), None)
+
+
+def check_broker_id(broker_id: int, dirs: Iterable[LogDir]) -> None:
+    """IdentityError if a directory is of another broker."""
     for log_dir in dirs:
         properties = log_dir.meta_properties()
-        if properties is None:
-            continue
-        if properties.broker_id not in (None, identity.broker_id):
+        if properties is not None and properties.broker_id not in (None, broker_id):
             raise IdentityError(
                 f"{log_dir.path}/meta.properties has broker.id={properties.broker_id}, configured "
-                f"is {identity.broker_id}: set broker.id back, or use another directory"
+                f"is {broker_id}: set broker.id back, or use another directory"
             )
-        if properties.cluster_id not in (None, identity.cluster_id):
+
+
+def check_cluster_id(cluster_id: str | None, dirs: Iterable[LogDir]) -> None:
+    """IdentityError if a directory is of another cluster; None: of any."""
+    for log_dir in dirs:
+        properties = log_dir.meta_properties()
+        if properties is not None and properties.cluster_id not in (None, cluster_id):
+            found = "has none" if cluster_id is None else f"says {cluster_id}"
             raise IdentityError(
                 f"{log_dir.path}/meta.properties has cluster.id={properties.cluster_id}, the "
-                f"metadata says {identity.cluster_id}: the directory is of another cluster"
+                f"metadata {found}: the directory is of another cluster"
             )
 
 

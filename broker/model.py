@@ -69,3 +69,23 @@ class LeaderAndIsr:
     replicas: tuple[int, ...]
     partition_epoch: int = 0
     controller_epoch: int = 0
+
+
+class BrokerEpoch:
+    """The epoch of this broker's registration, in one box for the whole broker.
+
+    Field `value`: the czxid of /brokers/ids/N, -1 before the first registration. A broker that has
+    to register again, because its session expired, gets a larger one: requests that name an older
+    epoch were meant for its life before, and must not be carried out.
+    """
+
+    __slots__ = ("value",)
+
+    UNKNOWN: ClassVar[int] = -1
+
+    def __init__(self, value: int = UNKNOWN) -> None:
+        self.value = value
+
+    def is_stale(self, broker_epoch: int) -> bool:
+        """Whether a request that names this epoch comes too late; -1 names none."""
+        return broker_epoch != self.UNKNOWN and broker_epoch < self.value

@@ -19,29 +19,43 @@ from broker.api.dispatch import Dispatcher
 from broker.api.fetch_session import FetchSessionCache
 from broker.background import Background
 from broker.clock import SystemClock
-from broker.config import BrokerConfig, ConfigError
+from broker.config import BrokerConfig
 from broker.config.dynamic import CLUSTER_DEFAULT, DynamicConfig, EntityType
-from broker.controller import registration
+from broker.controller.registration import become_controller
 from broker.controller.topic_records import load_configs, load_topics
 from broker.controller.topics import TopicController
 from broker.group.config import GroupConfig
 from broker.group.coordinator import GroupCoordinator
 from broker.group.offset_nodes import OffsetNodes
-from broker.identity import Identity, check_identity, stored_broker_id, write_identity
+from broker.identity import (
+    Identity,
+    check_broker_id,
+    check_cluster_id,
+    stored_broker_id,
+    stored_cluster_id,
+    write_identity,
+)
 from broker.log.config import CleanerConfig, LogConfig, ProducerStateConfig
 from broker.log.environment import LogEnvironment
 from broker.log.manager import LogManager
+from broker.membership import (
+    Membership,
+    generate_broker_id,
+    make_cluster_id,
+    make_persistent_paths,
+    registered_cluster_id,
+)
 from broker.metadata.config_store import ZnodeConfigStore
-from broker.metadata.embedded import METADATA_FILE, EmbeddedStore
 from broker.metadata.store import MetadataStore
 from broker.metadata.znodes.brokers import BrokerIdZnode, Endpoint
 from broker.metadata_cache import BrokerEndpoint, MetadataCache
-from broker.model import TopicPartition
+from broker.model import BrokerEpoch, TopicPartition
 from broker.net.connection import Answer, Peer
 from broker.net.listener import Limits, Listener
 from broker.records.layout import Codec
 from broker.replica.internal_topic import InternalTopic
 from broker.replica.manager import ReplicaManager
+from broker.stores import open_store
 from broker.topic_names import OFFSETS_TOPIC, TRANSACTION_STATE_TOPIC
 from broker.txn.config import TxnConfig
 from broker.txn.coordinator import TransactionCoordinator
@@ -65,6 +79,7 @@ class Server:
         self.config = config
         self._clock = SystemClock()
         self._background = Background()
+        self._broker_epoch = BrokerEpoch()
         self._loop = asyncio.get_running_loop()
         self.stopping = asyncio.Event()
         """Set when the broker shall stop: by a signal, or by itself when it cannot go on."""
@@ -72,6 +87,7 @@ class Server:
         self.listeners: list[Listener] = []
         self.identity: Identity
         self._store: MetadataStore
+        self._membership: Membership
         self._logs: LogManager
         self._replicas: ReplicaManager
         self._services: Services
@@ -80,8 +96,6 @@ class Server:
     async def start(self) -> None:
         """Start every part; OSError, IdentityError or StoreError name what is in the way."""
         self._bind()  # first: an address that is taken shall not leave logs half opened
-        self._store = await self._open_store()
-        await registration.make_persistent_paths(self._store)
         self._logs = LogManager(
             self.config.log_directories,
             lambda topic: LogConfig.of(dynamic.topic(topic)),
@@ -89,7 +103,7 @@ class Server:
             _cleaner(self.config),
             self._dir_failed,
         )
-        self.identity = await self._identify()
+        await self._join_cluster()
         dynamic = await self._load_settings()
         await asyncio.to_thread(self._logs.startup)
         write_identity(self.identity, self._logs.online_dirs)
@@ -105,6 +119,7 @@ class Server:
 
     async def stop(self) -> None:
         """Close every connection, then the logs, then the store."""
+        await self._membership.leave()
         for listener in self.listeners:
             await listener.stop()
         await self._services.groups.stop()
@@ -138,29 +153,26 @@ class Server:
                 raise OSError(f"cannot listen on {address}: {reason}") from error
             self.listeners.append(listener)
 
-    async def _open_store(self) -> MetadataStore:
-        if self.config.zookeeper_connect:
-            raise ConfigError(
-                f"zookeeper.connect={self.config.zookeeper_connect}: this broker does not join "
-                "clusters yet; leave the key out, and it keeps its metadata itself"
-            )
-        first = self.config.log_directories[0]
-        first.mkdir(parents=True, exist_ok=True)
-        return EmbeddedStore.open(first / METADATA_FILE, self._clock)
-
-    async def _identify(self) -> Identity:
-        """Agree on who we are; an id is generated when nothing says one."""
+    async def _join_cluster(self) -> None:
+        """Open the store and agree on who we are, before anything is written anywhere."""
         dirs = self._logs.online_dirs
+        known = stored_cluster_id(dirs)
+        self._store = await open_store(
+            self.config, self._clock, belongs_to_cluster=known is not None
+        )
+        found = await registered_cluster_id(self._store)
+        if found is not None or self.config.zookeeper_connect:
+            check_cluster_id(found, dirs)
         broker_id: int | None = self.config.broker_id
         if broker_id is None or broker_id < 0:
             broker_id = stored_broker_id(dirs)
+        if broker_id is not None:
+            check_broker_id(broker_id, dirs)
+        await make_persistent_paths(self._store)
+        cluster_id = found or await make_cluster_id(self._store, known)
         if broker_id is None:
-            above = self.config.reserved_broker_max_id
-            broker_id = await registration.generate_broker_id(self._store, above)
-        known = next((p.cluster_id for d in dirs if (p := d.meta_properties())), None)
-        identity = Identity(broker_id, await registration.cluster_id(self._store, known))
-        check_identity(identity, dirs)
-        return identity
+            broker_id = await generate_broker_id(self._store, self.config.reserved_broker_max_id)
+        self.identity = Identity(broker_id, cluster_id)
 
     async def _load_settings(self) -> DynamicConfig:
         """What was changed while the broker ran, over what its file says."""
@@ -176,7 +188,7 @@ class Server:
         """Register, take the controllership, lead, and only then let clients in."""
         broker_id = self.identity.broker_id
         metadata = MetadataCache(self.identity.cluster_id, broker_id)
-        epoch = await registration.become_controller(self._store, broker_id, self._clock.now_ms())
+        epoch = await become_controller(self._store, broker_id, self._clock.now_ms())
         controller = TopicController(self._store, dynamic, metadata, self._replicas, epoch)
         groups, transactions, markers = self._coordinators(metadata)
         slots = self.config.max_incremental_fetch_session_cache_slots
@@ -196,7 +208,13 @@ class Server:
         )
         self._dispatcher = Dispatcher(self._services)
         metadata.brokers = self._endpoints()
-        await registration.register(self._store, self._registration(metadata))
+        self._membership = Membership(
+            self._store,
+            lambda: self._registration(metadata),
+            self._broker_epoch,
+            self.config.zookeeper_session_timeout_ms,
+        )
+        await self._membership.join()
         await controller.start(await load_topics(self._store))
         transactions.start()  # all topics are known: a partition that is not, was deleted
         for listener in self.listeners:

@@ -54,9 +54,11 @@ def test_what_topics_fall_back_to_can_be_changed_dynamically() -> None:
 
 def test_secrets_and_only_secrets_are_sensitive() -> None:
     sensitive = {key for key, setting in BrokerConfig.settings.items() if setting.is_sensitive}
-    assert len(sensitive) == 13
+    assert len(sensitive) == 14
     assert all(
-        key.endswith(("password", "key", "secret", "chain", "certificates", "jaas.config"))
+        key.endswith(
+            ("password", "key", "secret", "chain", "certificates", "jaas.config", "digest")
+        )
         for key in sensitive
     )
 

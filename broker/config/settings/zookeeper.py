@@ -33,6 +33,10 @@ class ZooKeeperSettings(Settings):
     """Requests on their way to the ensemble at the same time."""
     zookeeper_set_acl: bool = boolean("zookeeper.set.acl", default=False, importance=HIGH)
     """Whether znodes are protected against others."""
+    zookeeper_auth_digest: Password | None = password(
+        "zookeeper.auth.digest", default=None, internal=True
+    )
+    """Credentials `user:password` of ZooKeeper's digest scheme; a setting that Kafka lacks."""
     zookeeper_client_cnxn_socket: str | None = string("zookeeper.clientCnxnSocket", default=None)
     """The socket class of the Java client."""
     zookeeper_ssl_client_enable: bool = boolean("zookeeper.ssl.client.enable", default=False)
