@@ -1,0 +1,62 @@
+"""Electing leaders of partitions."""
+
+from collections import defaultdict
+from collections.abc import Iterable
+from enum import StrEnum
+
+from broker.errors import ApiError, ErrorCode
+from broker.model import TopicPartition
+from broker.net.client import Client
+from broker.protocol.messages.elect_leaders import ElectLeadersRequest, TopicPartitions
+from kctl.outcomes import Outcome, outcome
+
+
+class ElectionType(StrEnum):
+    """Whom to elect."""
+
+    PREFERRED = "preferred"
+    """The first of the assigned replicas, if it is in sync."""
+    UNCLEAN = "unclean"
+    """Any replica that is left, though records may be lost: for partitions without a leader."""
+
+    @property
+    def number(self) -> int:
+        """Kafka's number for it."""
+        return int(self is ElectionType.UNCLEAN)
+
+
+Election = tuple[TopicPartition, Outcome]
+"""What became of one partition."""
+
+
+async def elect_leaders(
+    client: Client,
+    election_type: ElectionType,
+    partitions: Iterable[TopicPartition] | None,
+    *,
+    timeout_s: float,
+) -> list[Election]:
+    """Hold elections; of all partitions (None) only those come back that needed one."""
+    request = ElectLeadersRequest(
+        election_type=election_type.number,
+        topic_partitions=None if partitions is None else _by_topic(partitions),
+        timeout_ms=round(timeout_s * 1000),
+    )
+    answer = await client.send_to_controller(request)
+    if answer.error_code:
+        raise ApiError(ErrorCode(answer.error_code))
+    return [
+        (
+            TopicPartition(topic.topic, one.partition_id),
+            outcome(f"{topic.topic}-{one.partition_id}", one.error_code, one.error_message),
+        )
+        for topic in answer.replica_election_results
+        for one in topic.partition_result
+    ]
+
+
+def _by_topic(partitions: Iterable[TopicPartition]) -> list[TopicPartitions]:
+    grouped: dict[str, list[int]] = defaultdict(list)
+    for topic, partition in partitions:
+        grouped[topic].append(partition)
+    return [TopicPartitions(topic=topic, partitions=some) for topic, some in grouped.items()]

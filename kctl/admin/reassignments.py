@@ -1,0 +1,155 @@
+"""Reassignments: which are under way, beginning and cancelling them, and where replicas are."""
+
+import asyncio
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from broker.errors import ApiError, ErrorCode
+from broker.model import TopicPartition
+from broker.net.client import Client
+from broker.protocol.messages.alter_partition_reassignments import (
+    AlterPartitionReassignmentsRequest,
+    ReassignablePartition,
+    ReassignableTopic,
+)
+from broker.protocol.messages.list_partition_reassignments import (
+    ListPartitionReassignmentsRequest,
+)
+from kctl.admin.cluster import describe_cluster
+from kctl.admin.log_dirs import describe_log_dirs
+from kctl.admin.topics import Topic, find_topics
+from kctl.outcomes import Outcome, outcome
+from kctl.plans.reassign_draft import Assignment, Layout
+
+
+@dataclass(frozen=True)
+class Reassignment:
+    """One that is under way; `replicas` has those that come and those that go as well."""
+
+    partition: TopicPartition
+    replicas: tuple[int, ...]
+    adding: tuple[int, ...]
+    removing: tuple[int, ...]
+
+    @property
+    def target(self) -> tuple[int, ...]:
+        """The replicas when it is done."""
+        return tuple(broker for broker in self.replicas if broker not in self.removing)
+
+    @property
+    def sources(self) -> tuple[int, ...]:
+        """The replicas that have the data already."""
+        return tuple(broker for broker in self.replicas if broker not in self.adding)
+
+
+Moving = Mapping[TopicPartition, Reassignment]
+
+
+async def list_reassignments(client: Client) -> dict[TopicPartition, Reassignment]:
+    """All reassignments under way, in order of their partitions."""
+    answer = await client.send_to_controller(ListPartitionReassignmentsRequest())
+    if answer.error_code:
+        raise ApiError(ErrorCode(answer.error_code), answer.error_message or "")
+    found = [
+        Reassignment(
+            TopicPartition(topic.name, one.partition_index),
+            tuple(one.replicas),
+            tuple(one.adding_replicas),
+            tuple(one.removing_replicas),
+        )
+        for topic in answer.topics
+        for one in topic.partitions
+    ]
+    return {one.partition: one for one in sorted(found, key=lambda one: one.partition)}
+
+
+async def begin_reassignments(
+    client: Client, wanted: Assignment, *, timeout_s: float
+) -> list[Outcome]:
+    """Give partitions other replicas; this only begins it. What became of each."""
+    return await _alter(client, {tp: list(replicas) for tp, replicas in wanted.items()}, timeout_s)
+
+
+async def cancel_reassignments(
+    client: Client, partitions: Iterable[TopicPartition], *, timeout_s: float
+) -> list[Outcome]:
+    """Go back to the replicas that partitions had; what became of each."""
+    return await _alter(client, dict.fromkeys(partitions), timeout_s)
+
+
+async def _alter(
+    client: Client, wanted: Mapping[TopicPartition, list[int] | None], timeout_s: float
+) -> list[Outcome]:
+    by_topic: dict[str, list[ReassignablePartition]] = defaultdict(list)
+    for (topic, partition), replicas in sorted(wanted.items()):
+        one = ReassignablePartition(partition_index=partition, replicas=replicas)
+        by_topic[topic].append(one)
+    request = AlterPartitionReassignmentsRequest(
+        timeout_ms=round(timeout_s * 1000),
+        topics=[ReassignableTopic(name=name, partitions=some) for name, some in by_topic.items()],
+    )
+    answer = await client.send_to_controller(request)
+    if answer.error_code:
+        raise ApiError(ErrorCode(answer.error_code), answer.error_message or "")
+    return [
+        outcome(f"{topic.name}-{one.partition_index}", one.error_code, one.error_message)
+        for topic in answer.responses
+        for one in topic.partitions
+    ]
+
+
+async def find_layout(client: Client, topics: Iterable[Topic]) -> Layout:
+    """Where the replicas of these topics are, how large they are, and which brokers there are.
+
+    The size of a partition is that of its leader, or of its largest replica if nobody leads it.
+    """
+    chosen = list(topics)
+    cluster, sizes = await asyncio.gather(describe_cluster(client), replica_sizes(client, chosen))
+    replicas = {
+        TopicPartition(topic.name, partition.id): partition.replicas
+        for topic in chosen
+        for partition in topic.partitions
+    }
+    return Layout(
+        {broker.id: broker.rack for broker in cluster.brokers},
+        replicas,
+        _partition_sizes(chosen, sizes),
+    )
+
+
+def _partition_sizes(
+    topics: Iterable[Topic], sizes: Mapping[tuple[TopicPartition, int], int]
+) -> dict[TopicPartition, int]:
+    found = {}
+    for topic in topics:
+        for partition in topic.partitions:
+            key = TopicPartition(topic.name, partition.id)
+            of_replicas = {b: sizes[key, b] for b in partition.replicas if (key, b) in sizes}
+            largest = max(of_replicas.values(), default=0)
+            found[key] = (
+                largest if partition.leader is None else of_replicas.get(partition.leader, largest)
+            )
+    return found
+
+
+async def replica_sizes(
+    client: Client, topics: Iterable[Topic]
+) -> dict[tuple[TopicPartition, int], int]:
+    """Bytes of each replica, by partition and broker; copies between directories not counted."""
+    return {
+        (replica.partition, log_dir.broker_id): replica.size_bytes
+        for log_dir in await describe_log_dirs(client, topics=list(topics))
+        for replica in log_dir.replicas
+        if not replica.is_future
+    }
+
+
+async def current_replicas(
+    client: Client, partitions: Iterable[TopicPartition]
+) -> dict[TopicPartition, tuple[int, ...]]:
+    """The replicas that partitions have now; one that does not exist is not in the answer."""
+    wanted = set(partitions)
+    topics = await find_topics(client, sorted({partition.topic for partition in wanted}))
+    found = {TopicPartition(t.name, p.id): p.replicas for t in topics for p in t.partitions}
+    return {partition: found[partition] for partition in sorted(wanted & found.keys())}

@@ -1,0 +1,240 @@
+"""Plans of reassignments: what every plan keeps, and what each goal brings about."""
+
+from collections import Counter
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from broker.model import TopicPartition
+from kctl.plans.reassign_cost import batches_of, broker_rows, moves_of, total_row
+from kctl.plans.reassign_draft import Layout
+from kctl.plans.reassign_goals import (
+    Balance,
+    Goals,
+    Racks,
+    Unplannable,
+    allowed_brokers,
+    plan_reassignment,
+)
+
+
+@st.composite
+def layouts(draw: st.DrawFn, *, replicas: int | None = None, racks: bool = True) -> Layout:
+    """Up to three topics on up to six brokers, one of which may be down."""
+    count = draw(st.integers(2, 6))
+    ids = list(range(1, count + 1))
+    names = draw(st.lists(st.sampled_from("abc"), min_size=count, max_size=count))
+    has_racks = racks and draw(st.booleans())
+    found: dict[TopicPartition, tuple[int, ...]] = {}
+    for topic in ("t", "u", "v")[: draw(st.integers(1, 3))]:
+        factor = replicas or draw(st.integers(1, min(3, count)))
+        for partition in range(draw(st.integers(1, 8))):
+            order = draw(st.permutations(ids))
+            found[TopicPartition(topic, partition)] = tuple(order[:factor])
+    sizes = {tp: draw(st.integers(0, 1000)) for tp in found}
+    up = {broker: name if has_racks else None for broker, name in zip(ids, names, strict=True)}
+    return Layout(up, found, sizes)
+
+
+@st.composite
+def goals_for(draw: st.DrawFn, layout: Layout) -> Goals:
+    ids = sorted(layout.brokers)
+    drained = draw(st.sets(st.sampled_from(ids), max_size=max(0, len(ids) - 3)))
+    factor = draw(st.none() | st.integers(1, len(ids) - len(drained)))
+    has_racks = None not in layout.brokers.values()
+    return Goals(
+        drain=frozenset(drained),
+        add=frozenset(draw(st.sets(st.sampled_from(ids), max_size=2))) - drained,
+        replication_factor=factor,
+        racks=draw(st.sampled_from(list(Racks) if has_racks else [Racks.KEPT, Racks.IGNORED])),
+        balance=frozenset(draw(st.sets(st.sampled_from(list(Balance))))),
+    )
+
+
+@st.composite
+def tasks(draw: st.DrawFn) -> tuple[Layout, Goals]:
+    layout = draw(layouts())
+    return layout, draw(goals_for(layout))
+
+
+def planned(layout: Layout, goals: Goals) -> Layout:
+    """The layout when the plan has been carried out."""
+    return replace(layout, replicas={**layout.replicas, **plan_reassignment(layout, goals)})
+
+
+def racks_of(layout: Layout, replicas: tuple[int, ...]) -> set[str | None]:
+    return {layout.brokers[broker] for broker in replicas}
+
+
+@given(tasks())
+def test_plan_keeps_every_partition_whole(task: tuple[Layout, Goals]) -> None:
+    layout, goals = task
+    for partition, replicas in planned(layout, goals).replicas.items():
+        assert len(replicas) == len(set(replicas))
+        assert len(replicas) == (goals.replication_factor or len(layout.replicas[partition]))
+        assert not goals.drain & set(replicas)
+
+
+@given(tasks())
+def test_planning_from_the_result_moves_nothing(task: tuple[Layout, Goals]) -> None:
+    layout, goals = task
+    assert plan_reassignment(planned(layout, goals), goals) == {}
+
+
+@given(tasks())
+def test_same_goals_give_the_same_plan(task: tuple[Layout, Goals]) -> None:
+    layout, goals = task
+    backwards = replace(layout, replicas=dict(reversed(layout.replicas.items())))
+    assert plan_reassignment(layout, goals) == plan_reassignment(backwards, goals)
+
+
+@given(tasks())
+def test_partitions_are_in_as_many_racks_as_before_if_there_are_as_many(
+    task: tuple[Layout, Goals],
+) -> None:
+    layout, goals = task
+    if goals.racks is Racks.IGNORED or None in layout.brokers.values():
+        return
+    left = racks_of(layout, tuple(allowed_brokers(layout, goals)))
+    for partition, replicas in planned(layout, goals).replicas.items():
+        before = len(racks_of(layout, layout.replicas[partition]))
+        possible = min(len(left), len(replicas))
+        wanted = possible if goals.racks is Racks.MENDED else min(before, possible)
+        assert len(racks_of(layout, replicas)) >= wanted
+
+
+@given(layouts(), st.data())
+def test_drain_moves_the_replicas_of_the_drained_brokers_and_no_others(
+    layout: Layout, data: st.DataObject
+) -> None:
+    most = len(layout.brokers) - max(map(len, layout.replicas.values()))
+    drained = data.draw(st.sets(st.sampled_from(sorted(layout.brokers)), max_size=most))
+    changes = plan_reassignment(layout, Goals(drain=frozenset(drained)))
+    for move in moves_of(layout, changes):
+        assert set(move.removing) <= drained
+        assert len(move.adding) == len(move.removing)
+
+
+def fewest_moves(loads: list[int]) -> int:
+    """How many must leave their broker until no two brokers differ by more than one."""
+    least, more = divmod(sum(loads), len(loads))
+    targets = [least + 1] * more + [least] * (len(loads) - more)
+    return sum(
+        max(0, load - target)
+        for load, target in zip(sorted(loads, reverse=True), targets, strict=True)
+    )
+
+
+@given(layouts(replicas=1, racks=False))
+def test_balance_by_count_moves_as_few_single_replicas_as_can_be(layout: Layout) -> None:
+    goals = Goals(balance=frozenset({Balance.COUNT}))
+    loads = Counter(replicas[0] for replicas in layout.replicas.values())
+    changes = plan_reassignment(layout, goals)
+    assert len(changes) == fewest_moves([loads[broker] for broker in layout.brokers])
+    after = Counter(r[0] for r in planned(layout, goals).replicas.values())
+    counts = [after[broker] for broker in layout.brokers]
+    assert max(counts) - min(counts) <= 1
+
+
+@given(layouts(racks=False))
+def test_balance_by_count_evens_out_replicas(layout: Layout) -> None:
+    after = planned(layout, Goals(balance=frozenset({Balance.COUNT}))).replicas
+    counts = Counter(broker for replicas in after.values() for broker in replicas)
+    values = [counts[broker] for broker in layout.brokers]
+    assert max(values) - min(values) <= 1
+
+
+@given(layouts())
+def test_balance_of_leaders_moves_no_bytes_and_makes_it_no_worse(layout: Layout) -> None:
+    changes = plan_reassignment(layout, Goals(balance=frozenset({Balance.LEADERS})))
+    assert all(not move.adding and not move.removing for move in moves_of(layout, changes))
+    total = total_row(layout, changes, layout.brokers)
+    assert float(str(total["leader_skew_then"])) <= float(str(total["leader_skew_now"]))
+
+
+@given(layouts())
+def test_balance_by_size_lowers_the_fullest_broker_if_it_moves_anything(layout: Layout) -> None:
+    changes = plan_reassignment(layout, Goals(balance=frozenset({Balance.SIZE})))
+    rows = broker_rows(layout, changes)
+    now, then = (max(int(str(row[key])) for row in rows) for key in ("bytes_now", "bytes_then"))
+    assert then <= now
+
+
+@given(layouts())
+def test_new_brokers_get_replicas_and_nobody_else_does(layout: Layout) -> None:
+    new = {broker: layout.brokers[min(layout.brokers)] for broker in (7, 8)}
+    wider = replace(layout, brokers={**layout.brokers, **new})
+    changes = plan_reassignment(wider, Goals(add=frozenset(new), racks=Racks.IGNORED))
+    for move in moves_of(wider, changes):
+        assert set(move.adding) <= set(new)
+
+
+T0, T1, T2 = (TopicPartition("t", index) for index in range(3))
+
+
+def test_leadership_is_handed_on_along_a_chain() -> None:
+    layout = Layout(dict.fromkeys((1, 2, 3)), {T0: (1, 2), T1: (1, 2), T2: (2, 3)})
+    changes = plan_reassignment(layout, Goals(balance=frozenset({Balance.LEADERS})))
+    assert {**layout.replicas, **changes}.keys() == {T0, T1, T2}
+    assert sorted(r[0] for r in {**layout.replicas, **changes}.values()) == [1, 2, 3]
+
+
+def test_broker_that_is_down_keeps_its_replicas_unless_it_is_drained() -> None:
+    layout = Layout(dict.fromkeys((1, 2)), {T0: (1, 9), T1: (9, 2)})
+    assert plan_reassignment(layout, Goals(balance=frozenset({Balance.LEADERS}))) == {}
+    assert plan_reassignment(layout, Goals(drain=frozenset({9}))) == {T0: (1, 2), T1: (1, 2)}
+
+
+def test_shrinking_gives_up_a_drained_broker_before_any_other_and_keeps_the_leader() -> None:
+    layout = Layout(dict.fromkeys((1, 2, 3)), {T0: (1, 2, 3), T1: (3, 1, 2)})
+    goals = Goals(drain=frozenset({2}), replication_factor=2)
+    assert plan_reassignment(layout, goals) == {T0: (1, 3), T1: (3, 1)}
+
+
+def test_growth_goes_to_racks_without_a_replica_first() -> None:
+    layout = Layout({1: "a", 2: "a", 3: "b"}, {T0: (1,), T1: (1,), T2: (3,)})
+    after = planned(layout, Goals(replication_factor=2)).replicas
+    assert (after[T0], after[T1]) == ((1, 3), (1, 3))
+    assert after[T2] == (3, 2)
+
+
+@pytest.mark.parametrize(
+    ("goals", "words"),
+    [
+        (Goals(replication_factor=3), "3 replicas of t-0 need as many brokers"),
+        (Goals(brokers=frozenset({9})), "no such broker: 9"),
+        (Goals(drain=frozenset({1, 2})), "no broker is left"),
+        (Goals(brokers=frozenset({1}), drain=frozenset({1})), "drained and used"),
+        (Goals(racks=Racks.MENDED), "broker 1, 2 has no rack"),
+    ],
+)
+def test_goals_that_cannot_be_met_are_refused_with_the_reason(goals: Goals, words: str) -> None:
+    layout = Layout({1: None, 2: None}, {T0: (1,)})
+    with pytest.raises(Unplannable, match=words) as refused:
+        plan_reassignment(layout, goals)
+    assert refused.value.hint
+
+
+def test_racks_of_some_brokers_only_are_refused_unless_they_are_to_be_ignored() -> None:
+    layout = Layout({1: "a", 2: None}, {T0: (1,)})
+    with pytest.raises(Unplannable, match="broker 2 has no rack"):
+        plan_reassignment(layout, Goals(drain=frozenset({1})))
+    goals = Goals(drain=frozenset({1}), racks=Racks.IGNORED)
+    assert plan_reassignment(layout, goals) == {T0: (2,)}
+
+
+def test_batches_begin_with_what_copies_nothing() -> None:
+    layout = Layout(dict.fromkeys((1, 2, 3)), {T0: (1,), T1: (1, 2), T2: (1,)}, {T0: 5, T2: 7})
+    moves = moves_of(layout, {T0: (2,), T1: (2, 1), T2: (2,)})
+    assert [[m.partition for m in batch] for batch in batches_of(moves, 1)] == [[T1], [T0], [T2]]
+    assert [[m.partition for m in batch] for batch in batches_of(moves, 9)] == [[T1], [T0, T2]]
+    assert [m.move_bytes for m in moves] == [5, 0, 7]
+
+
+def test_cost_counts_what_is_added_removed_and_led() -> None:
+    layout = Layout(dict.fromkeys((1, 2)), {T0: (1,), T1: (1,)}, {T0: 10, T1: 10})
+    total = total_row(layout, {T1: (2,)}, [1, 2])
+    assert (total["partitions"], total["replicas_added"], total["move_bytes"]) == (1, 1, 10)
+    assert (total["replica_skew_now"], total["replica_skew_then"]) == (2.0, 1.0)
