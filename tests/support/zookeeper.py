@@ -30,14 +30,24 @@ class ZooKeeper:
 
     def fresh_chroot(self) -> str:
         """A connect string with an empty tree of its own, as `zookeeper.connect` takes it."""
+        with self._client() as client:
+            path = client.create("/test-", sequence=True)
+        return f"{self.address}{path}"
+
+    def children(self, path: str) -> list[str]:
+        """The names of the nodes below a node, sorted."""
+        with self._client() as client:
+            return sorted(client.get_children(path))
+
+    @contextmanager
+    def _client(self) -> Iterator[KazooClient]:
         client = KazooClient(self.address)
         client.start(timeout=20)
         try:
-            path = client.create("/test-", sequence=True)
+            yield client
         finally:
             client.stop()
             client.close()
-        return f"{self.address}{path}"
 
 
 @contextmanager

@@ -1,0 +1,181 @@
+"""A cluster of ours for tests: a broker per process, on a real ZooKeeper."""
+
+import json
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar
+
+from kazoo.client import KazooClient
+from kazoo.exceptions import NoNodeError
+
+from tests.support.broker import STARTED
+from tests.support.processes import POLL_S, ServerProcess, free_port
+
+SESSION_TIMEOUT_MS = 3000
+QUICK = {
+    "zookeeper.session.timeout.ms": SESSION_TIMEOUT_MS,
+    "offsets.topic.num.partitions": 4,
+    "transaction.state.log.num.partitions": 4,
+    "group.initial.rebalance.delay.ms": 0,
+    "controlled.shutdown.retry.backoff.ms": 200,
+}
+"""What keeps tests short: sessions that expire soon, internal topics of few partitions."""
+
+T = TypeVar("T")
+
+
+def wait_until(condition: Callable[[], T], wish: str, timeout_s: float = 20) -> T:
+    """The first true value of `condition`; AssertionError names the wish when time is up."""
+    deadline = time.monotonic() + timeout_s
+    while not (value := condition()):
+        assert time.monotonic() < deadline, f"not within {timeout_s} s: {wish}"
+        time.sleep(POLL_S)
+    return value
+
+
+@dataclass
+class Cluster:
+    """Brokers by id. Each keeps its port and its directory from one start to the next."""
+
+    directory: Path
+    zookeeper: str
+    """The connect string, with a chroot of the cluster's own."""
+    settings: dict[str, object]
+    tree: KazooClient
+    """The znodes, to look at and to meddle with."""
+    servers: dict[int, ServerProcess] = field(default_factory=dict)
+    """Those that run, paused ones included."""
+    _ports: dict[int, int] = field(default_factory=dict)
+    _starts: int = 0
+
+    @property
+    def bootstrap_servers(self) -> str:
+        """The addresses of all brokers that were ever started."""
+        return ",".join(self.address(broker_id) for broker_id in self._ports)
+
+    def address(self, broker_id: int) -> str:
+        """Where a broker listens when it runs."""
+        return f"127.0.0.1:{self._ports[broker_id]}"
+
+    def log_dir(self, broker_id: int) -> Path:
+        """Where a broker keeps its partitions."""
+        return self.directory / f"data-{broker_id}"
+
+    # brokers
+
+    def launch(self, broker_id: int, settings: Mapping[str, object] | None = None) -> ServerProcess:
+        """Start a broker without waiting for it."""
+        port = self._ports.setdefault(broker_id, free_port())
+        own: dict[str, object] = {
+            "broker.id": broker_id,
+            "listeners": f"PLAINTEXT://127.0.0.1:{port}",
+            "log.dirs": self.log_dir(broker_id),
+            "zookeeper.connect": self.zookeeper,
+        }
+        wanted = own | self.settings | dict(settings or {})
+        self._starts += 1
+        command = [sys.executable, "-m", "broker"]
+        command += [f"--override={key}={value}" for key, value in wanted.items()]
+        log_file = self.directory / f"broker-{broker_id}.{self._starts}.log"
+        self.servers[broker_id] = ServerProcess(command, log_file)
+        return self.servers[broker_id]
+
+    def start(self, *broker_ids: int, settings: Mapping[str, object] | None = None) -> None:
+        """Start brokers, and return when they answer."""
+        servers = [self.launch(broker_id, settings) for broker_id in broker_ids]
+        for server in servers:
+            server.wait_for_line(STARTED, timeout_s=30)
+
+    def stop(self, broker_id: int) -> int:
+        """Stop a broker cleanly; gives its exit status."""
+        return self.servers.pop(broker_id).stop()
+
+    def kill(self, broker_id: int) -> None:
+        """End a broker as a crash would: kill -9."""
+        process = self.servers.pop(broker_id).process
+        process.kill()
+        process.wait()
+
+    def restart(self, broker_id: int, settings: Mapping[str, object] | None = None) -> None:
+        """Stop a broker cleanly, and start it again."""
+        self.stop(broker_id)
+        self.start(broker_id, settings=settings)
+
+    @contextmanager
+    def paused(self, broker_id: int) -> Iterator[None]:
+        """Let a broker stand still, as a long garbage collection or a suspended machine does."""
+        pid = self.servers[broker_id].process.pid
+        os.kill(pid, signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            os.kill(pid, signal.SIGCONT)
+
+    def output(self, broker_id: int) -> str:
+        """What a running broker has logged so far."""
+        return self.servers[broker_id].log_file.read_text()
+
+    def close(self) -> None:
+        """End every broker."""
+        for server in self.servers.values():
+            server.process.kill()
+            server.process.wait()
+        self.servers.clear()
+
+    # the tree
+
+    def znode(self, path: str) -> Any:
+        """The JSON of a node; None where there is no node."""
+        try:
+            data, _ = self.tree.get(path)
+        except NoNodeError:
+            return None
+        return json.loads(data) if data else {}
+
+    def live_brokers(self) -> list[int]:
+        """The ids that are registered."""
+        return sorted(map(int, self.tree.get_children("/brokers/ids")))
+
+    def controller_id(self) -> int | None:
+        """Who is the controller, if anybody is."""
+        node = self.znode("/controller")
+        return None if node is None else int(node["brokerid"])
+
+    def partition_state(self, topic: str, partition: int = 0) -> dict[str, Any]:
+        """Leader, ISR and epochs of a partition as the tree has them; empty if it has none."""
+        return self.znode(f"/brokers/topics/{topic}/partitions/{partition}/state") or {}
+
+    def leader(self, topic: str, partition: int = 0) -> int | None:
+        """The leader; None if there is none."""
+        leader = self.partition_state(topic, partition).get("leader", -1)
+        return None if leader < 0 else int(leader)
+
+    def isr(self, topic: str, partition: int = 0) -> list[int]:
+        """Who is in sync."""
+        return list(self.partition_state(topic, partition).get("isr", []))
+
+
+@contextmanager
+def running_cluster(
+    directory: Path,
+    zookeeper: str,
+    brokers: int = 3,
+    settings: Mapping[str, object] | None = None,
+) -> Iterator[Cluster]:
+    """Brokers 1 to `brokers` on a ZooKeeper that runs already; ended with the block."""
+    tree = KazooClient(zookeeper)
+    tree.start(timeout=20)
+    cluster = Cluster(directory, zookeeper, QUICK | dict(settings or {}), tree)
+    try:
+        cluster.start(*range(1, brokers + 1))
+        yield cluster
+    finally:
+        cluster.close()
+        tree.stop()
+        tree.close()
