@@ -1,10 +1,10 @@
 """Java's client.properties, as Kafka's tools take them with `--command-config`."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 
-from kctl.errors import CliError, ExitStatus
+from kctl.errors import CliError
 
 _ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|.)", re.DOTALL)
 _KEY = re.compile(r"(?P<key>(?:[^\s=:\\]|\\.)+)\s*[=:]?\s*(?P<value>.*)", re.DOTALL)
@@ -27,20 +27,6 @@ def parse_properties(text: str) -> dict[str, str]:
     """Keys and values as java.util.Properties reads them: comments, continuations, escapes."""
     pairs = (_KEY.fullmatch(line) for line in _logical_lines(text))
     return {_unescape(pair["key"]): _unescape(pair["value"]) for pair in pairs if pair}
-
-
-def check_plaintext(properties: Mapping[str, str], source: str) -> None:
-    """CliError if the file asks for an encrypted or authenticated connection.
-
-    Going on without what was asked for would send data in the clear, so kctl does not.
-    """
-    protocol = properties.get("security.protocol", "PLAINTEXT").strip().upper()
-    if protocol != "PLAINTEXT":
-        raise CliError(
-            f"{source} asks for security.protocol={protocol}, which kctl does not speak yet",
-            "name a PLAINTEXT listener",
-            ExitStatus.USAGE,
-        )
 
 
 def _logical_lines(text: str) -> Iterator[str]:

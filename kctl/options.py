@@ -7,11 +7,12 @@ what a context says.
 """
 
 import logging
+import os
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cache, cached_property
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer.main import get_command
@@ -20,8 +21,12 @@ from kctl.errors import CliError, ExitStatus
 from kctl.output import NoteHandler, Output, OutputFormat
 from kctl.settings import Context, config_path, read_contexts
 
+if TYPE_CHECKING:
+    from kctl.security.settings import SecuritySettings
+
 SHARED_PANEL = "Shared options"
 DEFAULT_TIMEOUT_S = 30.0
+_SECURITY_VARIABLES = ("KCTL_SECURITY_", "KCTL_SASL_", "KCTL_SSL_")
 
 
 @dataclass
@@ -56,13 +61,31 @@ class Session:
         return (name, contexts.get(name)) if name else (None, Context())
 
     def client_properties(self) -> dict[str, str]:
-        """The Java client.properties of this run; empty if none were named."""
-        path = self.command_config or self.context_in_force[1].command_config
-        if not path:
-            return {}
-        from kctl.client_properties import read_client_properties  # few runs have such a file
+        """The Java client.properties of this run, what the environment says of security included.
 
-        return read_client_properties(Path(path).expanduser())
+        Empty if none were named. Secrets that they refer to are in it: never show it.
+        """
+        return self._client_properties
+
+    @cached_property
+    def _client_properties(self) -> dict[str, str]:
+        path = self.command_config or self.context_in_force[1].command_config
+        if not path and not any(name.startswith(_SECURITY_VARIABLES) for name in os.environ):
+            return {}
+        from kctl.client_properties import read_client_properties  # few runs have any
+        from kctl.security.secrets import from_environment, resolve
+
+        written = read_client_properties(Path(path).expanduser()) if path else {}
+        return resolve(written, os.environ) | from_environment(os.environ)
+
+    @cached_property
+    def security(self) -> "SecuritySettings | None":
+        """TLS and SASL of this run, a password asked for included; None for a plain connection."""
+        if "security.protocol" not in (properties := self.client_properties()):
+            return None
+        from kctl.security.settings import read_security
+
+        return read_security(properties)
 
     def bootstrap_servers(self) -> str:
         """The `host:port` list of the cluster to talk to; CliError if none was named."""

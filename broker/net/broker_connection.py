@@ -2,16 +2,22 @@
 
 import asyncio
 import logging
-import os
-import socket
+import ssl
 import struct
 from collections import deque
 from collections.abc import Mapping
-from ssl import SSLContext
 from typing import Any, NamedTuple
 
 from broker import __version__
 from broker.errors import ApiError, ErrorCode
+from broker.net.authentication import PLAINTEXT, Security, authenticate
+from broker.net.failures import (
+    ConnectionFailed,
+    SecurityFailed,
+    SecurityProblem,
+    connecting_failed,
+    tls_failed,
+)
 from broker.protocol.api_keys import ApiKey
 from broker.protocol.codec import decode_from, encode_into
 from broker.protocol.errors import DecodeError
@@ -31,10 +37,8 @@ logger = logging.getLogger(__name__)
 _ERROR_CODE = struct.Struct(">h")
 _MAX_RESPONSE_BYTES = 2**31 - 1
 """A response may be as large as its frame can say: it is we who asked for it."""
-
-
-class ConnectionFailed(ConnectionError):
-    """No connection could be made, or it was lost; names the broker and the reason."""
+_TLS_ALERT = b"\x15\x03"
+"""How the answer of a TLS listener to a plaintext request begins."""
 
 
 class UnsupportedVersion(ApiError):
@@ -89,6 +93,10 @@ class BrokerConnection(asyncio.BufferedProtocol):
         """Invariant: in the order sent; answers are matched from the left."""
         self._correlation_id = 0
         self._transport: asyncio.Transport | None = None
+        self._last_answered: int | None = None
+        """The API that the broker has answered last: how far we had come when it hangs up."""
+        self._window = memoryview(b"")
+        """Where the bytes go that come next."""
         self._lost: ConnectionFailed | None = None
 
     # asyncio's side
@@ -100,10 +108,14 @@ class BrokerConnection(asyncio.BufferedProtocol):
 
     def get_buffer(self, sizehint: int) -> memoryview:
         """Part of asyncio's protocol."""
-        return self._frames.writable()
+        self._window = self._frames.writable()
+        return self._window
 
     def buffer_updated(self, nbytes: int) -> None:
         """Part of asyncio's protocol."""
+        if self._last_answered is None and self._window[:2] == _TLS_ALERT:
+            self._fail_with(_wants_tls(self.node))
+            return
         self._frames.wrote(nbytes)
         try:
             while (frame := self._frames.next_frame()) is not None:
@@ -115,7 +127,10 @@ class BrokerConnection(asyncio.BufferedProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Part of asyncio's protocol."""
-        self._fail(str(exc) if exc else "the broker closed the connection")
+        if isinstance(exc, ssl.SSLError):
+            self._fail_with(tls_failed(self.node, exc))
+        else:
+            self._fail(str(exc) if exc else self._why_closed())
 
     # ours
 
@@ -185,18 +200,35 @@ class BrokerConnection(asyncio.BufferedProtocol):
             )
         message = _decode_response(pending, frame, body)
         self._pending.popleft()
+        self._last_answered = pending.api_key
         if not pending.answer.done():
             pending.answer.set_result(message)
 
+    def _why_closed(self) -> str:
+        """The broker's silence explained by how far we had come."""
+        closed = "the broker closed the connection"
+        if self._last_answered is None:
+            return f"{closed} before it said anything: does the listener want TLS?"
+        if self._last_answered == ApiKey.API_VERSIONS and self._pending:
+            return f"{closed} at the first request: does the listener want SASL?"
+        return closed
+
     def _fail(self, reason: str) -> None:
+        self._fail_with(ConnectionFailed(f"{self.node}: {reason}"))
+
+    def _fail_with(self, failure: ConnectionFailed) -> None:
         if self._lost is None:
-            self._lost = ConnectionFailed(f"{self.node}: {reason}")
+            self._lost = failure
         if self._transport is not None:
             self._transport.abort()
         while self._pending:
             answer = self._pending.popleft().answer
             if not answer.done():
                 answer.set_exception(self._lost)
+
+
+def _wants_tls(node: Node) -> SecurityFailed:
+    return SecurityFailed(f"{node} is a TLS listener", SecurityProblem.WANTS_TLS)
 
 
 def _decode_response(pending: _Pending, frame: bytes, body: int) -> Response:
@@ -223,26 +255,25 @@ def _encode(request: Request[Any], version: int, correlation_id: int, client_id:
 
 
 async def open_connection(
-    node: Node, client_id: str, timeout_s: float, ssl: SSLContext | None = None
+    node: Node, client_id: str, timeout_s: float, security: Security = PLAINTEXT
 ) -> BrokerConnection:
-    """Connect and negotiate; ConnectionFailed says which broker and why."""
+    """Connect, negotiate, and log in; ConnectionFailed says which broker and why."""
     try:
         async with asyncio.timeout(timeout_s):
             _, connection = await asyncio.get_running_loop().create_connection(
-                lambda: BrokerConnection(node, client_id), node.host, node.port, ssl=ssl
+                lambda: BrokerConnection(node, client_id), node.host, node.port, ssl=security.tls
             )
             try:
                 await connection.negotiate()
+                if security.sasl is not None:
+                    await authenticate(connection, security.sasl)
             except BaseException:
                 connection.close()
                 raise
             return connection
     except TimeoutError:
         raise ConnectionFailed(f"{node}: no answer within {timeout_s:g} s") from None
-    except socket.gaierror as error:
-        raise ConnectionFailed(f"{node}: {error.strerror}") from error
     except ConnectionFailed:
         raise
     except OSError as error:
-        reason = os.strerror(error.errno) if error.errno else str(error)
-        raise ConnectionFailed(f"{node}: {reason}") from error
+        raise connecting_failed(node, error, security.tls is not None) from error

@@ -14,17 +14,13 @@ import asyncio
 import random
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from ssl import SSLContext
 from typing import Any, Final, Self
 
 from broker.errors import ApiError, ErrorCode
 from broker.model import TopicPartition
-from broker.net.broker_connection import (
-    BrokerConnection,
-    ConnectionFailed,
-    Node,
-    open_connection,
-)
+from broker.net.authentication import PLAINTEXT, Security
+from broker.net.broker_connection import BrokerConnection, Node, open_connection
+from broker.net.failures import ConnectionFailed, SecurityFailed
 from broker.protocol.api_keys import ApiKey
 from broker.protocol.messages.find_coordinator import FindCoordinatorRequest
 from broker.protocol.messages.metadata import (
@@ -102,13 +98,13 @@ class Client:
         client_id: str = "kctl",
         request_timeout_s: float = 30.0,
         connect_timeout_s: float = 10.0,
-        ssl: SSLContext | None = None,
+        security: Security = PLAINTEXT,
     ) -> None:
         self.client_id = client_id
         self.request_timeout_s = request_timeout_s
         self.cluster = Cluster()
         self._connect_timeout_s = connect_timeout_s
-        self._ssl = ssl
+        self._security = security
         self._bootstrap = parse_bootstrap(bootstrap)
         self._connections: dict[int, BrokerConnection] = {}
         """By node id; the bootstrap connection is known under its id as soon as it tells it."""
@@ -230,6 +226,8 @@ class Client:
         for node in (*candidates, *self.cluster.nodes.values()):
             try:
                 return await self._open(node)
+            except SecurityFailed:
+                raise  # the others are set up alike
             except ConnectionFailed as error:
                 reasons.append(str(error))
         raise NoBrokerAvailable("; ".join(reasons))
@@ -275,7 +273,7 @@ class Client:
         return await self._connection_to(response.node_id)
 
     async def _open(self, node: Node) -> BrokerConnection:
-        return await open_connection(node, self.client_id, self._connect_timeout_s, self._ssl)
+        return await open_connection(node, self.client_id, self._connect_timeout_s, self._security)
 
     # retries
 
@@ -307,7 +305,7 @@ class Client:
         """One try; _TryAgain if nothing was done and another try may help."""
         try:
             connection = await route()
-        except NoBrokerAvailable:
+        except (NoBrokerAvailable, SecurityFailed):
             raise
         except ConnectionFailed as error:
             raise _TryAgain(error) from error

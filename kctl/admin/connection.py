@@ -5,9 +5,10 @@ from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
 from broker.errors import ApiError, ErrorCode
+from broker.net.authentication import PLAINTEXT
 from broker.net.client import Client
+from broker.net.failures import SecurityFailed, SecurityProblem
 from kctl import __version__
-from kctl.client_properties import check_plaintext
 from kctl.errors import CliError, ExitStatus
 from kctl.options import Session
 from kctl.outcomes import HINTS
@@ -41,6 +42,27 @@ KAFKA_WITH = {
 """The first Kafka that serves an API, for those that came after the first releases."""
 
 
+SECURITY_HINTS = {
+    SecurityProblem.NOT_TLS: "name the port of a TLS listener, or use security.protocol=PLAINTEXT",
+    SecurityProblem.WANTS_TLS: "set security.protocol=SSL or SASL_SSL in client.properties",
+    SecurityProblem.UNTRUSTED_CERTIFICATE: (
+        "ssl.truststore.location names a PEM file with the certificate of its authority"
+    ),
+    SecurityProblem.HOSTNAME_MISMATCH: (
+        "connect to a name that is in the certificate; an empty "
+        "ssl.endpoint.identification.algorithm turns the check off"
+    ),
+    SecurityProblem.CERTIFICATE_WANTED: (
+        "ssl.keystore.location names a PEM file with a certificate and its private key"
+    ),
+    SecurityProblem.TLS_REFUSED: "the two sides have no TLS version or cipher in common",
+    SecurityProblem.NO_SASL: "use security.protocol=PLAINTEXT or SSL, or name a SASL listener",
+    SecurityProblem.MECHANISM_NOT_ENABLED: "set sasl.mechanism to one that it offers",
+    SecurityProblem.BAD_CREDENTIALS: "check the user name, the password and the mechanism",
+}
+"""What to do where the connection could not be made safe."""
+
+
 def ask(session: Session, question: Callable[[Client], Awaitable[Answer]]) -> Answer:
     """Run `question` on a client of the session's cluster; CliError if it cannot be answered."""
     try:
@@ -48,9 +70,11 @@ def ask(session: Session, question: Callable[[Client], Awaitable[Answer]]) -> An
     except TimeoutError as error:
         raise CliError(
             f"no answer from {session.bootstrap_servers()} within {session.timeout:g} s",
-            "is this a Kafka listener, and one without TLS? --timeout gives it longer",
+            "is this a Kafka listener? --timeout gives it longer",
             ExitStatus.TIMED_OUT,
         ) from error
+    except SecurityFailed as error:
+        raise CliError(str(error), SECURITY_HINTS[error.problem]) from error
     except OSError as error:
         raise CliError(
             f"cannot reach the cluster: {error}",
@@ -72,10 +96,15 @@ def _too_old(error: ApiError) -> CliError:
 
 def _client(session: Session) -> Client:
     servers = session.bootstrap_servers()
-    if properties := session.client_properties():
-        check_plaintext(properties, "client.properties")
+    security = PLAINTEXT
+    if session.security is not None:
+        from kctl.security.clients import client_security  # few runs need it
+
+        security = client_security(session.security)
     try:
-        return Client(servers, client_id=CLIENT_ID, request_timeout_s=session.timeout)
+        return Client(
+            servers, client_id=CLIENT_ID, request_timeout_s=session.timeout, security=security
+        )
     except ValueError as error:
         raise CliError(str(error), "give it as -b HOST:PORT", ExitStatus.USAGE) from error
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 
 from confluent_kafka import KafkaError, KafkaException
 
-from kctl.admin.connection import CLIENT_ID
+from kctl.admin.connection import CLIENT_ID, ask
 from kctl.errors import CliError, ExitStatus
 from kctl.options import Session
 
@@ -24,7 +24,17 @@ def client_properties(session: Session, settings: Iterable[str] = ()) -> Propert
         "client.id": CLIENT_ID,
         "logger": logger,
     }
-    return own | dict(map(_parse_setting, settings))
+    return own | _security(session) | dict(map(_parse_setting, settings))
+
+
+def _security(session: Session) -> Properties:
+    if session.security is None:
+        return {}
+    from kctl.security.clients import librdkafka_properties
+
+    # librdkafka tries a wrong password again and again; asked once, our own client says it plainly.
+    ask(session, lambda client: client.refresh_metadata())
+    return librdkafka_properties(session.security)
 
 
 def _parse_setting(text: str) -> tuple[str, str]:

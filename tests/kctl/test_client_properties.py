@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kctl.client_properties import check_plaintext, parse_properties
-from kctl.errors import CliError
+from kctl.client_properties import parse_properties
 from tests.support.kctl import Kctl
 
 
@@ -36,22 +35,12 @@ def test_plain_pairs_come_back_as_they_were_written(pairs: dict[str, str]) -> No
     assert parse_properties(text) == pairs
 
 
-@pytest.mark.parametrize("protocol", ["SSL", "SASL_SSL", "sasl_plaintext"])
-def test_encryption_that_kctl_lacks_is_refused_and_not_left_out(protocol: str) -> None:
-    with pytest.raises(CliError, match=protocol.upper()):
-        check_plaintext({"security.protocol": protocol}, "client.properties")
-
-
-def test_plaintext_is_accepted() -> None:
-    check_plaintext({"security.protocol": "PLAINTEXT"}, "client.properties")
-
-
 def test_refusal_reaches_the_user_before_anything_is_sent(kctl: Kctl, tmp_path: Path) -> None:
     path = tmp_path / "client.properties"
     path.write_text("security.protocol=SASL_SSL\nsasl.jaas.config=secret\n")
     result = kctl("brokers", "list", "-b", "nowhere:1", "--command-config", str(path))
     assert result.exit_code == 2
-    assert "SASL_SSL" in result.stderr
+    assert "no sasl.mechanism" in result.stderr
     assert "secret" not in result.stderr
 
 

@@ -62,7 +62,10 @@ class RealKafka:
 def running_kafka(
     directory: Path, brokers: int = 1, settings: Mapping[str, object] | None = None
 ) -> Iterator[RealKafka]:
-    """Start ZooKeeper and `brokers` brokers with their data under `directory`."""
+    """Start ZooKeeper and `brokers` brokers with their data under `directory`.
+
+    `more.listeners` among the settings (`SSL://127.0.0.1:1234`) stand beside the plaintext one.
+    """
     with ExitStack() as servers:
         zookeeper = f"127.0.0.1:{_start_zookeeper(servers, directory)}"
         ids = range(1, brokers + 1)
@@ -109,9 +112,11 @@ def _start_broker(
     servers: ExitStack, directory: Path, broker_id: int, settings: dict[str, object]
 ) -> int:
     port = free_port()
+    settings = dict(settings)
+    listeners = [f"PLAINTEXT://127.0.0.1:{port}", *str(settings.pop("more.listeners", "")).split()]
     own = {
         "broker.id": broker_id,
-        "listeners": f"PLAINTEXT://127.0.0.1:{port}",
+        "listeners": ",".join(listeners),
         "log.dirs": directory / f"data-{broker_id}",
     }
     config = directory / f"server-{broker_id}.properties"

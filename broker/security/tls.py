@@ -1,0 +1,102 @@
+"""TLS contexts from PEM: trusted certificates, one's own certificate and key."""
+
+import re
+import ssl
+import tempfile
+from dataclasses import dataclass, field
+from pathlib import Path
+
+JKS_MAGIC = b"\xfe\xed\xfe\xed"
+DER_SEQUENCE = b"\x30"
+"""How a PKCS#12 file begins, which is what Java's keytool writes since Java 9."""
+PEM_BEGIN = "-----BEGIN "
+_PEM_BLOCK = re.compile(r"-----BEGIN ([A-Z0-9 ]+)-----.*?-----END \1-----", re.DOTALL)
+
+
+class TlsError(Exception):
+    """Certificates or keys cannot be used; the text never quotes them."""
+
+
+class NotPem(TlsError):
+    """A file in one of Java's own formats, or in none that we know."""
+
+    def __init__(self, path: str, kind: str) -> None:
+        super().__init__(f"{path} is a {kind} file")
+        self.path = path
+        self.kind = kind
+
+
+@dataclass(frozen=True)
+class TlsSettings:
+    """Whom to trust, and who one is; all of it as PEM text."""
+
+    trusted: str | None = None
+    """Certificates of authorities; None: those the operating system trusts."""
+    certificates: str | None = field(default=None, repr=False)
+    """One's own certificate chain, followed by its private key."""
+    key_password: str | None = field(default=None, repr=False)
+    check_hostname: bool = True
+    """Whether the certificate must be for the name that was connected to."""
+
+
+def client_context(settings: TlsSettings) -> ssl.SSLContext:
+    """A context for outbound connections; TlsError says what is wrong with the settings."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname = settings.check_hostname
+    if settings.trusted is None:
+        context.load_default_certs()
+    else:
+        _trust(context, settings.trusted)
+    if settings.certificates:
+        _present(context, settings.certificates, settings.key_password)
+    return context
+
+
+def read_pem(path: str) -> str:
+    """The text of a PEM file; NotPem for a JKS or PKCS#12 file."""
+    try:
+        data = Path(path).expanduser().read_bytes()
+    except OSError as error:
+        raise TlsError(f"cannot read {path}: {error.strerror}") from error
+    if data.startswith(JKS_MAGIC):
+        raise NotPem(path, "JKS")
+    text = data.decode("latin-1")
+    if PEM_BEGIN not in text:
+        raise NotPem(path, "PKCS12" if data.startswith(DER_SEQUENCE) else "non-PEM")
+    return text
+
+
+def pem_blocks(text: str) -> tuple[str, str]:
+    """The certificates and the private keys of a PEM text, apart."""
+    blocks = [(found[1], found[0]) for found in _PEM_BLOCK.finditer(text)]
+    keys = [block for label, block in blocks if label.endswith("PRIVATE KEY")]
+    certificates = [block for label, block in blocks if label == "CERTIFICATE"]
+    return "\n".join([*certificates, ""]), "\n".join([*keys, ""])
+
+
+def _trust(context: ssl.SSLContext, pem: str) -> None:
+    try:
+        context.load_verify_locations(cadata=pem)
+    except (ssl.SSLError, ValueError) as error:
+        raise TlsError("the trusted certificates cannot be read") from error
+
+
+def _present(context: ssl.SSLContext, pem: str, password: str | None) -> None:
+    # OpenSSL reads them from a file only. This one is readable by nobody else, and is gone at once.
+    with tempfile.NamedTemporaryFile("w", suffix=".pem") as file:
+        file.write(pem)
+        file.flush()
+        try:
+            # Without a function OpenSSL would ask for the password on the terminal.
+            context.load_cert_chain(file.name, password=lambda: password or "")
+        except (ssl.SSLError, ValueError) as error:
+            raise TlsError(_why_not_presented(error, pem, password)) from error
+
+
+def _why_not_presented(error: ssl.SSLError | ValueError, pem: str, password: str | None) -> str:
+    if "MISMATCH" in (getattr(error, "reason", None) or ""):
+        return "the private key does not belong to the certificate"
+    if "ENCRYPTED" in pem:  # OpenSSL gives many reasons when it cannot decrypt, or none
+        wrong = "the password of the private key is wrong"
+        return wrong if password else "the private key needs a password"
+    return "the certificate and its private key cannot be read"

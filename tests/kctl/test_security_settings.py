@@ -1,0 +1,202 @@
+"""Security settings under Java's names: read, completed from elsewhere, refused without leaking."""
+
+from pathlib import Path
+
+import pytest
+
+from kctl.errors import CliError, ExitStatus
+from kctl.security.clients import client_security, librdkafka_properties
+from kctl.security.jaas import parse_jaas
+from kctl.security.secrets import from_environment, resolve
+from kctl.security.settings import SecuritySettings, read_security
+from tests.support.certificates import Authority
+from tests.support.kctl import Kctl
+
+SCRAM = "org.apache.kafka.common.security.scram.ScramLoginModule"
+LOGIN = {
+    "security.protocol": "SASL_SSL",
+    "sasl.mechanism": "SCRAM-SHA-512",
+    "sasl.jaas.config": f'{SCRAM} required username="alice" password="open-sesame";',
+}
+
+
+def nobody(_: str) -> str | None:
+    return None
+
+
+@pytest.mark.parametrize(
+    ("text", "options"),
+    [
+        (f'{SCRAM} required username="a" password="b";', {"username": "a", "password": "b"}),
+        (f"{SCRAM} required username='a b' password=c ;", {"username": "a b", "password": "c"}),
+        (f'{SCRAM} sufficient password="say \\"x\\"=;,";', {"password": 'say "x"=;,'}),
+        (f"{SCRAM} required;", {}),
+    ],
+)
+def test_jaas_is_read_with_its_quotes(text: str, options: dict[str, str]) -> None:
+    login = parse_jaas(text)
+    assert (login.module, login.options) == ("ScramLoginModule", options)
+
+
+@pytest.mark.parametrize("text", ["secret", f'{SCRAM} required password="secret"', "x secret;"])
+def test_jaas_that_cannot_be_read_is_not_quoted(text: str) -> None:
+    with pytest.raises(CliError) as caught:
+        parse_jaas(text)
+    assert "secret" not in f"{caught.value.message} {caught.value.hint}"
+
+
+def test_nothing_said_is_plaintext() -> None:
+    assert read_security({"bootstrap.servers": "h:1"}) == SecuritySettings()
+    assert librdkafka_properties(SecuritySettings()) == {}
+
+
+def test_login_reaches_librdkafka_under_its_names() -> None:
+    found = librdkafka_properties(read_security(LOGIN, nobody))
+    assert found == {
+        "security.protocol": "sasl_ssl",
+        "ssl.endpoint.identification.algorithm": "https",
+        "sasl.mechanisms": "SCRAM-SHA-512",
+        "sasl.username": "alice",
+        "sasl.password": "open-sesame",
+    }
+
+
+def test_own_certificate_reaches_librdkafka_with_its_key_apart(tmp_path: Path) -> None:
+    authority = Authority()
+    own = authority.certificate_for("alice", password="locked")
+    store = tmp_path / "own.pem"
+    store.write_text(own.pem)
+    properties = {
+        "security.protocol": "SSL",
+        "ssl.truststore.certificates": authority.certificate.replace("\n", "\\n"),
+        "ssl.keystore.location": str(store),
+    }
+    asked = []
+
+    def ask(what: str) -> str:
+        asked.append(what)
+        return "locked"
+
+    settings = read_security(properties, ask)
+    assert asked == ["Password of the private key"]
+    assert client_security(settings).tls is not None
+    assert librdkafka_properties(settings) == {
+        "security.protocol": "ssl",
+        "ssl.endpoint.identification.algorithm": "https",
+        "ssl.ca.pem": authority.certificate,
+        "ssl.certificate.pem": own.certificate,
+        "ssl.key.pem": own.key,
+        "ssl.key.password": "locked",
+    }
+
+
+def test_password_left_out_is_asked_for() -> None:
+    properties = LOGIN | {"sasl.jaas.config": f"{SCRAM} required username=alice;"}
+    settings = read_security(properties, lambda what: f"typed for {what}")
+    assert settings.credentials is not None
+    assert settings.credentials.password == "typed for Password of alice"
+    assert "typed" not in repr(settings)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"sasl.jaas.config": f"{SCRAM} required username=alice;"}, "needs the password of alice"),
+        ({"sasl.jaas.config": ""}, "needs a user name"),
+        ({"sasl.mechanism": "GSSAPI"}, "sasl.mechanism=GSSAPI"),
+        ({"sasl.mechanism": ""}, "no sasl.mechanism"),
+        ({"sasl.mechanism": "PLAIN"}, "names ScramLoginModule, but sasl.mechanism=PLAIN"),
+        ({"security.protocol": "TLS"}, "there is no security.protocol 'TLS'"),
+        ({"ssl.cipher.suites": "TLS_X"}, "ssl.cipher.suites"),
+        ({"ssl.endpoint.identification.algorithm": "ldap"}, "algorithm 'ldap'"),
+        ({"ssl.keystore.key": "open-sesame"}, "ssl.keystore.certificate.chain is missing"),
+        ({"ssl.truststore.location": "/no/such/file"}, "cannot read /no/such/file"),
+    ],
+)
+def test_settings_that_cannot_be_used_are_refused_in_words(
+    change: dict[str, str], words: str
+) -> None:
+    with pytest.raises(CliError) as caught:
+        read_security(LOGIN | change, nobody)
+    assert words in caught.value.message
+    assert "open-sesame" not in f"{caught.value.message} {caught.value.hint}"
+
+
+@pytest.mark.parametrize(
+    ("store", "data", "words"),
+    [
+        ("truststore", b"\xfe\xed\xfe\xed", "keytool -list -rfc -keystore"),
+        ("keystore", b"\xfe\xed\xfe\xed", "-deststoretype PKCS12; openssl pkcs12 -in"),
+        ("keystore", b"\x30\x82", "openssl pkcs12 -in"),
+        ("keystore", b"hello", "-----BEGIN"),
+    ],
+)
+def test_java_key_store_is_refused_with_how_to_convert_it(
+    tmp_path: Path, store: str, data: bytes, words: str
+) -> None:
+    path = tmp_path / "store.jks"
+    path.write_bytes(data)
+    with pytest.raises(CliError) as caught:
+        read_security(LOGIN | {f"ssl.{store}.location": str(path)}, nobody)
+    assert words in caught.value.hint
+    assert caught.value.status is ExitStatus.USAGE
+
+
+def test_secrets_come_from_where_references_point(tmp_path: Path) -> None:
+    (tmp_path / "secrets.properties").write_text("kafka=from file\n")
+    (tmp_path / "token").write_text("from directory\n")
+    properties = {
+        "a": "${env:HIDDEN}!",
+        "b": f"${{file:{tmp_path}/secrets.properties:kafka}}",
+        "c": f"${{directory:{tmp_path}:token}}",
+        "d": "$plain {text}",
+    }
+    found = resolve(properties, {"HIDDEN": "from env"})
+    assert found == {
+        "a": "from env!",
+        "b": "from file",
+        "c": "from directory",
+        "d": "$plain {text}",
+    }
+
+
+@pytest.mark.parametrize(
+    ("reference", "words"),
+    [
+        ("${env:NOT_SET}", "NOT_SET"),
+        ("${file:/no/such:key}", "/no/such"),
+        ("${directory:/no:such}", "/no/such"),
+    ],
+)
+def test_reference_to_nothing_is_named(reference: str, words: str) -> None:
+    with pytest.raises(CliError, match=words):
+        resolve({"sasl.password": reference}, {})
+
+
+def test_reference_to_a_key_that_a_file_lacks_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "secrets.properties"
+    path.write_text("other=1\n")
+    with pytest.raises(CliError, match="'kafka'"):
+        resolve({"sasl.password": f"${{file:{path}:kafka}}"}, {})
+
+
+def test_environment_names_settings_and_files_with_their_values(tmp_path: Path) -> None:
+    path = tmp_path / "password"
+    path.write_text("open-sesame\n")
+    environ = {"KCTL_SASL_USERNAME": "alice", "KCTL_SASL_PASSWORD_FILE": str(path), "OTHER": "x"}
+    assert from_environment(environ) == {
+        "sasl.username": "alice",
+        "sasl.password": "open-sesame",
+    }
+
+
+def test_context_with_secrets_in_its_properties_shows_none(kctl: Kctl, tmp_path: Path) -> None:
+    properties = tmp_path / "client.properties"
+    properties.write_text("".join(f"{key}={value}\n" for key, value in LOGIN.items()))
+    environ = {"KCTL_CONFIG": str(tmp_path / "config.yaml")}
+    shared = ["-b", "nowhere:1", "--command-config", str(properties)]
+    assert kctl("context", "set", "prod", *shared, env=environ).exit_code == 0
+    for form in ("table", "wide", "json", "yaml"):
+        shown = kctl("context", "show", "prod", "-o", form, "-vv", env=environ)
+        assert shown.exit_code == 0
+        assert "open-sesame" not in shown.output + shown.stderr
