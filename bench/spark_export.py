@@ -1,12 +1,14 @@
 """Topics to Parquet: `kctl spark-export` beside Spark's own Kafka connector, on local[2].
 
 826 MB in records of 100 bytes to 1 KB, two partitions of our broker. One Spark serves all, started
-before and warmed up by a small topic; each way is measured once, from the command to the published
-directory. Opt-in, because the connector's jars come through Maven: KCTL_BENCH_SPARK=1.
+before and warmed up by a small topic; each way is measured from the command to the published
+directory, all of them in turn, twice, and its better time counts: whoever comes first on a fresh
+machine pays for memory that others then find ready. Opt-in, because the connector's jars come through Maven: KCTL_BENCH_SPARK=1.
 """
 
 import os
 import random
+import shutil
 import subprocess
 import time
 from collections.abc import Iterator
@@ -25,6 +27,7 @@ from tests.support.kctl import run_kctl
 SIZE_BYTES = 826_000_000
 WARM_UP_BYTES = 16_000_000
 PARTITIONS = 2
+ROUNDS = 2
 SMALLEST, LARGEST = 100, 530  # bytes of a value; 315 on average, as the data of DESIGN
 PEER = "spark-sql-kafka 4.0"
 CACHE = Path.home() / ".cache" / "kctl-bench" / "spark-kafka-4.0.0"
@@ -57,12 +60,17 @@ def run() -> Iterator[Comparison]:
             "log directories": lambda topic, to: _ours(topic, to, "--from-dir", broker.log_dir),
             "the wire": lambda topic, to: _ours(topic, to, "-b", broker.bootstrap_servers),
         }
-        rates = {}
+        rates = dict.fromkeys(ways, 0.0)
         for name, export in ways.items():
             export("small", out / f"{name}-small")
-            started = time.perf_counter()
-            export("large", out / name)
-            rates[name] = SIZE_BYTES / 1e6 / (time.perf_counter() - started)
+        for _ in range(ROUNDS):
+            for name, export in ways.items():
+                shutil.rmtree(out / name, ignore_errors=True)
+                os.sync()  # so that none waits for the disk to take what another has written
+                started = time.perf_counter()
+                export("large", out / name)
+                rate = SIZE_BYTES / 1e6 / (time.perf_counter() - started)
+                rates[name] = max(rates[name], rate)
         counts = {spark.read.parquet(str(out / name)).count() for name in ways}
         assert len(counts) == 1, f"not the same records: {counts}"
     for name, goal in (("log directories", 4.0), ("the wire", 2.5)):

@@ -19,7 +19,7 @@ from kctl.spark.settings import IsolationLevel, TaskSettings
 from kctl.spark.sink import Sink
 from kctl.spark.staging import Staging
 
-CHUNK_BYTES = 32 * 1024 * 1024
+CHUNK_BYTES = 16 * 1024 * 1024
 
 Fetched = tuple[Iterable[Batch], Iterable[tuple[int, int]]]
 """Batches in order, and the aborted transactions among them: (producer id, first offset)."""

@@ -33,7 +33,7 @@ Answer = TypeVar("Answer")
 
 LATEST: Final = -1
 EARLIEST: Final = -2
-FETCH_BYTES: Final = 16 * 1024 * 1024
+FETCH_BYTES: Final = 8 * 1024 * 1024
 _MAX_WAIT_MS: Final = 500
 _ASSUMED_RECORD_BYTES: Final = 1024
 _READ_COMMITTED: Final = 1

@@ -35,10 +35,16 @@ class ParquetFile:
     def __init__(self, path: Path, schema: pa.Schema) -> None:
         from pyarrow import parquet
 
-        # A dictionary pays where values repeat; of keys and values it is tried in vain.
+        # A dictionary pays where values repeat; of keys and values it is tried in vain. Nor are
+        # their smallest and largest ever asked for, which would cost a comparison per record.
         repeating = [n for n in ("topic", "partition", "timestamp_type") if n in schema.names]
+        compared = [n for n in ("partition", "offset", "timestamp") if n in schema.names]
         self._writer = parquet.ParquetWriter(
-            path, schema, compression="snappy", use_dictionary=repeating or False
+            path,
+            schema,
+            compression="snappy",
+            use_dictionary=repeating or False,
+            write_statistics=compared or False,
         )
 
     def write(self, table: pa.Table) -> None:
