@@ -20,9 +20,9 @@ from broker.api.fetch_session import FetchSessionCache
 from broker.background import Background
 from broker.clock import SystemClock
 from broker.config import BrokerConfig
-from broker.config.dynamic import CLUSTER_DEFAULT, DynamicConfig, EntityType
+from broker.config.dynamic import DynamicConfig
 from broker.controller.registration import become_controller
-from broker.controller.topic_records import load_configs, load_topics
+from broker.controller.topic_records import load_topics
 from broker.controller.topics import TopicController
 from broker.group.config import GroupConfig
 from broker.group.coordinator import GroupCoordinator
@@ -46,6 +46,7 @@ from broker.membership import (
     registered_cluster_id,
 )
 from broker.metadata.config_store import ZnodeConfigStore
+from broker.metadata.config_watch import ConfigWatch
 from broker.metadata.store import MetadataStore
 from broker.metadata.znodes.brokers import BrokerIdZnode, Endpoint
 from broker.metadata_cache import BrokerEndpoint, MetadataCache
@@ -88,6 +89,7 @@ class Server:
         self.identity: Identity
         self._store: MetadataStore
         self._membership: Membership
+        self._config_watch: ConfigWatch
         self._logs: LogManager
         self._replicas: ReplicaManager
         self._services: Services
@@ -120,6 +122,7 @@ class Server:
     async def stop(self) -> None:
         """Close every connection, then the logs, then the store."""
         await self._membership.leave()
+        await self._config_watch.stop()
         for listener in self.listeners:
             await listener.stop()
         await self._services.groups.stop()
@@ -177,17 +180,22 @@ class Server:
     async def _load_settings(self) -> DynamicConfig:
         """What was changed while the broker ran, over what its file says."""
         dynamic = DynamicConfig(self.config, self.identity.broker_id)
-        stored = ZnodeConfigStore(self._store)
-        for name in (CLUSTER_DEFAULT, str(self.identity.broker_id)):
-            dynamic.apply(EntityType.BROKER, name, await stored.read(EntityType.BROKER, name))
-        for topic, configs in (await load_configs(self._store)).items():
-            dynamic.apply(EntityType.TOPIC, topic, configs)
+        self._config_watch = ConfigWatch(self._store, dynamic, self._clock)
+        await self._config_watch.start()
         return dynamic
 
     async def _open_listeners(self, dynamic: DynamicConfig) -> None:
         """Register, take the controllership, lead, and only then let clients in."""
         broker_id = self.identity.broker_id
         metadata = MetadataCache(self.identity.cluster_id, broker_id)
+        metadata.brokers = self._endpoints()
+        self._membership = Membership(
+            self._store,
+            lambda: self._registration(metadata),
+            self._broker_epoch,
+            self.config.zookeeper_session_timeout_ms,
+        )
+        await self._membership.join()
         epoch = await become_controller(self._store, broker_id, self._clock.now_ms())
         controller = TopicController(self._store, dynamic, metadata, self._replicas, epoch)
         groups, transactions, markers = self._coordinators(metadata)
@@ -207,14 +215,6 @@ class Server:
             clock=self._clock,
         )
         self._dispatcher = Dispatcher(self._services)
-        metadata.brokers = self._endpoints()
-        self._membership = Membership(
-            self._store,
-            lambda: self._registration(metadata),
-            self._broker_epoch,
-            self.config.zookeeper_session_timeout_ms,
-        )
-        await self._membership.join()
         await controller.start(await load_topics(self._store))
         transactions.start()  # all topics are known: a partition that is not, was deleted
         for listener in self.listeners:
