@@ -10,6 +10,7 @@ LogAppendTime changes the header under the crc, so all 61 bytes of it are new, t
 """
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from enum import Enum
 from struct import Struct
 from typing import Final, NamedTuple
@@ -19,7 +20,6 @@ from crc32c import crc32c
 from broker.errors import ApiError, CorruptRecord, ErrorCode
 from broker.log.config import LOG_APPEND_TIME, MAX_LONG, PRODUCER, LogConfig
 from broker.log.files import Buffer
-from broker.log.time_index import TimestampOffset
 from broker.records.batch import Batch, BatchHeader, check_crc, iterate_batches
 from broker.records.builder import BatchSettings, build_batch
 from broker.records.convert import up_convert
@@ -107,15 +107,20 @@ class LeaderStamp(NamedTuple):
     now_ms: int
 
 
-class Prepared(NamedTuple):
-    """An append that passed its checks: the bytes to write, and the headers as they will read."""
+@dataclass(slots=True, eq=False)
+class Prepared:
+    """An append that passed its checks: the bytes to write, and what is in them.
+
+    `batches` are as they came, `headers` as they will read: one for each.
+    """
 
     buffers: list[Buffer]
     size: int
-    batches: list[tuple[Batch, BatchHeader]]
+    batches: list[Batch]
+    headers: list[BatchHeader]
     first_offset: int
     last_offset: int
-    max_timestamp: TimestampOffset
+    max_timestamp: int
     log_append_time: int
 
 
@@ -124,7 +129,7 @@ def analyze(records: BytesLike, max_batch_bytes: int, origin: AppendOrigin) -> l
     view = memoryview(records)
     batches = _only_batch(view) or list(iterate_batches(view))
     for batch in batches:
-        header, end = batch.header, batch.position + batch.header.batch_length + LOG_OVERHEAD
+        header, end = batch.header, batch.end_position
         if header.base_offset and origin is AppendOrigin.CLIENT and header.magic == CURRENT_MAGIC:
             raise _invalid(f"base offset {header.base_offset}, not 0")
         if end - batch.position > max_batch_bytes:
@@ -161,7 +166,6 @@ def prepare_as_follower(batches: list[Batch], records: BytesLike, log_end_offset
     first, last = batches[0], batches[-1]
     if first.header.base_offset < log_end_offset:
         raise UnexpectedAppendOffset(first.header.base_offset, last.last_offset, log_end_offset)
-    largest = TimestampOffset(NO_TIMESTAMP, -1)
     last_offset = -1
     for batch in batches:
         if batch.last_offset <= last_offset:
@@ -170,16 +174,15 @@ def prepare_as_follower(batches: list[Batch], records: BytesLike, log_end_offset
                 f"offsets out of order: {batch.last_offset} after {last_offset}",
             )
         last_offset = batch.last_offset
-        if batch.max_timestamp > largest.timestamp:
-            largest = TimestampOffset(batch.max_timestamp, last_offset)
     size = last.end_position - first.position
     return Prepared(
         [memoryview(records)[:size]],
         size,
-        [(batch, batch.header) for batch in batches],
+        batches,
+        [batch.header for batch in batches],
         first.header.base_offset,
         last_offset,
-        largest,
+        max(batch.max_timestamp for batch in batches),
         NO_TIMESTAMP,
     )
 
@@ -194,19 +197,19 @@ def prepare_as_leader(
 
     Format 2 and compressed sets are one batch per append, as every client sends them.
     """
-    first = batches[0]
+    first, header = batches[0], batches[0].header
     if len(batches) > 1:
         _check_set(batches)
     if origin is AppendOrigin.CLIENT:
-        _check_client_batch(first.header)
-    if first.header.magic != CURRENT_MAGIC or config.compression_type != PRODUCER:
+        _check_client_batch(header)
+    if header.magic != CURRENT_MAGIC or config.compression_type != PRODUCER:
         codec = _target_codec(first, config)
-        if first.magic != CURRENT_MAGIC or codec != first.codec:
+        if header.magic != CURRENT_MAGIC or codec != first.codec:
             return _prepare_rewritten(batches, stamp, config, codec)
-    _check_timestamp_type(first.header, config)
+    _check_timestamp_type(header, config)
     if (
         config.message_timestamp_before_max_ms < MAX_LONG
-        or first.header.max_timestamp - stamp.now_ms > config.message_timestamp_after_max_ms
+        or header.max_timestamp - stamp.now_ms > config.message_timestamp_after_max_ms
         or config.is_compacted
     ):
         _check_records([first], stamp.now_ms, config)
@@ -225,23 +228,24 @@ def _check_set(batches: list[Batch]) -> None:
 
 def _check_client_batch(header: BatchHeader) -> None:
     """What a client of format 2 must not send."""
-    if header.magic != CURRENT_MAGIC:
+    # Taken apart at once: each name looked up in the header would cost as much as all of this.
+    _, length, _, magic, _, attributes, last_delta, _, _, producer_id, _, sequence, count = header
+    if magic != CURRENT_MAGIC:
         return
-    count = header.last_offset_delta + 1
-    if count <= 0:
-        raise _invalid(f"last offset delta {header.last_offset_delta}")
-    if header.records_count != count:
-        raise _invalid(f"{header.records_count} records for {count} offsets")
-    if header.attributes & CONTROL_MASK:
+    if last_delta < 0:
+        raise _invalid(f"last offset delta {last_delta}")
+    if count != last_delta + 1:
+        raise _invalid(f"{count} records for {last_delta + 1} offsets")
+    if attributes & CONTROL_MASK:
         raise _invalid("clients may not write control records")
-    codec = header.attributes & CODEC_MASK
+    codec = attributes & CODEC_MASK
     if codec > Codec.ZSTD:
         raise _invalid(f"there is no codec {codec}")
-    room = header.batch_length + LOG_OVERHEAD - HEADER_SIZE
-    if codec == Codec.NONE and count * MIN_RECORD_SIZE > room:
+    room = length + LOG_OVERHEAD - HEADER_SIZE
+    if not codec and count * MIN_RECORD_SIZE > room:
         raise _invalid(f"{count} records in {room} bytes")
-    if header.producer_id >= 0 and header.base_sequence < 0:
-        raise _invalid(f"sequence {header.base_sequence} with a producer id")
+    if sequence < 0 <= producer_id:
+        raise _invalid(f"sequence {sequence} with a producer id")
 
 
 def _target_codec(batch: Batch, config: LogConfig) -> Codec:
@@ -293,30 +297,35 @@ def _records_of(batches: list[Batch]) -> Iterator[RecordTuple]:
 def _prepare_stamped(batch: Batch, stamp: LeaderStamp, config: LogConfig) -> Prepared:
     """The batch as it came, behind a new stamp."""
     header, view = batch.header, batch.view
+    offset, leader_epoch, now_ms = stamp
     attributes, max_timestamp, append_time = header.attributes, header.max_timestamp, NO_TIMESTAMP
     if config.message_timestamp_type == LOG_APPEND_TIME:
         attributes |= TIMESTAMP_TYPE_MASK
-        max_timestamp = append_time = stamp.now_ms
+        max_timestamp = append_time = now_ms
     elif attributes & TIMESTAMP_TYPE_MASK:
         attributes &= ~TIMESTAMP_TYPE_MASK
     if attributes == header.attributes:
-        head = _STAMP.pack(stamp.offset, header.batch_length, stamp.leader_epoch)
+        head = _STAMP.pack(offset, header.batch_length, leader_epoch)
         buffers: list[Buffer] = [head, view[_STAMP_SIZE:]]
-        final = BatchHeader._make((stamp.offset, header[1], stamp.leader_epoch, *header[3:]))
+        final = BatchHeader(offset, header.batch_length, leader_epoch, *header[3:])
     else:
         final = header._replace(
-            base_offset=stamp.offset,
-            partition_leader_epoch=stamp.leader_epoch,
+            base_offset=offset,
+            partition_leader_epoch=leader_epoch,
             attributes=attributes & DEFINED_ATTRIBUTES_MASK,
             max_timestamp=max_timestamp,
         )
         final, head = _with_crc(final, view)
         buffers = [head, view[HEADER_SIZE:]]
-    last_offset = stamp.offset + header.last_offset_delta
-    largest = TimestampOffset(max_timestamp, last_offset)
-    size = header.batch_length + LOG_OVERHEAD
     return Prepared(
-        buffers, size, [(batch, final)], stamp.offset, last_offset, largest, append_time
+        buffers,
+        header.batch_length + LOG_OVERHEAD,
+        [batch],
+        [final],
+        offset,
+        offset + header.last_offset_delta,
+        max_timestamp,
+        append_time,
     )
 
 
@@ -358,14 +367,14 @@ def _prepare_rewritten(
             f"the rewritten batch of {batch.size_in_bytes} bytes is larger than "
             f"{config.max_message_bytes}",
         )
-    largest = TimestampOffset(batch.max_timestamp, batch.last_offset)
     return Prepared(
         [data],
         len(data),
-        [(batch, batch.header)],
+        [batch],
+        [batch.header],
         stamp.offset,
         batch.last_offset,
-        largest,
+        batch.max_timestamp,
         append_time,
     )
 

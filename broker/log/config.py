@@ -1,6 +1,6 @@
 """The topic settings that a log obeys, under Kafka's names with underscores."""
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import Self
 
 from broker.config.topic import TopicConfig
@@ -47,34 +47,35 @@ class LogConfig:
     compression_lz4_level: int = 9
     compression_zstd_level: int = 3
 
+    # Follow from the others, and asked at every append.
+    is_compacted: bool = field(init=False)
+    """Whether the cleaner keeps only the last record of each key."""
+    max_segment_ms: int = field(init=False)
+    """How long a segment may stay active: compaction must be able to reach its records in time.
+
+    An active segment is never cleaned, so `max_compaction_lag_ms` forces the roll.
+    """
+
+    def __post_init__(self) -> None:
+        is_compacted, max_segment_ms = "compact" in self.cleanup_policy, self.segment_ms
+        if is_compacted and self.max_compaction_lag_ms > 0:
+            max_segment_ms = min(self.max_compaction_lag_ms, self.segment_ms)
+        object.__setattr__(self, "is_compacted", is_compacted)
+        object.__setattr__(self, "max_segment_ms", max_segment_ms)
+
     @classmethod
     def of(cls, topic: TopicConfig) -> Self:
         """The part of a topic's settings that its logs obey; they have the same names."""
-        values = {field.name: getattr(topic, field.name) for field in fields(cls)}
+        values = {known.name: getattr(topic, known.name) for known in fields(cls) if known.init}
         values["cleanup_policy"] = frozenset(topic.cleanup_policy)
         values["message_timestamp_before_max_ms"] = topic.timestamp_before_max_ms
         values["message_timestamp_after_max_ms"] = topic.timestamp_after_max_ms
         return cls(**values)
 
     @property
-    def is_compacted(self) -> bool:
-        """Whether the cleaner keeps only the last record of each key."""
-        return "compact" in self.cleanup_policy
-
-    @property
     def is_deleted_by_retention(self) -> bool:
         """Whether retention by time and size applies."""
         return "delete" in self.cleanup_policy
-
-    @property
-    def max_segment_ms(self) -> int:
-        """How long a segment may stay active: compaction must be able to reach its records in time.
-
-        An active segment is never cleaned, so `max_compaction_lag_ms` forces the roll.
-        """
-        if self.is_compacted and self.max_compaction_lag_ms > 0:
-            return min(self.max_compaction_lag_ms, self.segment_ms)
-        return self.segment_ms
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -19,8 +19,8 @@ from typing import ClassVar
 from broker.log.files import FileSystem, OpenFile
 from broker.log.layout import MAX_RELATIVE_OFFSET
 
-_WRITE_TOGETHER_BYTES = 1024
-"""So many bytes of entries go to the file with one write."""
+_WRITE_TOGETHER = 100
+"""So many entries are packed and written at once."""
 
 
 class Index:
@@ -32,8 +32,10 @@ class Index:
 
     ENTRY: ClassVar[Struct]
     OFFSET_AT: ClassVar[int]  # where in an entry its relative offset lies
+    KEPT_FREE: ClassVar[int] = 0  # slots that appends do not use
 
     __slots__ = (
+        "_capacity",
         "_entries",
         "_file",
         "_fs",
@@ -50,12 +52,13 @@ class Index:
         self.path = path
         self.base_offset = base_offset
         self._max_bytes = max_bytes
+        self._capacity = max_bytes // self.ENTRY.size - self.KEPT_FREE
         self._fs = fs
         self._file: OpenFile | None = None
         self._map: mmap.mmap | None = None
         self._entries = -1  # -1: not looked at yet
         self._length = 0
-        self._unwritten = bytearray()  # the newest entries, kept back to be written together
+        self._unwritten: list[tuple[int, int]] = []  # the newest entries
         self._last: tuple[int, int] | None = None  # the last entry, once it is known
 
     # --- opening and closing ---------------------------------------------------------------
@@ -113,9 +116,9 @@ class Index:
         return self._length % self.ENTRY.size != 0
 
     @property
-    def is_full(self) -> bool:
-        """Whether the segment must roll because no entry fits any more."""
-        return self.entries >= self._max_bytes // self.ENTRY.size
+    def entries_left(self) -> int:
+        """How many entries fit before the segment must roll; below 0 if its limit was lowered."""
+        return self._capacity - self.entries
 
     def trim(self) -> None:
         """Cut the file to its entries."""
@@ -160,28 +163,34 @@ class Index:
             raise ValueError(f"{self.path}: offset {offset} does not fit base {self.base_offset}")
         return relative
 
-    def _append_entry(self, first: int, second: int) -> None:
+    def _last_as_written(self) -> tuple[int, int] | None:
+        """The fields of the last entry; None where there is none."""
+        if self._last is None and self.entries:
+            self._last = self._entry(self._entries - 1)
+        return self._last
+
+    def _append_entry(self, entry: tuple[int, int]) -> None:
         """Add an entry. It reaches the file with others, or when somebody looks.
 
         A process that is killed before loses it, and nothing with it: what was not flushed is
-        read again at the next start, and its entries are made anew.
+        read again at the next start, and its entries are made anew. The number of entries is known:
+        who adds one has compared it with the last.
         """
-        if self._entries < 0:
-            self._opened()
-        self._unwritten += self.ENTRY.pack(first, second)
+        self._unwritten.append(entry)
         self._entries += 1
-        self._last = (first, second)
-        if len(self._unwritten) >= _WRITE_TOGETHER_BYTES:
+        self._last = entry
+        if len(self._unwritten) >= _WRITE_TOGETHER:
             self._write_out()
 
     def _write_out(self) -> None:
         if not self._unwritten:
             return
+        packed = b"".join([self.ENTRY.pack(*entry) for entry in self._unwritten])
         end = self._entries * self.ENTRY.size
         file = self._opened()
         if end > self._length:  # closed cleanly and trimmed, now growing again
             self._resize(max(self._full_length, end))
-        self._fs.write(file, [self._unwritten], end - len(self._unwritten))
+        self._fs.write(file, [packed], end - len(packed))
         self._unwritten.clear()
 
     def _entry(self, slot: int) -> tuple[int, int]:

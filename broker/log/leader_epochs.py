@@ -57,8 +57,9 @@ class LeaderEpochs:
         Entries not below the new one in both numbers are dropped: they are of a history that the
         new leader does not share.
         """
-        if self._entries and self._entries[-1].epoch == epoch:
-            if start_offset >= self._entries[-1].start_offset:
+        last = self._entries[-1] if self._entries else None
+        if last is not None and last.epoch == epoch:
+            if start_offset >= last.start_offset:
                 return
         elif epoch < 0 or start_offset < 0:
             return

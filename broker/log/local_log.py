@@ -25,7 +25,7 @@ logger = logging.getLogger(__name__)
 class LocalLog:
     """The files of one log.
 
-    Field `log_end`: offset and place of the next append. Invariant: the active segment's end.
+    Field `log_end_offset`: that of the next record. Invariant: it belongs to the active segment.
     Field `recovery_point`: Invariant: every batch below it is on the medium.
     Field `truncations`: how often the log was cut; what was flushed before a cut proves nothing.
     Field `_pending_deletes`: (when, file names) of what was renamed to `.deleted`.
@@ -45,8 +45,7 @@ class LocalLog:
         self.config = config
         self.segments = segments
         self.recovery_point = recovery_point
-        active = segments.active
-        self.log_end = LogOffsetMetadata(log_end_offset, active.base_offset, active.size)
+        self.log_end_offset = log_end_offset
         self.truncations = 0
         self._env = environment
         self._resolved: LogOffsetMetadata | None = None
@@ -57,16 +56,19 @@ class LocalLog:
     def append(self, prepared: Prepared) -> LogSegment:
         """Write to the active segment, and give it back; after an OSError nothing has changed."""
         segment = self.segments.active
-        headers = [header for _, header in prepared.batches]
-        segment.append(prepared.buffers, prepared.size, headers)
-        self.log_end = LogOffsetMetadata(
-            prepared.last_offset + 1, segment.base_offset, self.log_end.position + prepared.size
-        )
+        segment.append(prepared.buffers, prepared.size, prepared.headers)
+        self.log_end_offset = prepared.last_offset + 1
         return segment
+
+    @property
+    def log_end(self) -> LogOffsetMetadata:
+        """Offset and place of the next append."""
+        active = self.segments.active
+        return LogOffsetMetadata(self.log_end_offset, active.base_offset, active.size)
 
     def roll(self, expected_offset: int) -> LogSegment:
         """Begin a new segment at the log end offset, or at `expected_offset` if that is higher."""
-        new_offset = max(expected_offset, self.log_end.offset)
+        new_offset = max(expected_offset, self.log_end_offset)
         active = self.segments.active
         if new_offset != active.base_offset:
             active.on_become_inactive()
@@ -85,14 +87,12 @@ class LocalLog:
         segment = LogSegment(self.directory, base_offset, self.config, env.fs, env.clock)
         segment.create()
         self.segments.add(segment)
-        self.log_end = LogOffsetMetadata(self.log_end.offset, base_offset, 0)
         self._resolved = None
         return segment
 
     def set_log_end(self, offset: int) -> None:
         """The log was cut: it ends with the active segment, at `offset`."""
-        active = self.segments.active
-        self.log_end = LogOffsetMetadata(offset, active.base_offset, active.size)
+        self.log_end_offset = offset
         self._resolved = None
         self.recovery_point = min(self.recovery_point, offset)
         self.truncations += 1
@@ -130,7 +130,7 @@ class LocalLog:
 
     def place_of(self, offset: int) -> LogOffsetMetadata:
         """Where the batch that holds `offset` begins, or would begin."""
-        if offset >= self.log_end.offset:
+        if offset >= self.log_end_offset:
             return self.log_end
         if self._resolved is not None and self._resolved.offset == offset:
             return self._resolved
@@ -151,7 +151,7 @@ class LocalLog:
         if offset is not None:
             return offset
         higher = self.segments.higher(segment)
-        return self.log_end.offset if higher is None else higher.base_offset
+        return self.log_end_offset if higher is None else higher.base_offset
 
     def collect_aborted_txns(self, start_offset: int, upper_bound: int) -> list[AbortedTxn]:
         """The aborted transactions that touch [start_offset, upper_bound)."""

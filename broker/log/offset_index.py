@@ -52,6 +52,7 @@ class OffsetIndex(Index):
 
     def append(self, offset: int, position: int) -> None:
         """Add an entry; ValueError unless `offset` is above all others."""
-        if self.entries and offset <= self.last_entry.offset:
+        relative, last = self.relative(offset), self._last or self._last_as_written()
+        if last is not None and relative <= last[0]:
             raise ValueError(f"{self.path}: {offset} is not above {self.last_entry.offset}")
-        self._append_entry(self.relative(offset), position)
+        self._append_entry((relative, position))

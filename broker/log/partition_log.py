@@ -124,7 +124,7 @@ class PartitionLog:
     @property
     def log_end_offset(self) -> int:
         """The offset the next record gets."""
-        return self._local.log_end.offset
+        return self._local.log_end_offset
 
     @property
     def recovery_point(self) -> int:
@@ -236,9 +236,9 @@ class PartitionLog:
             if not batches:
                 return self._nothing_appended()
             self._check_online()
-            now_ms = self.environment.clock.now_ms()
-            stamp = LeaderStamp(self._local.log_end.offset, leader_epoch, now_ms)
-            prepared = prepare_as_leader(batches, stamp, self._local.config, origin)
+            local, now_ms = self._local, self.environment.clock.now_ms()
+            stamp = LeaderStamp(local.log_end_offset, leader_epoch, now_ms)
+            prepared = prepare_as_leader(batches, stamp, local.config, origin)
             return self._append(prepared, now_ms, origin, verification)
 
     def append_as_follower(self, records: BytesLike) -> LogAppendInfo:
@@ -248,7 +248,7 @@ class PartitionLog:
             if not batches:
                 return self._nothing_appended()
             self._check_online()
-            prepared = prepare_as_follower(batches, records, self._local.log_end.offset)
+            prepared = prepare_as_follower(batches, records, self._local.log_end_offset)
             now_ms = self.environment.clock.now_ms()
             return self._append(prepared, now_ms, AppendOrigin.REPLICATION, None)
 
@@ -283,14 +283,14 @@ class PartitionLog:
         return LogAppendInfo(
             prepared.first_offset,
             prepared.last_offset,
-            prepared.max_timestamp.timestamp,
+            prepared.max_timestamp,
             prepared.log_append_time,
             self.log_start_offset,
             prepared.size,
         )
 
     def _assign_epochs(self, prepared: Prepared) -> None:
-        for _, header in prepared.batches:
+        for header in prepared.headers:
             if header.magic == CURRENT_MAGIC:
                 self.leader_epochs.assign(header.partition_leader_epoch, header.base_offset)
             elif self.leader_epochs.entries:
@@ -301,21 +301,23 @@ class PartitionLog:
         self, prepared: Prepared, origin: AppendOrigin, verification: Verification | None
     ) -> LogAppendInfo | None:
         """Idempotence: the answer to a duplicate, an ApiError, or None to go on and write."""
-        batch, header = prepared.batches[0]
+        header = prepared.headers[0]
         if header.producer_id < 0 or origin is AppendOrigin.REPLICATION:
             return None
         is_client = origin is AppendOrigin.CLIENT
+        if is_client and self.producer_state.is_next(header):
+            return None
         if is_client and (written := self.producer_state.find_duplicate(header)) is not None:
             first, last, time = written.first_offset, written.last_offset, written.timestamp
             return LogAppendInfo(first, last, time, time, self.log_start_offset, 0)
-        self.producer_state.check(batch, verification, is_client=is_client)
+        self.producer_state.check(prepared.batches[0], verification, is_client=is_client)
         return None
 
     def _note_producers(self, prepared: Prepared, segment: LogSegment) -> None:
-        for batch, header in prepared.batches:
+        for index, header in enumerate(prepared.headers):
             if header.producer_id < 0:
                 continue
-            txn = self.producer_state.append(batch, header)
+            txn = self.producer_state.append(prepared.batches[index], header)
             aborted = self.producer_state.complete(txn) if txn is not None else None
             if aborted is not None:
                 segment.txn_index.append(aborted)
@@ -336,10 +338,10 @@ class PartitionLog:
 
     def _maybe_roll(self, prepared: Prepared, now_ms: int) -> None:
         active = self._local.segments.active
-        timestamp = prepared.max_timestamp.timestamp
+        timestamp = prepared.max_timestamp
         if active.should_roll(prepared.size, timestamp, prepared.last_offset, now_ms):
             # The first offset inside an old compressed set is not known without opening it.
-            is_old = prepared.batches[0][1].magic < CURRENT_MAGIC
+            is_old = prepared.headers[0].magic < CURRENT_MAGIC
             self._roll(0 if is_old else prepared.first_offset)
 
     def roll(self) -> None:
@@ -373,10 +375,10 @@ class PartitionLog:
         """
         with self._lock:
             self._check_online()
-            if not self.log_start_offset <= offset <= self._local.log_end.offset:
+            if not self.log_start_offset <= offset <= self._local.log_end_offset:
                 raise OffsetOutOfRange(
                     f"{self.partition}: offset {offset} is not in "
-                    f"[{self.log_start_offset}, {self._local.log_end.offset}]"
+                    f"[{self.log_start_offset}, {self._local.log_end_offset}]"
                 )
             try:
                 return self._local.read(
@@ -407,19 +409,22 @@ class PartitionLog:
     def update_high_watermark(self, offset: int) -> int:
         """Set the high watermark, kept between log start and end; what it became."""
         with self._lock:
-            offset = min(max(offset, self.log_start_offset), self._local.log_end.offset)
-            self.high_watermark = offset
-            self.producer_state.on_high_watermark_updated(offset)
+            offset = min(max(offset, self.log_start_offset), self._local.log_end_offset)
+            self._set_high_watermark(offset)
             return offset
+
+    def _set_high_watermark(self, offset: int) -> None:
+        self.high_watermark = offset
+        self.producer_state.on_high_watermark_updated(offset)
 
     def maybe_increment_high_watermark(self, offset: int) -> bool:
         """Raise the high watermark to `offset` if that is higher; ValueError beyond the end."""
         with self._lock:
-            if offset > self._local.log_end.offset:
+            if offset > self._local.log_end_offset:
                 raise ValueError(f"{self.partition}: {offset} is above {self.log_end_offset}")
             if offset <= self.high_watermark:
                 return False
-            self.update_high_watermark(offset)
+            self._set_high_watermark(offset)
             return True
 
     def maybe_increment_log_start_offset(self, offset: int) -> bool:
@@ -451,7 +456,7 @@ class PartitionLog:
     def end_offset_for_epoch(self, leader_epoch: int) -> tuple[int, int] | None:
         """(epoch, end offset) of the largest epoch not above `leader_epoch`; None if unknown."""
         with self._lock:
-            found = self.leader_epochs.end_offset_for(leader_epoch, self._local.log_end.offset)
+            found = self.leader_epochs.end_offset_for(leader_epoch, self._local.log_end_offset)
         return None if found[1] == UNDEFINED_EPOCH_OFFSET else found
 
     # --- truncating ------------------------------------------------------------------------------
@@ -459,8 +464,8 @@ class PartitionLog:
     def truncate_to(self, offset: int) -> bool:
         """Drop all records from `offset` on; False if there were none."""
         with self._lock, self.storing("truncate"):
-            if offset >= self._local.log_end.offset:
-                self.leader_epochs.truncate_from_end(self._local.log_end.offset)
+            if offset >= self._local.log_end_offset:
+                self.leader_epochs.truncate_from_end(self._local.log_end_offset)
                 return False
             if self.segments.first.base_offset > offset:
                 self._truncate_fully(offset, offset)

@@ -18,7 +18,14 @@ from typing import NamedTuple
 from broker.errors import ApiError, ErrorCode
 from broker.log.producer_snapshot import SnapshotEntry
 from broker.records.batch import BatchHeader, increment_sequence
-from broker.records.layout import MAX_INT32, NO_PRODUCER_EPOCH, NO_SEQUENCE, NO_TIMESTAMP
+from broker.records.layout import (
+    CONTROL_MASK,
+    MAX_INT32,
+    NO_PRODUCER_EPOCH,
+    NO_SEQUENCE,
+    NO_TIMESTAMP,
+    TRANSACTIONAL_MASK,
+)
 
 NUM_BATCHES_TO_RETAIN = 5
 
@@ -76,6 +83,19 @@ class ProducerEntry:
     def last_data_offset(self) -> int | None:
         """The offset of the last record written, markers apart; None where none is known."""
         return self.batches[-1].last_offset if self.batches else None
+
+    def is_next(self, header: BatchHeader) -> bool:
+        """Whether data goes on in the same epoch, and inside or outside of a transaction as before.
+
+        The one question that nearly every batch answers with yes; it saves it all others.
+        """
+        return (
+            header.producer_epoch == self.producer_epoch
+            and bool(self.batches)
+            and header.base_sequence == self.batches[-1].last_sequence + 1
+            and header.attributes & (CONTROL_MASK | TRANSACTIONAL_MASK)
+            == (0 if self.current_txn_first_offset is None else TRANSACTIONAL_MASK)
+        )
 
     def find_duplicate(self, header: BatchHeader) -> BatchMetadata | None:
         """The batch that `header` repeats, if it is one of the last five."""
@@ -136,11 +156,11 @@ class ProducerEntry:
     def add_batch(self, header: BatchHeader) -> None:
         """A data batch was written."""
         self._take_epoch(header.producer_epoch)
-        delta = header.last_offset_delta
+        delta, timestamp = header.last_offset_delta, header.max_timestamp
         self.batches.append(
-            BatchMetadata(header.last_sequence, header.last_offset, delta, header.max_timestamp)
+            BatchMetadata(header.last_sequence, header.base_offset + delta, delta, timestamp)
         )
-        self.last_timestamp = header.max_timestamp
+        self.last_timestamp = timestamp
 
     def end_transaction(self, producer_epoch: int, coordinator_epoch: int, timestamp: int) -> None:
         """A marker was written."""

@@ -26,6 +26,7 @@ from broker.log.producer_entry import BatchMetadata, ProducerEntry
 from broker.log.producer_snapshot import read_snapshot, write_snapshot
 from broker.log.transaction_index import AbortedTxn
 from broker.records.batch import Batch, BatchHeader
+from broker.records.layout import CONTROL_MASK, TRANSACTIONAL_MASK
 
 logger = logging.getLogger(__name__)
 
@@ -89,6 +90,11 @@ class ProducerState:
 
     # --- checking and noting batches -----------------------------------------------------------
 
+    def is_next(self, header: BatchHeader) -> bool:
+        """Whether the batch goes on where its producer's last one ended: no check can fail then."""
+        entry = self.producers.get(header.producer_id)
+        return entry is not None and entry.is_next(header)
+
     def find_duplicate(self, header: BatchHeader) -> BatchMetadata | None:
         """The batch that a producer is sending again; None for a new one."""
         entry = self.producers.get(header.producer_id)
@@ -131,19 +137,20 @@ class ProducerState:
 
         `header` is the batch's as it stands in the log, with its offset.
         """
-        if not header.has_producer_id:
+        producer_id = header.producer_id
+        if producer_id < 0:
             return None
-        entry = self.producers.get(header.producer_id)
+        entry = self.producers.get(producer_id)
         if entry is None:
-            entry = self.producers[header.producer_id] = ProducerEntry(header.producer_id)
-        if header.is_control:
+            entry = self.producers[producer_id] = ProducerEntry(producer_id)
+        if header.attributes & CONTROL_MASK:
             return self._append_marker(batch, header, entry)
         entry.add_batch(header)
-        if header.is_transactional:
-            self._verifications.pop(header.producer_id, None)
+        if header.attributes & TRANSACTIONAL_MASK:
+            self._verifications.pop(producer_id, None)
             if entry.current_txn_first_offset is None:
                 entry.current_txn_first_offset = header.base_offset
-                self._ongoing[header.base_offset] = header.producer_id
+                self._ongoing[header.base_offset] = producer_id
         return None
 
     def _append_marker(

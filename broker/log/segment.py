@@ -55,16 +55,17 @@ class LogSegment:
     Field `_rolling_timestamp`: that of the first batch, which time-based rolling counts from;
       None until asked for.
     Field `_is_dirty`: whether files changed since they were last flushed.
+    Field `_entries_left`: Invariant: at least so many entries fit both indexes.
     Field `_bytes_since_last_index_entry`: Invariant: at most `index_interval_bytes` and one append.
     """
 
     __slots__ = (
         "_bytes_since_last_index_entry",
         "_created_ms",
+        "_entries_left",
         "_fs",
         "_is_checked",
         "_is_dirty",
-        "_is_full",
         "_max_timestamp",
         "_offset_index",
         "_roll_jitter_ms",
@@ -102,7 +103,7 @@ class LogSegment:
         self._txn_index: TransactionIndex | None = None
         self._is_checked = False
         self._is_dirty = False
-        self._is_full: bool | None = None
+        self._entries_left = 0
         self._max_timestamp: TimestampOffset | None = None
         self._rolling_timestamp: int | None = None
         self._bytes_since_last_index_entry = 0
@@ -187,15 +188,14 @@ class LogSegment:
         return (
             used > config.segment_bytes - size
             or (used > 0 and self._is_roll_due(now_ms, max_timestamp))
-            or self._has_full_index()
+            or (self._entries_left <= 0 and self._has_full_index())
             or not 0 <= last_offset - self.base_offset <= MAX_RELATIVE_OFFSET
         )
 
     def _has_full_index(self) -> bool:
-        """Looked up again after every new entry only: each append asks."""
-        if self._is_full is None:
-            self._is_full = self.offset_index.is_full or self.time_index.is_full
-        return self._is_full
+        """Each append asks, so the indexes are asked only when their room may have run out."""
+        self._entries_left = min(self.offset_index.entries_left, self.time_index.entries_left)
+        return self._entries_left <= 0
 
     def _is_roll_due(self, now_ms: int, max_timestamp: int) -> bool:
         first = self._rolling_timestamp
@@ -234,11 +234,12 @@ class LogSegment:
 
     def _index(self, headers: Iterable[BatchHeader], position: int) -> None:
         """Note timestamps, and write the index entries that are due, from `position` on."""
-        largest, since = self.max_timestamp, self._bytes_since_last_index_entry
+        largest = self._max_timestamp or self.max_timestamp
+        since = self._bytes_since_last_index_entry
         interval_bytes = self.config.index_interval_bytes
         for header in headers:
             last_offset = header.base_offset + header.last_offset_delta
-            if header.max_timestamp > largest.timestamp:
+            if header.max_timestamp > largest[0]:
                 largest = TimestampOffset(header.max_timestamp, last_offset)
             if not position:
                 self._rolling_timestamp = header.max_timestamp
@@ -252,13 +253,14 @@ class LogSegment:
         self._bytes_since_last_index_entry = since
 
     def _append_entries(self, offset: int, position: int, largest: TimestampOffset) -> None:
-        self._is_full = None
-        self.offset_index.append(offset, position)
+        offset_index, time_index = self.offset_index, self.time_index
+        offset_index.append(offset, position)
         try:
-            self.time_index.maybe_append(*largest)
+            time_index.maybe_append(*largest)
         except OSError:
-            self.offset_index.truncate_to(offset)
+            offset_index.truncate_to(offset)
             raise
+        self._entries_left -= 1
 
     @property
     def max_timestamp(self) -> TimestampOffset:
@@ -342,7 +344,7 @@ class LogSegment:
         The time index ends with the largest timestamp and both are trimmed, as after a roll.
         """
         self._is_checked = self._is_dirty = True
-        self._is_full = None
+        self._entries_left = 0
         self.offset_index.reset()
         self.time_index.reset()
         largest = TimestampOffset(NO_TIMESTAMP, self.base_offset)
@@ -377,7 +379,7 @@ class LogSegment:
         if not self.size:
             self._rolling_timestamp = None
         self._bytes_since_last_index_entry = 0
-        self._is_full = None
+        self._entries_left = 0
         self._max_timestamp = self._read_largest_timestamp()
         return dropped
 

@@ -24,12 +24,8 @@ class TimeIndex(Index):
 
     ENTRY: ClassVar[Struct] = TIME_ENTRY
     OFFSET_AT: ClassVar[int] = 8
+    KEPT_FREE: ClassVar[int] = 1  # for the entry written when closing
     __slots__ = ()
-
-    @property
-    def is_full(self) -> bool:
-        """As for the offset index, but one slot is kept for the entry written when closing."""
-        return self.entries >= self._max_bytes // self.ENTRY.size - 1
 
     def lookup(self, timestamp: int) -> TimestampOffset:
         """The last entry not younger than `timestamp`; (-1, base offset) where there is none."""
@@ -51,8 +47,8 @@ class TimeIndex(Index):
 
     def maybe_append(self, timestamp: int, offset: int) -> None:
         """Add an entry if `timestamp` is larger than all others; records without one add none."""
-        last = self.last_entry
-        if self._entries and offset < last.offset:
-            raise ValueError(f"{self.path}: {offset} is below {last.offset}")
-        if timestamp > last.timestamp:
-            self._append_entry(timestamp, self.relative(offset))
+        last = self._last or self._last_as_written()
+        if last is not None and offset - self.base_offset < last[1]:
+            raise ValueError(f"{self.path}: {offset} is below {self.last_entry.offset}")
+        if timestamp > (NO_TIMESTAMP if last is None else last[0]):
+            self._append_entry((timestamp, self.relative(offset)))

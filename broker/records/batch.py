@@ -215,7 +215,7 @@ class Batch:
     @property
     def end_position(self) -> int:
         """Where the next batch begins."""
-        return self.position + self.header.size_in_bytes
+        return self.position + self.header.batch_length + LOG_OVERHEAD
 
     @property
     def size_in_bytes(self) -> int:

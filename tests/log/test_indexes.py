@@ -133,12 +133,12 @@ class TestOffsetIndex:
         with pytest.raises(ValueError, match="not above"):
             filled.append(130, 2_000)
 
-    def test_is_full_with_the_last_slot(self, tmp_path: Path) -> None:
+    def test_no_entries_are_left_with_the_last_slot(self, tmp_path: Path) -> None:
         index = OffsetIndex(tmp_path / "index", BASE, 16, DISK)
         index.append(101, 10)
-        assert not index.is_full
+        assert index.entries_left == 1
         index.append(102, 20)
-        assert index.is_full
+        assert index.entries_left == 0
 
 
 class TestTimeIndex:
@@ -170,6 +170,6 @@ class TestTimeIndex:
     def test_keeps_one_slot_for_the_entry_of_closing(self, tmp_path: Path) -> None:
         index = TimeIndex(tmp_path / "index", BASE, 24, DISK)
         index.maybe_append(1_000, 101)
-        assert index.is_full
+        assert index.entries_left == 0
         index.maybe_append(2_000, 102)
         assert index.entries == 2
