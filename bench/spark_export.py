@@ -3,7 +3,9 @@
 826 MB in records of 100 bytes to 1 KB, two partitions of our broker. One Spark serves all, started
 before and warmed up by a small topic; each way is measured from the command to the published
 directory, all of them in turn, twice, and its better time counts: whoever comes first on a fresh
-machine pays for memory that others then find ready. Opt-in, because the connector's jars come through Maven: KCTL_BENCH_SPARK=1.
+machine pays for memory that others then find ready.
+
+Opt-in, because the connector's jars come through Maven: KCTL_BENCH_SPARK=1.
 """
 
 import os
