@@ -29,6 +29,7 @@ COMMANDS = {
     "produce": LazyCommand("kctl.commands.produce", "Write records to a topic."),
     "consume": LazyCommand("kctl.commands.consume", "Read records from topics."),
     "groups": LazyCommand("kctl.commands.groups", "Consumer groups: who reads what, how far."),
+    "reassign": LazyCommand("kctl.commands.reassign", "Move replicas between brokers."),
     "perf": LazyCommand("kctl.commands.perf", "Measure how fast a cluster writes and reads."),
     "spark-export": LazyCommand(
         "kctl.commands.spark_export", "Export topics to Parquet and other tables, on Spark."
@@ -44,6 +45,10 @@ COMMANDS = {
     "log-dirs": LazyCommand(
         "kctl.commands.log_dirs",
         "Show replicas in the log directories of brokers, with their sizes; the largest first.",
+    ),
+    "transactions": LazyCommand(
+        "kctl.commands.transactions",
+        "Transactions: which are open, who writes, which hang; end those that do.",
     ),
     "topics": LazyCommand(
         "kctl.commands.topics", "Make, find, describe, change and delete topics."

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Sequence
 from broker.net.client import Client
 from broker.protocol.messages.delete_groups import DeleteGroupsRequest
 from broker.protocol.messages.leave_group import LeaveGroupRequest, MemberIdentity
-from kctl.admin.groups import Member, coordinators_of
+from kctl.admin.coordinators import coordinators_of
+from kctl.admin.groups import Member
 from kctl.outcomes import Outcome, outcome
 
 REASON = "removed with kctl"

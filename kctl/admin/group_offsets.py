@@ -19,7 +19,7 @@ from broker.protocol.messages.offset_delete import (
     OffsetDeleteRequestTopic,
 )
 from broker.protocol.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestGroup
-from kctl.admin.groups import coordinators_of
+from kctl.admin.coordinators import coordinators_of
 
 Offsets = dict[TopicPartition, int]
 Outcomes = dict[TopicPartition, ErrorCode]

@@ -1,14 +1,12 @@
 """Consumer groups: which there are, who is in them, and who coordinates them."""
 
 import asyncio
-from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from broker.errors import ApiError, ErrorCode
 from broker.model import TopicPartition
-from broker.net.client import GROUP, Client
-from broker.protocol.api_keys import ApiKey
+from broker.net.client import Client
 from broker.protocol.codec import decode_from
 from broker.protocol.messages.consumer_protocol import ConsumerProtocolAssignment
 from broker.protocol.messages.describe_groups import (
@@ -16,14 +14,12 @@ from broker.protocol.messages.describe_groups import (
     DescribedGroupMember,
     DescribeGroupsRequest,
 )
-from broker.protocol.messages.find_coordinator import FindCoordinatorRequest
 from broker.protocol.messages.list_groups import ListGroupsRequest
 from kctl.admin.cluster import Broker
+from kctl.admin.coordinators import coordinators_of
 
 CONSUMER_PROTOCOL_TYPE = "consumer"
 DEAD, EMPTY = "Dead", "Empty"
-_MANY_KEYS_SINCE = 4
-"""The version of FindCoordinator that takes several groups at once."""
 _NEWEST_ASSIGNMENT = ConsumerProtocolAssignment.versions[1]
 
 
@@ -91,34 +87,6 @@ async def list_groups(client: Client, states: Sequence[str] = ()) -> list[GroupL
         for group in found
         if group.is_consumer_group and (group.state.lower() in wanted or not wanted)
     ]
-
-
-async def coordinators_of(client: Client, groups: Iterable[str]) -> dict[int, list[str]]:
-    """Groups by the broker that coordinates them; one question for all where that is possible."""
-    wanted = list(dict.fromkeys(groups))
-    if not wanted:
-        return {}
-    await client.refresh_metadata()
-    anyone = next(iter(client.cluster.nodes))
-    newest = (await client.versions_of(anyone)).get(ApiKey.FIND_COORDINATOR, (0, 0))[1]
-    by_node: dict[int, list[str]] = defaultdict(list)
-    if newest < _MANY_KEYS_SINCE:
-        for group in wanted:
-            by_node[await _find_one(client, group)].append(group)
-        return by_node
-    request = FindCoordinatorRequest(coordinator_keys=wanted, key_type=GROUP)
-    for found in (await client.send(request)).coordinators:
-        if found.error_code:
-            raise ApiError(ErrorCode(found.error_code), found.error_message or f"group {found.key}")
-        by_node[found.node_id].append(found.key)
-    return by_node
-
-
-async def _find_one(client: Client, group: str) -> int:
-    answer = await client.send(FindCoordinatorRequest(key=group, key_type=GROUP))
-    if answer.error_code:
-        raise ApiError(ErrorCode(answer.error_code), answer.error_message or f"group {group}")
-    return answer.node_id
 
 
 async def describe_groups(client: Client, groups: Iterable[str]) -> list[Group]:

@@ -23,10 +23,11 @@ from kctl.kafka_text.console_consumer import FORMATTER_PROPERTIES, console_text
 from kctl.options import Session, session_of
 from kctl.output import OutputFormat
 from kctl.records.filters import all_of, parse_filter
-from kctl.records.format import Formatter, compile_format, format_headers, iso_time
+from kctl.records.format import Formatter, compile_format, format_headers
 from kctl.records.json_lines import format_json_line
 from kctl.records.position import END, START, STORED, Position, parse_position, parse_range
 from kctl.records.record import TopicRecord
+from kctl.records.times import iso_time
 from kctl.streaming.choices import IsolationLevel, now_ms, split_properties, usage
 from kctl.streaming.interrupts import ctrl_c_noted
 

@@ -14,7 +14,7 @@ from broker.log.layout import META_PROPERTIES_FILE
 from broker.log.producer_snapshot import read_snapshot
 from broker.records.batch import increment_sequence
 from kctl.dump.files import DumpFile, FileKind
-from kctl.dump.log_rows import Row, View, iso_time, known, log_rows
+from kctl.dump.log_rows import Row, View, known, log_rows
 from kctl.dump.readers import (
     offset_entries,
     open_offset_index,
@@ -22,6 +22,7 @@ from kctl.dump.readers import (
     open_txn_index,
     time_entries,
 )
+from kctl.records.times import iso_time
 
 
 def rows_of(file: DumpFile, view: View) -> Iterator[Row]:

@@ -6,7 +6,6 @@ milliseconds with their ISO form beside; what a format or a record does not have
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 from broker.errors import CorruptRecord
@@ -14,7 +13,7 @@ from broker.log.file_records import FileRecords
 from broker.protocol.errors import DecodeError
 from broker.records.batch import Batch, increment_sequence
 from broker.records.control import control_type, read_end_transaction_marker
-from broker.records.layout import CODEC_MASK, NO_SEQUENCE, NO_TIMESTAMP, Codec
+from broker.records.layout import CODEC_MASK, NO_SEQUENCE, Codec
 from broker.records.record import Headers, RecordTuple
 from kctl.dump.columns import BATCH_COLUMNS, RECORD_COLUMNS
 from kctl.dump.decoders import Decoder, Document, UnknownRecordType
@@ -28,10 +27,10 @@ from kctl.dump.readers import (
     open_records,
 )
 from kctl.dump.text import JSON, safe_text
+from kctl.records.times import iso_time
 from kctl.tables import Column
 
 Row = dict[str, Any]
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _CODECS: Final = tuple(codec.name.lower() for codec in Codec)
 
 
@@ -57,17 +56,6 @@ class View:
     def name(self) -> str:
         """The field that `-o name` prints."""
         return "offset" if self.records else "base_offset"
-
-
-def iso_time(timestamp: int) -> str | None:
-    """A timestamp for people; None for "none" and for what no calendar holds."""
-    if timestamp == NO_TIMESTAMP:
-        return None
-    try:
-        moment = _EPOCH + timedelta(milliseconds=timestamp)
-    except OverflowError:
-        return None
-    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 # --- batches and records -----------------------------------------------------------------------

@@ -12,8 +12,9 @@ from broker.records.layout import CURRENT_MAGIC, NO_TIMESTAMP
 from broker.records.record import RecordColumns
 from kctl.dump.distinct import DistinctCounter
 from kctl.dump.files import DumpFile
-from kctl.dump.log_rows import Row, View, iso_time
+from kctl.dump.log_rows import Row, View
 from kctl.dump.readers import batches_within, corrupt_batch, open_records
+from kctl.records.times import iso_time
 
 
 @dataclass
@@ -189,9 +190,9 @@ class LogStats:
             "gaps": self.gaps,
             "missing_offsets": self.missing_offsets,
             "first_timestamp": self.times.smallest,
-            "first_time": _time(self.times.smallest),
+            "first_time": iso_time(self.times.smallest),
             "last_timestamp": self.times.largest,
-            "last_time": _time(self.times.largest),
+            "last_time": iso_time(self.times.largest),
             "codecs": {name: _codec_row(codec) for name, codec in sorted(self.codecs.items())},
             "batch_bytes": self.batch_sizes.row(),
             "record_bytes": self.record_sizes.row(),
@@ -228,7 +229,3 @@ def _codec_row(codec: CodecStats) -> Row:
         "record_bytes": codec.record_bytes,
         "ratio": codec.ratio,
     }
-
-
-def _time(timestamp: int | None) -> str | None:
-    return None if timestamp is None else iso_time(timestamp)

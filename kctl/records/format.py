@@ -13,10 +13,10 @@ import base64
 import json
 import re
 from collections.abc import Callable
-from datetime import UTC, datetime
 from typing import Final
 
 from kctl.records.record import TopicRecord
+from kctl.records.times import iso_time
 
 Formatter = Callable[[TopicRecord], bytes]
 Coding = Callable[[bytes], bytes]
@@ -66,7 +66,7 @@ def _letter(letter: str, form: str | None, null: bytes) -> Formatter:
     if letter in "ksv":
         return _contents(letter, form or "", null)
     if letter == "T" and form == "iso":
-        return lambda record: iso_time(record.timestamp_ms).encode()
+        return lambda record: (iso_time(record.timestamp_ms) or "").encode()
     if form:
         raise ValueError(f"%{letter} takes no {{{form}}}")
     if letter not in _LETTERS:
@@ -85,15 +85,6 @@ def _contents(letter: str, form: str, null: bytes) -> Formatter:
         return null if data is None else coding(data)
 
     return write
-
-
-def iso_time(timestamp_ms: int | None) -> str:
-    """Milliseconds since 1970 as ISO 8601 in UTC; empty when there is no time."""
-    if timestamp_ms is None:
-        return ""
-    seconds, milliseconds = divmod(timestamp_ms, 1000)
-    moment = datetime.fromtimestamp(seconds, UTC).replace(microsecond=milliseconds * 1000)
-    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def _size(data: bytes | None) -> int:

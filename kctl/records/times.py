@@ -1,7 +1,7 @@
 """Moments and lengths of time as people write them on a command line."""
 
 import re
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Final
 
 _UNITS_MS: Final = {
@@ -12,6 +12,8 @@ _UNITS_MS: Final = {
     "d": 86_400_000,
     "w": 7 * 86_400_000,
 }
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_NO_TIMESTAMP: Final = -1
 _SHORT: Final = re.compile(r"(?:\d+(?:ms|[smhdw]))+")
 _PIECE: Final = re.compile(r"(\d+)(ms|[smhdw])")
 _ISO: Final = re.compile(
@@ -65,3 +67,14 @@ def format_duration(milliseconds: int) -> str:
         if count or pieces:
             pieces.append(f"{count}{unit}" if count else "")
     return "".join(pieces[:2])
+
+
+def iso_time(timestamp_ms: int | None) -> str | None:
+    """A moment in UTC, `2026-11-01T00:00:00.000Z`; None for none and for what no calendar holds."""
+    if timestamp_ms is None or timestamp_ms == _NO_TIMESTAMP:
+        return None
+    try:
+        moment = _EPOCH + timedelta(milliseconds=timestamp_ms)
+    except OverflowError:
+        return None
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")

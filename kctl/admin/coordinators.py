@@ -1,0 +1,46 @@
+"""Who coordinates which groups or transactional ids."""
+
+from collections import defaultdict
+from collections.abc import Iterable
+
+from broker.errors import ApiError, ErrorCode
+from broker.net.client import GROUP, TRANSACTION, Client
+from broker.protocol.api_keys import ApiKey
+from broker.protocol.messages.find_coordinator import FindCoordinatorRequest
+
+_MANY_KEYS_SINCE = 4
+"""The version of FindCoordinator that takes several keys at once."""
+_NOUNS = {GROUP: "group", TRANSACTION: "transactional id"}
+
+
+async def coordinators_of(
+    client: Client, keys: Iterable[str], key_type: int = GROUP
+) -> dict[int, list[str]]:
+    """Keys by the broker that coordinates them; one question for all where that is possible."""
+    wanted = list(dict.fromkeys(keys))
+    if not wanted:
+        return {}
+    await client.refresh_metadata()
+    anyone = next(iter(client.cluster.nodes))
+    newest = (await client.versions_of(anyone)).get(ApiKey.FIND_COORDINATOR, (0, 0))[1]
+    by_node: dict[int, list[str]] = defaultdict(list)
+    if newest < _MANY_KEYS_SINCE:
+        for key in wanted:
+            by_node[await _find_one(client, key, key_type)].append(key)
+        return by_node
+    request = FindCoordinatorRequest(coordinator_keys=wanted, key_type=key_type)
+    for found in (await client.send(request)).coordinators:
+        _check(found.error_code, found.error_message, found.key, key_type)
+        by_node[found.node_id].append(found.key)
+    return by_node
+
+
+async def _find_one(client: Client, key: str, key_type: int) -> int:
+    answer = await client.send(FindCoordinatorRequest(key=key, key_type=key_type))
+    _check(answer.error_code, answer.error_message, key, key_type)
+    return answer.node_id
+
+
+def _check(error_code: int, message: str | None, key: str, key_type: int) -> None:
+    if error_code:
+        raise ApiError(ErrorCode(error_code), message or f"{_NOUNS[key_type]} {key}")

@@ -1,0 +1,50 @@
+"""Options that the verbs of `kctl transactions` share."""
+
+from typing import Annotated
+
+import typer
+
+from kctl.errors import CliError, ExitStatus
+
+Places = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="TOPIC[:0,1,…]", help="Topics, or some of their partitions."),
+]
+TopicOption = Annotated[
+    str | None, typer.Option("--topic", hidden=True, help="Kafka's way of naming a topic.")
+]
+PartitionOption = Annotated[
+    int | None, typer.Option("--partition", hidden=True, help="Kafka's, together with --topic.")
+]
+BrokerId = Annotated[
+    int | None,
+    typer.Option("--broker-id", help="Ask the replicas on this broker, not the leaders."),
+]
+
+
+def named_places(
+    places: list[str] | None, topic: str | None, partition: int | None
+) -> dict[str, list[int] | None]:
+    """Topics with the numbers of the partitions that are meant; None for all of them."""
+    if partition is not None and topic is None:
+        raise CliError("--partition needs --topic", "or write TOPIC:0", ExitStatus.USAGE)
+    words = [*(places or [])]
+    if topic is not None:
+        words.append(topic if partition is None else f"{topic}:{partition}")
+    found: dict[str, list[int] | None] = {}
+    for word in words:
+        name, colon, numbers = word.partition(":")
+        if not colon or found.get(name, []) is None:
+            found[name] = None
+        else:
+            found[name] = [*(found.get(name) or []), *_numbers(numbers, word)]
+    return found
+
+
+def _numbers(text: str, word: str) -> list[int]:
+    try:
+        return [int(number) for number in text.split(",")]
+    except ValueError:
+        raise CliError(
+            f"{word!r} is no topic with partitions", "e.g. orders:0,1", ExitStatus.USAGE
+        ) from None
