@@ -9,16 +9,14 @@
 import os
 import shutil
 import signal
-import time
-from collections.abc import Mapping
+import subprocess
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from kctl.dev.launch import start_broker, started_address, wait_until_started
+from kctl.dev.processes import DevProcess
 from kctl.errors import CliError
-
-_STOP_TIMEOUT_S = 60
-_POLL_S = 0.02
 
 
 def state_directory() -> Path:
@@ -50,17 +48,20 @@ class DevBroker:
         return self.directory / "broker.log"
 
     @property
-    def _pid_file(self) -> Path:
-        return self.directory / "broker.pid"
+    def process(self) -> DevProcess:
+        """Its process, as it is known."""
+        name = f"broker {self.broker_id}"
+        return DevProcess(name, self.properties_file, self.directory / "broker.pid")
+
+    @property
+    def is_in_cluster(self) -> bool:
+        """Whether its metadata is in a ZooKeeper."""
+        settings = self.properties_file
+        return settings.exists() and "\nzookeeper.connect=" in settings.read_text()
 
     def pid(self) -> int | None:
-        """Its process, if it runs; a number left by one that has ended is not believed."""
-        try:
-            pid = int(self._pid_file.read_text())
-            command = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
-        except (OSError, ValueError):
-            return None
-        return pid if str(self.properties_file).encode() in command else None
+        """Its process id, if it runs."""
+        return self.process.pid()
 
     def address(self) -> str | None:
         """Where it listens, if it runs."""
@@ -73,33 +74,32 @@ class DevBroker:
         lines = [f"{key}={value}\n" for key, value in (own | dict(settings)).items()]
         self.properties_file.write_text("".join(lines))
 
-    def start(self) -> str:
-        """Start it with the settings it has; gives its address. CliError if it cannot."""
+    def launch(self) -> subprocess.Popen[bytes]:
+        """Start it with the settings it has, without waiting; CliError if it cannot be."""
         if self.pid() is not None:
             raise CliError(f"broker {self.broker_id} is running already", "see kctl dev status")
         if not self.properties_file.exists():
             raise CliError(f"there is no broker {self.broker_id}", "kctl dev up makes one")
         process = start_broker([str(self.properties_file)], self.log_file)
-        self._pid_file.write_text(f"{process.pid}\n")
+        self.process.note(process.pid)
+        return process
+
+    def wait(self, process: subprocess.Popen[bytes]) -> str:
+        """Its address, when it answers; CliError with its last words if it does not."""
         try:
             return wait_until_started(process, self.log_file)
         finally:
             process.returncode = 0  # it outlives this command: Popen need not look after it
 
+    def start(self) -> str:
+        """Start it; gives its address. CliError if it cannot."""
+        return self.wait(self.launch())
+
     def stop(self, *, by: signal.Signals = signal.SIGTERM) -> bool:
         """End it and wait until it has ended; False if it was not running."""
-        pid = self.pid()
-        if pid is None:
+        if not self.process.signal(by):
             return False
-        os.kill(pid, by)
-        deadline = time.monotonic() + _STOP_TIMEOUT_S
-        while self.pid() == pid and not _is_zombie(pid):
-            if time.monotonic() > deadline:
-                raise CliError(
-                    f"broker {self.broker_id} (process {pid}) does not end", "kctl dev kill"
-                )
-            time.sleep(_POLL_S)
-        self._pid_file.unlink(missing_ok=True)
+        self.process.wait_until_ended()
         return True
 
     def delete(self) -> None:
@@ -107,13 +107,18 @@ class DevBroker:
         shutil.rmtree(self.directory, ignore_errors=True)
 
 
-def _is_zombie(pid: int) -> bool:
-    """Whether it has ended and only waits to be collected (by us, when we started it)."""
-    try:
-        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-    except OSError:
-        return True
-    return state == "Z"
+def start_all(brokers: Sequence[DevBroker]) -> list[str]:
+    """Start them at the same time; gives their addresses. CliError if one does not start."""
+    launched = [(broker, broker.launch()) for broker in brokers]
+    return [broker.wait(process) for broker, process in launched]
+
+
+def stop_all(brokers: Sequence[DevBroker]) -> list[DevBroker]:
+    """Stop them at the same time; gives those that were running."""
+    running = [broker for broker in brokers if broker.process.signal(signal.SIGTERM)]
+    for broker in running:
+        broker.process.wait_until_ended()
+    return running
 
 
 def dev_broker(state: Path, broker_id: int) -> DevBroker:

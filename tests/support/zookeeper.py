@@ -6,20 +6,8 @@ from pathlib import Path
 
 from kazoo.client import KazooClient
 
-from kctl.java import find_java, pyspark_jars
+from kctl.dev.zookeeper import ZOO_CFG, zookeeper_command
 from tests.support.processes import ServerProcess, free_port
-
-# A short tick lets sessions expire within a second or two; nothing here has to survive a crash.
-ZOO_CFG = """\
-tickTime=500
-dataDir={directory}/data
-clientPort={port}
-clientPortAddress=127.0.0.1
-maxClientCnxns=0
-admin.enableServer=false
-"""
-QUICK_START = ["-Xmx256m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"]
-MAIN_CLASS = "org.apache.zookeeper.server.quorum.QuorumPeerMain"
 
 
 class ZooKeeper:
@@ -56,8 +44,7 @@ def running_zookeeper(directory: Path) -> Iterator[ZooKeeper]:
     port = free_port()
     config = directory / "zoo.cfg"
     config.write_text(ZOO_CFG.format(directory=directory, port=port))
-    command = [str(find_java().executable), *QUICK_START]
-    command += ["-Dzookeeper.forceSync=no", "-cp", f"{pyspark_jars()}/*", MAIN_CLASS, str(config)]
+    command = zookeeper_command(config)
     with ServerProcess(command, directory / "zookeeper.log") as server:
         server.wait_for_port(port)
         yield ZooKeeper(f"127.0.0.1:{port}")

@@ -1,0 +1,47 @@
+"""Several brokers on this machine as one cluster: their settings, and whether they are ready."""
+
+import asyncio
+
+from broker.net.client import Client, NoBrokerAvailable, RequestTimedOut
+from kctl.errors import CliError
+
+_READY_TIMEOUT_S = 60
+_POLL_S = 0.05
+
+
+def cluster_settings(zookeeper: str, brokers: int) -> dict[str, str]:
+    """What makes brokers a cluster of this size; sessions are short, so that failures show soon."""
+    replicas = str(min(3, brokers))
+    return {
+        "zookeeper.connect": zookeeper,
+        "zookeeper.session.timeout.ms": "6000",
+        "default.replication.factor": replicas,
+        "offsets.topic.replication.factor": replicas,
+        "transaction.state.log.replication.factor": replicas,
+        "transaction.state.log.min.isr": str(min(2, brokers)),
+        "controlled.shutdown.retry.backoff.ms": "200",
+    }
+
+
+def wait_until_ready(addresses: list[str]) -> None:
+    """Return when they know each other and have a controller; CliError if that does not happen."""
+    try:
+        asyncio.run(_know_each_other(addresses))
+    except (TimeoutError, OSError) as error:
+        raise CliError("the brokers run, but do not form a cluster", "see kctl dev logs") from error
+
+
+async def _know_each_other(addresses: list[str]) -> None:
+    async with asyncio.timeout(_READY_TIMEOUT_S):
+        for address in addresses:
+            async with Client(address) as client:
+                while not await _knows(client, len(addresses)):  # noqa: ASYNC110  # nobody tells us
+                    await asyncio.sleep(_POLL_S)
+
+
+async def _knows(client: Client, brokers: int) -> bool:
+    try:
+        await client.refresh_metadata()
+    except (NoBrokerAvailable, RequestTimedOut):
+        return False
+    return len(client.cluster.nodes) >= brokers and client.cluster.controller_id >= 0

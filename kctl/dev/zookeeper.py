@@ -1,0 +1,137 @@
+"""The ZooKeeper of a development cluster: the real server, from PySpark's jars.
+
+<state>/zookeeper/zoo.cfg         its settings, the port among them
+                  data/           the tree
+                  zookeeper.log   what it says
+                  zookeeper.pid   its process, while it runs
+"""
+
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from kctl.dev.processes import DevProcess
+from kctl.errors import CliError
+from kctl.java import find_java, pyspark_jars
+
+MAIN_CLASS = "org.apache.zookeeper.server.quorum.QuorumPeerMain"
+# A tick of half a second lets sessions be as short as one second. Its own web server is not wanted.
+ZOO_CFG = """\
+tickTime=500
+dataDir={directory}/data
+clientPort={port}
+clientPortAddress=127.0.0.1
+maxClientCnxns=0
+admin.enableServer=false
+"""
+# Little memory and no time spent on optimising: it has little to do. What it writes need not
+# survive the machine's crash, only its own.
+JAVA_OPTIONS = (
+    "-Xmx256m",
+    "-XX:TieredStopAtLevel=1",
+    "-XX:+UseSerialGC",
+    "-Dzookeeper.forceSync=no",
+)
+_START_TIMEOUT_S = 60
+_POLL_S = 0.02
+
+
+@dataclass(frozen=True)
+class DevZooKeeper:
+    """The one of a state directory, running or not."""
+
+    directory: Path
+
+    @property
+    def config_file(self) -> Path:
+        """Its settings."""
+        return self.directory / "zoo.cfg"
+
+    @property
+    def log_file(self) -> Path:
+        """What it says."""
+        return self.directory / "zookeeper.log"
+
+    @property
+    def process(self) -> DevProcess:
+        """Its process, as it is known."""
+        return DevProcess("ZooKeeper", self.config_file, self.directory / "zookeeper.pid")
+
+    @property
+    def exists(self) -> bool:
+        """Whether there is one here."""
+        return self.config_file.exists()
+
+    @property
+    def address(self) -> str:
+        """Where it listens when it runs."""
+        found = re.search(r"^clientPort=(\d+)$", self.config_file.read_text(), re.MULTILINE)
+        if found is None:
+            raise CliError(f"{self.config_file} names no clientPort", "kctl dev down --delete-data")
+        return f"127.0.0.1:{found[1]}"
+
+    def ensure_running(self) -> None:
+        """Start it if it does not run, on the port it had; CliError if it cannot be."""
+        if self.process.pid() is not None:
+            return
+        if not self.exists:
+            self.directory.mkdir(parents=True, exist_ok=True)
+            self.config_file.write_text(ZOO_CFG.format(directory=self.directory, port=_free_port()))
+        with self.log_file.open("wb") as log:
+            process = subprocess.Popen(  # noqa: S603
+                zookeeper_command(self.config_file),
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            )
+        self.process.note(process.pid)
+        try:
+            self._wait_until_it_listens(process)
+        finally:
+            process.returncode = 0  # it outlives this command: Popen need not look after it
+
+    def _wait_until_it_listens(self, process: subprocess.Popen[bytes]) -> None:
+        host, _, port = self.address.partition(":")
+        deadline = time.monotonic() + _START_TIMEOUT_S
+        while time.monotonic() < deadline and process.poll() is None:
+            try:
+                socket.create_connection((host, int(port)), 0.2).close()
+            except OSError:
+                time.sleep(_POLL_S)
+            else:
+                return
+        raise CliError("ZooKeeper did not start", f"see {self.log_file}")
+
+    def stop(self) -> bool:
+        """End it and wait until it has ended; False if it was not running."""
+        if not self.process.signal(signal.SIGTERM):
+            return False
+        self.process.wait_until_ended()
+        return True
+
+    def delete(self) -> None:
+        """Remove all its files; it must not run."""
+        shutil.rmtree(self.directory, ignore_errors=True)
+
+
+def dev_zookeeper(state: Path) -> DevZooKeeper:
+    """The one of this state directory, whether it exists or not."""
+    return DevZooKeeper(state / "zookeeper")
+
+
+def zookeeper_command(config_file: Path) -> list[str]:
+    """The command line of a ZooKeeper; CliError if there is no Java, or no PySpark."""
+    java = str(find_java().executable)
+    return [java, *JAVA_OPTIONS, "-cp", f"{pyspark_jars()}/*", MAIN_CLASS, str(config_file)]
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
