@@ -53,7 +53,11 @@ def reassign_to(current: ReplicaAssignment, target: Sequence[int]) -> ReplicaAss
     )
 
 
+def is_reassigned(assignment: ReplicaAssignment) -> bool:
+    """Whether replicas come or go."""
+    return bool(assignment.adding_replicas or assignment.removing_replicas)
+
+
 def is_complete(assignment: ReplicaAssignment, isr: Collection[int]) -> bool:
     """Whether nothing has to be waited for: nobody comes or goes, or all who stay are in sync."""
-    is_moving = bool(assignment.adding_replicas or assignment.removing_replicas)
-    return not is_moving or set(target_of(assignment)) <= set(isr)
+    return not is_reassigned(assignment) or set(target_of(assignment)) <= set(isr)

@@ -2,7 +2,7 @@
 
 import asyncio
 import itertools
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from typing import NamedTuple
 
@@ -89,19 +89,20 @@ async def multi_in_batches(store: MetadataStore, operations: Sequence[Operation]
     Those before a failing one stay made.
     """
     results: list[Result] = []
-    for batch in _batches(operations):
+    for batch in batches(operations):
         results += await store.multi(batch)
     return results
 
 
-def _batches(operations: Sequence[Operation]) -> list[list[Operation]]:
-    batches: list[list[Operation]] = []
+def batches(operations: Iterable[Operation]) -> list[list[Operation]]:
+    """The operations in their order, in as few batches as ZooKeeper's limit allows."""
+    found: list[list[Operation]] = []
     room = 0
     for operation in operations:
         size = _OPERATION_BYTES + len(operation.path) + len(getattr(operation, "data", b"") or b"")
-        if not batches or size > room:
-            batches.append([])
+        if not found or size > room:
+            found.append([])
             room = MAX_BATCH_BYTES
-        batches[-1].append(operation)
+        found[-1].append(operation)
         room -= size
-    return batches
+    return found

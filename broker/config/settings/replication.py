@@ -2,7 +2,7 @@
 
 from broker.config.definitions import CLUSTER_WIDE, HIGH, Settings, boolean, integer, long, string
 from broker.config.units import KIB, MIB, MINUTE_MS
-from broker.config.validators import at_least, kafka_version
+from broker.config.validators import at_least, kafka_version, one_of
 
 
 class ReplicationSettings(Settings):
@@ -81,6 +81,10 @@ class ReplicationSettings(Settings):
     """How often leadership is looked at for rebalancing."""
     controller_socket_timeout_ms: int = integer("controller.socket.timeout.ms", default=30_000)
     """How long the controller waits for a broker's answer."""
+    controller_election: str = string(
+        "controller.election", default="first", valid=one_of("first", "fair"), internal=True
+    )
+    """Who is elected controller: the first to try, or the one that has waited longest. Ours."""
     inter_broker_protocol_version: str = string(
         "inter.broker.protocol.version", default="3.9-IV0", valid=kafka_version
     )

@@ -1,4 +1,7 @@
-"""/controller and /controller_epoch: who decides, and how often that has changed."""
+"""/controller and /controller_epoch: who decides, and how often that has changed.
+
+/controller_candidates is ours: the queue of `controller.election=fair`.
+"""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -57,3 +60,15 @@ class ControllerEpochZnode:
         """The epoch."""
         with reading(cls.PATH, data):
             return int((data or b"").decode())
+
+
+class ControllerCandidateZnode:
+    """/controller_candidates/candidate_N: a broker in the queue; ephemeral and sequential."""
+
+    PARENT: ClassVar[str] = "/controller_candidates"
+    PREFIX: ClassVar[str] = "/controller_candidates/candidate_"
+
+    @staticmethod
+    def encode(broker_id: int) -> bytes:
+        """The broker's id, for people who look."""
+        return encode_json({"version": 1, "brokerid": broker_id})

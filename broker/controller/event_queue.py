@@ -1,0 +1,102 @@
+"""The controller's events: one at a time, in the order in which they came."""
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Awaitable, Callable
+from typing import Any, NamedTuple, TypeVar
+
+from broker.errors import ApiError, ErrorCode
+
+logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
+Event = Callable[[], Awaitable[T]]
+
+
+class _Queued(NamedTuple):
+    name: str
+    event: Event[Any]
+    done: asyncio.Future[Any] | None
+
+
+class EventQueue:
+    """Runs events in a task of its own.
+
+    Field `_names`: of the events that wait and that nobody waits for. One of a name is enough: it
+    will look at how things are when its turn comes.
+    """
+
+    def __init__(self) -> None:
+        self._events: deque[_Queued] = deque()
+        self._names: set[str] = set()
+        self._arrived = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        """Begin with the first event."""
+        self._task = asyncio.get_running_loop().create_task(self._run())
+
+    async def stop(self) -> None:
+        """Give up the event under way, and take no other; who waits is told NOT_CONTROLLER."""
+        task, self._task = self._task, None
+        self.clear()
+        if task is not None:
+            task.cancel()
+            await asyncio.wait([task])
+
+    def put(self, name: str, event: Event[Any]) -> None:
+        """Queue an event that nobody waits for, unless one of this name waits already."""
+        if name not in self._names:
+            self._names.add(name)
+            self._append(_Queued(name, event, None))
+
+    async def call(self, name: str, event: Event[T]) -> T:
+        """Queue an event, and give what it results in or raises."""
+        if self._task is None:
+            raise _not_controller()
+        done: asyncio.Future[T] = asyncio.get_running_loop().create_future()
+        self._append(_Queued(name, event, done))
+        return await done
+
+    def clear(self) -> None:
+        """Forget the events that have not begun; who waits for one is told NOT_CONTROLLER."""
+        for queued in self._events:
+            if queued.done is not None and not queued.done.done():
+                queued.done.set_exception(_not_controller())
+        self._events.clear()
+        self._names.clear()
+
+    def _append(self, queued: _Queued) -> None:
+        self._events.append(queued)
+        self._arrived.set()
+
+    async def _run(self) -> None:
+        while True:
+            while self._events:
+                queued = self._events.popleft()
+                if queued.done is None:
+                    self._names.discard(queued.name)
+                await self._process(queued)
+            self._arrived.clear()
+            await self._arrived.wait()
+
+    async def _process(self, queued: _Queued) -> None:
+        try:
+            result = await queued.event()
+        except asyncio.CancelledError:
+            if queued.done is not None and not queued.done.done():
+                queued.done.set_exception(_not_controller())
+            raise
+        except Exception as error:
+            if queued.done is None:
+                logger.exception("the controller failed at event=%s", queued.name)
+            elif not queued.done.done():
+                queued.done.set_exception(error)
+        else:
+            if queued.done is not None and not queued.done.done():
+                queued.done.set_result(result)
+
+
+def _not_controller() -> ApiError:
+    return ApiError(ErrorCode.NOT_CONTROLLER, "this broker is not the controller any more")

@@ -1,0 +1,275 @@
+"""What brokers have to be told of one change: collected, then one request of each kind to each.
+
+The order in which they are sent is Kafka's: LeaderAndIsr, UpdateMetadata, StopReplica. Whoever is
+told about a partition's leader, everybody gets to know it by UpdateMetadata.
+"""
+
+import logging
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass
+from typing import Any, Final
+
+from broker.controller.channels import ChannelManager
+from broker.controller.context import NO_EPOCH, ControllerContext, LiveBroker
+from broker.controller.leadership import (
+    EPOCH_DURING_DELETE,
+    LEADER_DURING_DELETE,
+    NO_LEADER,
+    Leadership,
+)
+from broker.metadata.znodes.brokers import Endpoint
+from broker.model import TopicPartition, Uuid
+from broker.protocol.messages.leader_and_isr import (
+    LeaderAndIsrLiveLeader,
+    LeaderAndIsrPartitionState,
+    LeaderAndIsrRequest,
+    LeaderAndIsrTopicState,
+)
+from broker.protocol.messages.stop_replica import (
+    StopReplicaPartitionState,
+    StopReplicaRequest,
+    StopReplicaTopicState,
+)
+from broker.protocol.messages.update_metadata import (
+    UpdateMetadataBroker,
+    UpdateMetadataEndpoint,
+    UpdateMetadataPartitionState,
+    UpdateMetadataRequest,
+    UpdateMetadataTopicState,
+)
+
+logger = logging.getLogger("state.change.logger")
+
+_SECURITY_PROTOCOLS: Final = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
+"""Their ids on the wire are their places here."""
+
+
+_NEVER_LED: Final = Leadership(NO_LEADER, NO_EPOCH, ())
+
+
+@dataclass(frozen=True)
+class Sender:
+    """Who sends, and what becomes of the answers."""
+
+    controller_id: int
+    controller_epoch: int
+    listener_name: str
+    """The listener that brokers use among themselves."""
+    channels: ChannelManager
+    on_leader_and_isr: Callable[[int, Any], None]
+    """Told a broker's id and its answer."""
+    on_stop_replica: Callable[[int, Any, frozenset[TopicPartition]], None]
+    """Told a broker's id, its answer, and the partitions that it was to delete."""
+
+
+class RequestBatch:
+    """Requests in the making. Nothing is sent before `send`, and then all of it."""
+
+    def __init__(self, context: ControllerContext, sender: Sender) -> None:
+        self._context = context
+        self._sender = sender
+        self._leader_and_isr: dict[int, dict[TopicPartition, LeaderAndIsrPartitionState]] = {}
+        self._stop_replica: dict[int, dict[TopicPartition, StopReplicaPartitionState]] = {}
+        self._updated: set[int] = set()
+        """Brokers that get an UpdateMetadata."""
+        self._metadata: dict[TopicPartition, UpdateMetadataPartitionState] = {}
+
+    def add_leader_and_isr(
+        self, brokers: Iterable[int], partition: TopicPartition, *, is_new: bool = False
+    ) -> None:
+        """Let brokers lead or follow a partition; `is_new` lets them make its log anywhere."""
+        state = self._context.leaderships[partition]
+        assignment = self._context.assignment(partition)
+        for broker_id in brokers:
+            told = self._leader_and_isr.setdefault(broker_id, {})
+            told[partition] = LeaderAndIsrPartitionState(
+                topic_name=partition.topic,
+                partition_index=partition.partition,
+                controller_epoch=state.controller_epoch,
+                leader=state.leader,
+                leader_epoch=state.leader_epoch,
+                isr=list(state.isr),
+                partition_epoch=state.partition_epoch,
+                replicas=list(assignment.replicas),
+                adding_replicas=list(assignment.adding_replicas),
+                removing_replicas=list(assignment.removing_replicas),
+                is_new=is_new or (partition in told and told[partition].is_new),
+                leader_recovery_state=int(state.is_recovering),
+            )
+        self.add_update_metadata(self._context.brokers, [partition])
+
+    def add_stop_replica(
+        self, brokers: Iterable[int], partition: TopicPartition, *, delete: bool
+    ) -> None:
+        """Let brokers stop their replicas, and delete them if so wanted."""
+        for broker_id in brokers:
+            told = self._stop_replica.setdefault(broker_id, {})
+            told[partition] = StopReplicaPartitionState(
+                partition_index=partition.partition,
+                leader_epoch=self._context.stop_epoch(partition),
+                delete_partition=delete or (partition in told and told[partition].delete_partition),
+            )
+
+    def add_update_metadata(
+        self, brokers: Iterable[int], partitions: Iterable[TopicPartition]
+    ) -> None:
+        """Let brokers know who is alive, and how partitions are.
+
+        Of a partition that was never led they learn that it has no leader. (From Kafka's controller
+        they learn nothing of it, and clients take such a topic for missing.)
+        """
+        self._updated.update(brokers)
+        for partition in partitions:
+            state = self._context.leaderships.get(partition, _NEVER_LED)
+            self._metadata[partition] = self._metadata_of(partition, state)
+
+    def _metadata_of(
+        self, partition: TopicPartition, state: Leadership
+    ) -> UpdateMetadataPartitionState:
+        is_going = self._context.is_being_deleted(partition.topic)
+        replicas = self._context.assignment(partition).replicas
+        return UpdateMetadataPartitionState(
+            topic_name=partition.topic,
+            partition_index=partition.partition,
+            controller_epoch=state.controller_epoch,
+            leader=LEADER_DURING_DELETE if is_going else state.leader,
+            leader_epoch=EPOCH_DURING_DELETE if is_going else state.leader_epoch,
+            isr=list(state.isr),
+            zk_version=state.partition_epoch,
+            replicas=list(replicas),
+            offline_replicas=[
+                replica for replica in replicas if not self._context.is_online(replica, partition)
+            ],
+        )
+
+    # Sending
+
+    def send(self) -> None:
+        """Queue every request, for the brokers that are there."""
+        live = self._context.brokers
+        for broker_id, states in self._leader_and_isr.items():
+            if broker_id in live:
+                self._send_leader_and_isr(broker_id, states)
+        self._send_update_metadata(self._updated & live.keys())
+        for broker_id, stopped in self._stop_replica.items():
+            if broker_id in live:
+                self._send_stop_replica(broker_id, stopped)
+
+    def _send_leader_and_isr(
+        self, broker_id: int, states: dict[TopicPartition, LeaderAndIsrPartitionState]
+    ) -> None:
+        leaders = {state.leader for state in states.values()}
+        topics = _by_topic(states)
+        request = LeaderAndIsrRequest(
+            controller_id=self._sender.controller_id,
+            controller_epoch=self._sender.controller_epoch,
+            broker_epoch=self._context.brokers[broker_id].broker_epoch,
+            topic_states=[
+                LeaderAndIsrTopicState(
+                    topic_name=topic, topic_id=self._topic_id(topic), partition_states=listed
+                )
+                for topic, listed in topics.items()
+            ],
+            live_leaders=self._live_leaders(leaders),
+        )
+        logger.debug("LeaderAndIsr broker=%s partitions=%s", broker_id, len(states))
+        self._sender.channels.send(
+            broker_id,
+            request,
+            lambda response: self._sender.on_leader_and_isr(broker_id, response),
+        )
+
+    def _live_leaders(self, leaders: Collection[int]) -> list[LeaderAndIsrLiveLeader]:
+        found = []
+        for broker_id in leaders & self._context.brokers.keys():
+            endpoint = endpoint_of(self._context.brokers[broker_id], self._sender.listener_name)
+            if endpoint is not None:
+                found.append(
+                    LeaderAndIsrLiveLeader(
+                        broker_id=broker_id, host_name=endpoint.host, port=endpoint.port
+                    )
+                )
+        return found
+
+    def _send_update_metadata(self, brokers: Collection[int]) -> None:
+        if not brokers:
+            return
+        # The same for all but the epoch, which is each broker's own: made once.
+        topics = [
+            UpdateMetadataTopicState(
+                topic_name=topic, topic_id=self._topic_id(topic), partition_states=listed
+            )
+            for topic, listed in _by_topic(self._metadata).items()
+        ]
+        live = [_described(id_, broker) for id_, broker in self._context.brokers.items()]
+        for broker_id in sorted(brokers):
+            request = UpdateMetadataRequest(
+                controller_id=self._sender.controller_id,
+                controller_epoch=self._sender.controller_epoch,
+                broker_epoch=self._context.brokers[broker_id].broker_epoch,
+                topic_states=topics,
+                live_brokers=live,
+            )
+            self._sender.channels.send(broker_id, request, _log_if_refused(broker_id))
+
+    def _send_stop_replica(
+        self, broker_id: int, stopped: dict[TopicPartition, StopReplicaPartitionState]
+    ) -> None:
+        deleted = frozenset(name for name, state in stopped.items() if state.delete_partition)
+        request = StopReplicaRequest(
+            controller_id=self._sender.controller_id,
+            controller_epoch=self._sender.controller_epoch,
+            broker_epoch=self._context.brokers[broker_id].broker_epoch,
+            topic_states=[
+                StopReplicaTopicState(topic_name=topic, partition_states=listed)
+                for topic, listed in _by_topic(stopped).items()
+            ],
+        )
+        logger.debug("StopReplica broker=%s replicas=%s", broker_id, len(stopped))
+        self._sender.channels.send(
+            broker_id,
+            request,
+            lambda response: self._sender.on_stop_replica(broker_id, response, deleted),
+        )
+
+    def _topic_id(self, topic: str) -> Uuid:
+        return self._context.topic_ids.get(topic, Uuid.ZERO)
+
+
+def endpoint_of(broker: LiveBroker, listener_name: str) -> Endpoint | None:
+    """Where a broker is reached on a listener; None if it has no such listener."""
+    endpoints = broker.registration.endpoints
+    return next((e for e in endpoints if e.listener_name == listener_name), None)
+
+
+def _described(broker_id: int, broker: LiveBroker) -> UpdateMetadataBroker:
+    return UpdateMetadataBroker(
+        id=broker_id,
+        endpoints=[
+            UpdateMetadataEndpoint(
+                port=endpoint.port,
+                host=endpoint.host,
+                listener=endpoint.listener_name,
+                security_protocol=_SECURITY_PROTOCOLS.index(endpoint.security_protocol),
+            )
+            for endpoint in broker.registration.endpoints
+        ],
+        rack=broker.registration.rack,
+    )
+
+
+def _by_topic(states: dict[TopicPartition, Any]) -> dict[str, list[Any]]:
+    topics: dict[str, list[Any]] = {}
+    for partition, state in states.items():
+        topics.setdefault(partition.topic, []).append(state)
+    return topics
+
+
+def _log_if_refused(broker_id: int) -> Callable[[Any], None]:
+    def log(response: Any) -> None:
+        if response.error_code:
+            logger.error(
+                "UpdateMetadata was refused broker=%s code=%s", broker_id, response.error_code
+            )
+
+    return log
