@@ -30,6 +30,11 @@ COMMANDS = {
     "consume": LazyCommand("kctl.commands.consume", "Read records from topics."),
     "groups": LazyCommand("kctl.commands.groups", "Consumer groups: who reads what, how far."),
     "reassign": LazyCommand("kctl.commands.reassign", "Move replicas between brokers."),
+    "throttle": LazyCommand("kctl.commands.throttle", "How fast replicas may be copied."),
+    "elect-leaders": LazyCommand(
+        "kctl.commands.elect_leaders",
+        "Elect leaders of partitions: preferred replicas, or any replica that is left.",
+    ),
     "perf": LazyCommand("kctl.commands.perf", "Measure how fast a cluster writes and reads."),
     "spark-export": LazyCommand(
         "kctl.commands.spark_export", "Export topics to Parquet and other tables, on Spark."

@@ -42,6 +42,16 @@ class Reassignment:
         """The replicas that have the data already."""
         return tuple(broker for broker in self.replicas if broker not in self.adding)
 
+    def row(self) -> dict[str, object]:
+        """The reassignment as a row."""
+        return {
+            "topic": self.partition.topic,
+            "partition": self.partition.partition,
+            "replicas": list(self.replicas),
+            "adding": list(self.adding),
+            "removing": list(self.removing),
+        }
+
 
 Moving = Mapping[TopicPartition, Reassignment]
 

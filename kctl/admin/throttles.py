@@ -20,6 +20,10 @@ from kctl.admin.topics import find_topics
 from kctl.outcomes import Outcome
 from kctl.plans.throttles import Throttle, throttles_in
 
+LOOKS = 50
+LOOK_AGAIN_S = 0.1
+"""How often and after which pause to look whether a change has reached the brokers."""
+
 
 async def find_throttles(client: Client) -> list[Throttle]:
     """Every throttle of every broker and topic, brokers first."""
@@ -45,6 +49,44 @@ async def change_each(client: Client, changes: Mapping[Entity, Sequence[Change]]
     """
     answers = await asyncio.gather(*(_change(client, e, some) for e, some in changes.items()))
     return list(answers)
+
+
+async def change_and_see(
+    client: Client, changes: Mapping[Entity, Sequence[Change]]
+) -> list[Outcome]:
+    """The same, and wait until the brokers say so themselves: they learn of it a moment later."""
+    outcomes = await change_each(client, changes)
+    made = [e for e, one in zip(changes, outcomes, strict=True) if not one.error]
+    for _ in range(LOOKS):
+        present = await _described(client, made)
+        made = [entity for entity in made if not _is_made(entity, changes[entity], present)]
+        if not made:
+            break
+        await asyncio.sleep(LOOK_AGAIN_S)
+    late = {str(entity) for entity in made}
+    message = "the broker still says otherwise"
+    return [
+        Outcome(one.name, ErrorCode.REQUEST_TIMED_OUT, message) if one.name in late else one
+        for one in outcomes
+    ]
+
+
+async def _described(client: Client, entities: Sequence[Entity]) -> dict[Entity, list[Config]]:
+    """Settings; of a topic that is gone, or a broker that does not answer, none at all."""
+    found: dict[Entity, list[Config]] = {}
+    for entity in entities:
+        try:
+            found |= await own_configs(client, [entity])
+        except (OSError, TimeoutError, ApiError):
+            found[entity] = []
+    return found
+
+
+def _is_made(
+    entity: Entity, changes: Sequence[Change], present: Mapping[Entity, Sequence[Config]]
+) -> bool:
+    own = {c.name: c.value for c in present[entity] if c.source == entity.own_source}
+    return all(own.get(change.name) == change.value for change in changes)
 
 
 async def _change(client: Client, entity: Entity, changes: Sequence[Change]) -> Outcome:

@@ -149,6 +149,23 @@ def clearing(brokers: Iterable[int], topics: Iterable[str]) -> dict[Entity, list
     }
 
 
+def deletions_of(throttles: Iterable[Throttle]) -> dict[Entity, list[Change]]:
+    """What takes these very throttles away."""
+    changes: dict[Entity, list[Change]] = defaultdict(list)
+    for throttle in throttles:
+        changes[throttle.entity].append(Change(throttle.config, Operation.DELETE))
+    return changes
+
+
+def merged(*all_changes: Changes) -> dict[Entity, list[Change]]:
+    """Changes of several kinds as one; those of the same entity come together."""
+    found: dict[Entity, list[Change]] = defaultdict(list)
+    for changes in all_changes:
+        for entity, some in changes.items():
+            found[entity] += some
+    return found
+
+
 def undoing(
     changes: Changes, before: Mapping[Entity, Sequence[Config]]
 ) -> dict[Entity, list[Change]]:

@@ -1,0 +1,119 @@
+"""Throttles of a reassignment: set before it, taken back after it, whatever happens."""
+
+from collections.abc import Sequence
+
+from broker.net.client import Client
+from kctl.admin.cluster import describe_cluster
+from kctl.admin.configs import Config, Entity
+from kctl.admin.connection import ask
+from kctl.admin.reassignments import Moving
+from kctl.admin.throttles import change_and_see, change_each, find_throttles, own_configs
+from kctl.errors import CliError
+from kctl.kafka_text.reassign import clearing_lines
+from kctl.options import Session
+from kctl.outcomes import Outcome
+from kctl.plans.reassign_draft import Assignment
+from kctl.plans.reassign_files import ReassignmentFile
+from kctl.plans.throttles import (
+    Changes,
+    brokers_of,
+    clearing,
+    deletions_of,
+    ends_of,
+    merged,
+    rate_changes,
+    topic_changes,
+    undoing,
+)
+
+CLEAR_HINT = "kctl throttle list shows what is left, kctl throttle clear takes it away"
+
+
+Known = dict[Entity, list[Config]]
+"""Settings as they were before a run changed any of them."""
+
+
+def set_throttle(
+    session: Session,
+    wanted: ReassignmentFile,
+    moving: Moving,
+    current: Assignment,
+    known: Known,
+    *,
+    rate: int | None,
+    log_dirs_rate: int | None = None,
+) -> Changes:
+    """Throttle what moves and what is about to; gives what undoes it. CliError if refused."""
+    changes: Changes = {}
+    if rate is not None:
+        ends = ends_of(moving, wanted.replicas, current)
+        changes = merged(topic_changes(ends), rate_changes(brokers_of(ends), rate))
+    if log_dirs_rate is not None:
+        brokers = {broker for _, broker in wanted.log_dirs}
+        changes = merged(changes, rate_changes(brokers, None, log_dirs_rate))
+    return apply_throttle(session, changes, known)
+
+
+def apply_throttle(session: Session, changes: Changes, known: Known) -> Changes:
+    """Make the changes, all or none; gives what undoes them. CliError if one is refused.
+
+    What an entity had before is looked up when it is met first, and then kept in `known`: brokers
+    learn of changes one after the other, and a throttle of this very run, just deleted, could be
+    read back as something to restore.
+    """
+    if not changes:
+        return {}
+
+    async def question(client: Client) -> list[Outcome]:
+        known.update(await own_configs(client, [e for e in changes if e not in known]))
+        return await change_each(client, changes)
+
+    outcomes = ask(session, question)
+    undo = undoing(changes, known)
+    if failed := [one for one in outcomes if one.error]:
+        release(session, undo)
+        raise CliError(
+            f"the throttle could not be set: {failed[0].name}: {failed[0].reason}",
+            "nothing was moved",
+        )
+    return undo
+
+
+def release(session: Session, undo: Changes) -> list[Outcome]:
+    """Take throttles back, and see that they are gone; those that are not are given back.
+
+    Never raises: it is what a run ends with, whatever has happened before.
+    """
+    if not undo:
+        return []
+    try:
+        outcomes = ask(session, lambda client: change_and_see(client, undo))
+    except CliError as error:
+        session.out.note(f"the throttle could not be taken back: {error.message}; {CLEAR_HINT}")
+        return [Outcome(str(entity), message=error.message) for entity in undo]
+    left = [one for one in outcomes if one.error]
+    for one in left:
+        session.out.note(f"the throttle of {one.name} is still set: {one.reason}; {CLEAR_HINT}")
+    return left
+
+
+def clear_leaked(session: Session) -> None:
+    """Delete the throttles that nothing needs any more, and say so."""
+    leaked = [throttle for throttle in ask(session, find_throttles) if throttle.leaked]
+    if leaked:
+        left = release(session, deletions_of(leaked))
+        session.out.note(f"cleared {len(leaked) - len(left)} throttles")
+
+
+def clear_as_kafka_does(session: Session, wanted: Assignment) -> None:
+    """Delete all throttles of all brokers and of the plan's topics, in the words of the tool."""
+    cluster = ask(session, describe_cluster)
+    brokers = [broker.id for broker in cluster.brokers]
+    brokers += [broker for replicas in wanted.values() for broker in replicas]
+    topics = [partition.topic for partition in wanted]
+    session.out.lines(clearing_lines(brokers, topics))
+    outcomes: Sequence[Outcome] = ask(
+        session, lambda client: change_each(client, clearing(set(brokers), set(topics)))
+    )
+    if failed := [one for one in outcomes if one.error]:
+        raise CliError(f"{failed[0].name}: {failed[0].reason}", CLEAR_HINT)

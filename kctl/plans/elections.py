@@ -1,0 +1,99 @@
+"""Which partitions an election would change, and to whom. Pure."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from broker.model import TopicPartition
+from kctl.admin.elect_leaders import ElectionType
+from kctl.admin.topics import Partition, Topic
+from kctl.tables import Column
+
+COLUMNS = [
+    Column("topic"),
+    Column("partition", right=True),
+    Column("leader", right=True),
+    Column("elects", right=True),
+    Column("replicas", wide=True),
+    Column("isr", wide=True),
+    Column("note"),
+]
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """One partition before an election."""
+
+    partition: TopicPartition
+    leader: int | None
+    elects: int | None
+    """Who will lead; None if that cannot be foretold, or nobody can."""
+    note: str
+    replicas: tuple[int, ...] = ()
+    isr: tuple[int, ...] = ()
+
+    def row(self) -> dict[str, object]:
+        """The candidate as a row of COLUMNS."""
+        return {
+            "topic": self.partition.topic,
+            "partition": self.partition.partition,
+            "leader": self.leader,
+            "elects": self.elects,
+            "replicas": list(self.replicas),
+            "isr": list(self.isr),
+            "note": self.note or None,
+        }
+
+
+def candidates_of(
+    topics: Iterable[Topic],
+    election_type: ElectionType,
+    live_brokers: frozenset[int],
+    broker: int | None = None,
+) -> list[Candidate]:
+    """The partitions that need an election, in order; `broker` keeps those it would lead or has.
+
+    A preferred election is needed where another than the first replica leads; an unclean one
+    where nobody does.
+    """
+    found = []
+    for topic in topics:
+        for partition in topic.partitions:
+            if not is_needed(partition, election_type):
+                continue
+            if broker is None or broker in _concerned(partition, election_type):
+                key = TopicPartition(topic.name, partition.id)
+                found.append(_candidate(key, partition, election_type, live_brokers))
+    return found
+
+
+def is_needed(partition: Partition, election_type: ElectionType) -> bool:
+    """Whether the election would change anything."""
+    if election_type is ElectionType.PREFERRED:
+        return partition.leader != partition.replicas[0]
+    return partition.leader is None
+
+
+def _concerned(partition: Partition, election_type: ElectionType) -> Sequence[int]:
+    is_preferred = election_type is ElectionType.PREFERRED
+    return partition.replicas[:1] if is_preferred else partition.replicas
+
+
+def _candidate(
+    key: TopicPartition,
+    partition: Partition,
+    election_type: ElectionType,
+    live_brokers: frozenset[int],
+) -> Candidate:
+    replicas, isr = partition.replicas, partition.isr
+    if election_type is ElectionType.UNCLEAN:
+        alive = [broker for broker in replicas if broker in live_brokers]
+        note = "records may be lost" if alive else "no replica is up"
+        elects = alive[0] if alive else None
+        return Candidate(key, partition.leader, elects, note, replicas, isr)
+    first = replicas[0]
+    note = ""
+    if first not in live_brokers:
+        note = f"broker {first} is down"
+    elif first not in isr:
+        note = f"broker {first} is not in sync"
+    return Candidate(key, partition.leader, None if note else first, note, replicas, isr)
