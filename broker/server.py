@@ -51,11 +51,15 @@ from broker.metadata.store import MetadataStore
 from broker.metadata.znodes.brokers import BrokerIdZnode, Endpoint
 from broker.metadata_cache import BrokerEndpoint, MetadataCache
 from broker.model import BrokerEpoch, TopicPartition
+from broker.net.broker_connection import BrokerConnection, Node, open_connection
 from broker.net.connection import Answer, Peer
+from broker.net.controller_channel import ControllerChannel
 from broker.net.listener import Limits, Listener
+from broker.net.peers import Peers
 from broker.records.layout import Codec
+from broker.replica.controller_requests import ControllerRequests
 from broker.replica.internal_topic import InternalTopic
-from broker.replica.manager import ReplicaManager
+from broker.replica.manager import ReplicaCluster, ReplicaManager
 from broker.stores import open_store
 from broker.topic_names import OFFSETS_TOPIC, TRANSACTION_STATE_TOPIC
 from broker.txn.config import TxnConfig
@@ -109,9 +113,12 @@ class Server:
         dynamic = await self._load_settings()
         await asyncio.to_thread(self._logs.startup)
         write_identity(self.identity, self._logs.online_dirs)
-        self._replicas = ReplicaManager(self.identity.broker_id, self._logs, dynamic)
+        metadata = MetadataCache(self.identity.cluster_id, self.identity.broker_id)
+        self._replicas = ReplicaManager(
+            self.identity.broker_id, self._logs, dynamic, self._cluster_of_replicas(metadata)
+        )
         self._replicas.load_high_watermarks()
-        await self._open_listeners(dynamic)
+        await self._open_listeners(dynamic, metadata)
         self._start_background()
         gc.collect()
         gc.freeze()  # what lives now lives to the end: the collector need not look at it again
@@ -128,8 +135,7 @@ class Server:
         await self._services.groups.stop()
         await self._services.transactions.stop()
         await self._background.stop()
-        await self._replicas.log_dir_moves.stop()
-        self._replicas.checkpoint_high_watermarks()
+        await self._replicas.close()
         await asyncio.to_thread(self._logs.shutdown)
         await self._store.close()
         logger.info("stopped broker.id=%s", self.identity.broker_id)
@@ -184,10 +190,25 @@ class Server:
         await self._config_watch.start()
         return dynamic
 
-    async def _open_listeners(self, dynamic: DynamicConfig) -> None:
+    def _cluster_of_replicas(self, metadata: MetadataCache) -> ReplicaCluster:
+        """How replicas reach the other brokers and the controller."""
+        listener = self.config.inter_broker_listener
+
+        def find_controller() -> Node | None:
+            found = metadata.endpoint(metadata.controller_id, listener)
+            return None if found is None else Node(found.broker_id, found.host, found.port)
+
+        async def connect(node: Node) -> BrokerConnection:
+            client_id = f"broker-{self.identity.broker_id}"
+            return await open_connection(node, client_id, self.config.request_timeout_ms / 1000)
+
+        peers = Peers(connect, self.config.request_timeout_ms)
+        channel = ControllerChannel(find_controller, self.identity.broker_id, peers)
+        return ReplicaCluster(metadata, self._broker_epoch, channel, connect, listener, self._clock)
+
+    async def _open_listeners(self, dynamic: DynamicConfig, metadata: MetadataCache) -> None:
         """Register, take the controllership, lead, and only then let clients in."""
         broker_id = self.identity.broker_id
-        metadata = MetadataCache(self.identity.cluster_id, broker_id)
         metadata.brokers = self._endpoints()
         self._membership = Membership(
             self._store,
@@ -206,6 +227,7 @@ class Server:
             config_store=ZnodeConfigStore(self._store),
             metadata=metadata,
             replicas=self._replicas,
+            controller_requests=ControllerRequests(self._replicas),
             fetch_sessions=FetchSessionCache(slots, _FETCH_SESSION_EVICTION_MS),
             controller=controller,
             groups=groups,
@@ -323,6 +345,7 @@ class Server:
             config.replica_high_watermark_checkpoint_interval_ms / 1000,
             self._replicas.checkpoint_high_watermarks,
         )
+        every(config.replica_lag_time_max_ms / 2000, self._replicas.shrink_isrs, in_thread=False)
 
 
 def _limits(config: BrokerConfig) -> Limits:

@@ -11,6 +11,7 @@ from broker.group.coordinator import GroupCoordinator
 from broker.group.offset_nodes import OffsetNodes
 from broker.metadata_cache import MetadataCache
 from broker.net.connection import Peer
+from broker.replica.controller_requests import ControllerRequests
 from broker.replica.manager import ReplicaManager
 from broker.txn.coordinator import TransactionCoordinator
 from broker.txn.local_markers import LocalMarkers
@@ -25,6 +26,7 @@ class Services:
     config_store: ConfigStore
     metadata: MetadataCache
     replicas: ReplicaManager
+    controller_requests: ControllerRequests
     fetch_sessions: FetchSessionCache
     controller: TopicController
     groups: GroupCoordinator

@@ -1,4 +1,7 @@
-"""Answers Fetch: record batches as they lie in the files, from partitions this broker leads.
+"""Answers Fetch: record batches as they lie in the files, to consumers and to followers.
+
+A follower says with its fetch offset that it has everything before it: that is how the high
+watermark moves. One whose log has parted from ours is told where instead of getting records.
 
 The limits: a partition's `partition_max_bytes`, the request's `max_bytes`, the broker's
 `fetch.max.bytes`. From version 3 on the first batch is always given whole, however large, so that a
@@ -11,16 +14,18 @@ in which records are decoded here. Versions below 10 cannot read zstd.
 
 import asyncio
 from collections.abc import Awaitable
-from typing import Final
+from typing import Final, NamedTuple
 
 from broker.api.context import RequestContext
-from broker.api.fetch_session import FetchPlan, Target, by_topic
+from broker.api.fetch_session import NO_SESSION, FetchPlan, FetchSession, Target
 from broker.api.leaders import current_leader
+from broker.api.read_replicas import preferred_read_replica
 from broker.errors import ApiError, ErrorCode
 from broker.log.offsets import FetchData, FetchIsolation
 from broker.model import Uuid
 from broker.protocol.messages.fetch import (
     AbortedTransaction,
+    EpochEndOffset,
     FetchableTopicResponse,
     FetchRequest,
     FetchResponse,
@@ -31,18 +36,35 @@ from broker.protocol.primitives import Records
 from broker.records.batch import iterate_batches
 from broker.records.convert import down_convert, needs_down_conversion
 from broker.records.layout import CURRENT_MAGIC
-from broker.replica.delayed import Ticket
+from broker.replica.in_sync import RemoteReplica
 from broker.replica.partition import Partition
 
 _READ_COMMITTED: Final = 1
 _NO_RECORDS: Final = b""
 _MAGIC_BY_VERSION: Final = {0: 0, 1: 0, 2: 1, 3: 1}
 _FIRST_VERSION_OF_WHOLE_BATCHES: Final = 3
+_FIRST_VERSION_OF_PREFERRED_REPLICA: Final = 11
 _FIRST_VERSION_OF_CURRENT_LEADER: Final = 12
 _MOVED: Final = (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH)
 _UNKNOWN: Final = (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID)
 
-Answers = list[tuple[Target, PartitionData]]
+Answers = dict[Target, PartitionData]
+
+
+class _Reader(NamedTuple):
+    """Who asks, and under which conditions; the same for all partitions of a request."""
+
+    session: FetchSession
+    isolation: FetchIsolation
+    max_bytes: int
+    rack_id: str
+    context: RequestContext
+
+    @property
+    def only_leader(self) -> bool:
+        """Consumers that could be sent to another replica may come to a follower (KIP-392)."""
+        version = self.context.api_version
+        return self.session.is_follower or version < _FIRST_VERSION_OF_PREFERRED_REPLICA
 
 
 def handle(
@@ -55,120 +77,185 @@ def handle(
         plan = sessions.plan(request, context.api_version, loop.time())
     except ApiError as error:
         return FetchResponse(error_code=error.code)
-    answers = _read_all(plan, request, context)
-    if request.max_wait_ms <= 0 or _is_enough(answers, request.min_bytes):
+    session = plan.session
+    session.last_fetch_ms = context.services.clock.now_ms()
+    reader = _reader(request, session, context)
+    answers: Answers = {}
+    is_enough = _read_pending(reader, request.min_bytes, answers)
+    if is_enough or request.max_wait_ms <= 0 or not session.targets:
         return _respond(plan, answers)
-    return _wait(plan, request, context, loop.time() + request.max_wait_ms / 1000)
+    return _wait(plan, reader, request, answers)
+
+
+def _reader(request: FetchRequest, session: FetchSession, context: RequestContext) -> _Reader:
+    if session.is_follower:
+        isolation = FetchIsolation.LOG_END
+    elif request.isolation_level == _READ_COMMITTED:
+        isolation = FetchIsolation.TXN_COMMITTED
+    else:
+        isolation = FetchIsolation.HIGH_WATERMARK
+    max_bytes = min(request.max_bytes, context.services.config.fetch_max_bytes)
+    return _Reader(session, isolation, max_bytes, request.rack_id, context)
 
 
 async def _wait(
-    plan: FetchPlan, request: FetchRequest, context: RequestContext, deadline_s: float
+    plan: FetchPlan, reader: _Reader, request: FetchRequest, answers: Answers
 ) -> FetchResponse:
     """Read again whenever one of the partitions has moved, until it is enough or time is up."""
     loop = asyncio.get_running_loop()
-    while True:
-        with Ticket(partition.moves for partition in _partitions(plan, context)) as ticket:
-            # Between the first look and the ticket a partition may have moved.
-            answers = _read_all(plan, request, context)
-            if _is_enough(answers, request.min_bytes):
+    deadline_s = loop.time() + request.max_wait_ms / 1000
+    session = plan.session
+    try:
+        while await session.moved(deadline_s - loop.time()):
+            if _read_pending(reader, request.min_bytes, answers):
                 break
-            if not await ticket.moved(deadline_s - loop.time()):
-                answers = _read_all(plan, request, context)
-                break
+        else:
+            session.last_fetch_ms = reader.context.services.clock.now_ms()
+            _read_pending(reader, request.min_bytes, answers)
+    except asyncio.CancelledError:
+        if session.session_id == NO_SESSION:
+            session.close()
+        raise
     return _respond(plan, answers)
 
 
-def _partitions(plan: FetchPlan, context: RequestContext) -> list[Partition]:
-    found = []
-    for target in plan.targets:
-        try:
-            found.append(_find(target, context))
-        except ApiError:  # the error is in the answer, which then is enough
-            continue
-    return found
-
-
-def _is_enough(answers: Answers, min_bytes: int) -> bool:
-    size = 0
-    for _, answer in answers:
-        if answer.error_code:
-            return True
-        size += len(answer.records or _NO_RECORDS)
-    return size >= min_bytes or not answers
-
-
 def _respond(plan: FetchPlan, answers: Answers) -> FetchResponse:
-    if plan.session is not None:
-        answers = _news(plan, answers)
+    session = plan.session
+    topics: dict[str | Uuid, list[PartitionData]] = {}
+    for target, answer in answers.items():
+        if target.has_news(answer) or not plan.is_incremental:
+            topics.setdefault(target.topic, []).append(answer)
+    if session.session_id == NO_SESSION:
+        session.close()
     return FetchResponse(
-        session_id=plan.session_id,
+        session_id=session.session_id,
         responses=[
             FetchableTopicResponse(
                 topic="" if isinstance(topic, Uuid) else topic,
                 topic_id=topic if isinstance(topic, Uuid) else Uuid.ZERO,
                 partitions=partitions,
             )
-            for topic, partitions in by_topic(answers).items()
+            for topic, partitions in topics.items()
         ],
     )
 
 
-def _news(plan: FetchPlan, answers: Answers) -> Answers:
-    """What a session's client must be told; a full fetch is told everything, and remembered."""
-    told = []
-    for target, answer in answers:
-        if target.has_news(answer) or not plan.is_incremental:
-            told.append((target, answer))
-        if plan.session is not None and answer.records:
-            plan.session.move_to_end(target)
-    return told
+def _read_pending(reader: _Reader, min_bytes: int, answers: Answers) -> bool:
+    """Read what has moved; whether that is enough to answer.
 
-
-def _read_all(plan: FetchPlan, request: FetchRequest, context: RequestContext) -> Answers:
-    left = min(request.max_bytes, context.services.config.fetch_max_bytes)
-    answers: Answers = []
-    is_first = context.api_version >= _FIRST_VERSION_OF_WHOLE_BATCHES
-    for target in plan.targets:
-        answer = _read_partition(target, request, context, left, min_one_message=is_first)
-        size = len(answer.records or _NO_RECORDS)
-        if size:
-            is_first = False
-            left = max(0, left - size)
-        answers.append((target, answer))
-    return answers
+    What was read before and has not moved since stays as it was. A partition that has nothing more
+    for the client is pending no longer; one that has comes last next time.
+    """
+    session = reader.session
+    left, size, is_urgent = reader.max_bytes, 0, False
+    min_one_message = reader.context.api_version >= _FIRST_VERSION_OF_WHOLE_BATCHES
+    for target in list(session.pending):
+        answer, has_more = _read_partition(target, reader, left, min_one_message=min_one_message)
+        answers[target] = answer
+        session.pending.pop(target, None)
+        if has_more:
+            session.pending[target] = None
+        count = len(answer.records or _NO_RECORDS)
+        if count:
+            min_one_message = False
+            size += count
+            left = max(0, left - count)
+        elif (
+            answer.error_code
+            or answer.diverging_epoch.epoch >= 0
+            or answer.preferred_read_replica >= 0
+        ):
+            is_urgent = True
+    return is_urgent or size >= min_bytes
 
 
 def _read_partition(
-    target: Target,
-    request: FetchRequest,
-    context: RequestContext,
-    max_bytes: int,
-    *,
-    min_one_message: bool,
-) -> PartitionData:
-    asked = target.asked
-    is_committed = request.isolation_level == _READ_COMMITTED
+    target: Target, reader: _Reader, max_bytes: int, *, min_one_message: bool
+) -> tuple[PartitionData, bool]:
+    """The answer for one partition, and whether there is or may be more."""
+    asked, context = target.asked, reader.context
     try:
         partition = _find(target, context)
-        partition.check_replica(max(request.replica_id, request.replica_state.replica_id))
-        found = partition.read(
+        if target.partition is not partition:
+            target.watch(partition)
+        _check_role(target, partition, reader)
+        if asked.last_fetched_epoch >= 0:
+            diverging = partition.divergence(asked.last_fetched_epoch, asked.fetch_offset)
+            if diverging is not None:
+                return _diverging(asked.partition, partition, diverging), True
+        preferred = preferred_read_replica(partition, asked.fetch_offset, reader.rack_id, context)
+        if preferred is not None and not reader.only_leader:
+            return _elsewhere(asked.partition, partition, preferred), True
+        found = partition.log.read(
             asked.fetch_offset,
             min(asked.partition_max_bytes, max_bytes),
-            FetchIsolation.TXN_COMMITTED if is_committed else FetchIsolation.HIGH_WATERMARK,
+            reader.isolation,
             min_one_message=min_one_message,
-            current_leader_epoch=asked.current_leader_epoch,
         )
         records = _records(found, context.api_version)
     except ApiError as error:
-        return _failed(target, error, context)
+        return _failed(target, error, context), True
+    if target.replica is not None:
+        records = _throttled(target.replica, partition, records, context)
+        partition.follower_fetched(
+            target.replica, asked.fetch_offset, asked.log_start_offset, reader.session.last_fetch_ms
+        )
     log = partition.log
-    return PartitionData(
+    answer = PartitionData(
         partition_index=asked.partition,
         high_watermark=log.high_watermark,
         last_stable_offset=log.last_stable_offset,
         log_start_offset=log.log_start_offset,
         aborted_transactions=_aborted(found),
         records=records,
+    )
+    return answer, found.records is not None
+
+
+def _check_role(target: Target, partition: Partition, reader: _Reader) -> None:
+    """Raise unless this broker may answer, in the epoch that the client thinks it is."""
+    epoch = target.asked.current_leader_epoch
+    if not reader.only_leader:
+        partition.check_epoch(epoch)
+        return
+    partition.check_leader(epoch)
+    if reader.session.is_follower:
+        target.replica = partition.follower(reader.session.replica_id, epoch)
+
+
+def _throttled(
+    replica: RemoteReplica, partition: Partition, records: Records, context: RequestContext
+) -> Records:
+    """Nothing for a follower that lags and is over its rate; else count what it gets."""
+    throttle = context.services.replicas.leader_throttle
+    if replica.broker_id not in partition.state.isr and throttle.holds_back(partition.name):
+        return _NO_RECORDS
+    throttle.record(partition.name, len(records))
+    return records
+
+
+def _diverging(index: int, partition: Partition, found: tuple[int, int]) -> PartitionData:
+    epoch, end_offset = found
+    return PartitionData(
+        partition_index=index,
+        high_watermark=partition.log.high_watermark,
+        last_stable_offset=partition.log.last_stable_offset,
+        log_start_offset=partition.log.log_start_offset,
+        diverging_epoch=EpochEndOffset(epoch=epoch, end_offset=end_offset),
+        aborted_transactions=None,
+        records=_NO_RECORDS,
+    )
+
+
+def _elsewhere(index: int, partition: Partition, preferred: int) -> PartitionData:
+    return PartitionData(
+        partition_index=index,
+        high_watermark=partition.log.high_watermark,
+        last_stable_offset=partition.log.last_stable_offset,
+        log_start_offset=partition.log.log_start_offset,
+        aborted_transactions=None,
+        preferred_read_replica=preferred,
+        records=_NO_RECORDS,
     )
 
 

@@ -10,17 +10,23 @@
 Within a session a partition is answered when it has records, an error, or a watermark the client
 has not seen. One that had records moves to the end of the line, so that when the response is full
 another one comes first next time.
+
+A session looks only at partitions that its client named, that moved, or that had more than fitted
+into the last answer: its *pending* ones. So a broker that follows a thousand idle partitions costs
+its leader no more than one that follows a single one.
 """
 
+import asyncio
 import random
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, NamedTuple
 
 from broker.errors import ApiError, ErrorCode
 from broker.model import Uuid
 from broker.protocol.messages.fetch import FetchPartition, FetchRequest, PartitionData
+from broker.replica.delayed import within
+from broker.replica.in_sync import RemoteReplica
+from broker.replica.partition import Partition
 
 FINAL_EPOCH: Final = -1
 INITIAL_EPOCH: Final = 0
@@ -30,14 +36,62 @@ Key = tuple[str | Uuid, int]
 """A partition in a request: by topic name up to version 12, by topic id from 13 on."""
 
 
-@dataclass(slots=True)
 class Target:
-    """One partition to fetch, and within a session what the client was last told of it."""
+    """One partition to fetch, and what the client was last told of it.
 
-    topic: str | Uuid
-    asked: FetchPartition
-    high_watermark: int = -1
-    log_start_offset: int = -1
+    It watches the partition: whatever happens to that puts it among the session's pending ones.
+    Field `replica`: what the leader knows of the client, if that is a follower.
+    """
+
+    __slots__ = (
+        "asked",
+        "high_watermark",
+        "log_start_offset",
+        "partition",
+        "replica",
+        "session",
+        "topic",
+    )
+
+    def __init__(self, session: "FetchSession", topic: str | Uuid, asked: FetchPartition) -> None:
+        self.session = session
+        self.topic = topic
+        self.asked = asked
+        self.high_watermark = -1
+        self.log_start_offset = -1
+        self.partition: Partition | None = None
+        self.replica: RemoteReplica | None = None
+
+    def watch(self, partition: Partition | None) -> None:
+        """Hear of this partition's moves from now on, of no other's."""
+        if self.partition is not None:
+            self.partition.moves.unsubscribe(self.log_end_moved, self.high_watermark_moved)
+        self.partition = partition
+        self.replica = None
+        if partition is None:
+            return
+        if self.session.is_follower:
+            partition.moves.subscribe(
+                at_log_end=self.log_end_moved, at_high_watermark=self.high_watermark_moved
+            )
+        else:
+            partition.moves.subscribe(at_high_watermark=self.high_watermark_moved)
+
+    def log_end_moved(self) -> None:
+        """There is more for a follower."""
+        session = self.session
+        if self not in session.pending:
+            session.pending[self] = None
+            if self.replica is not None:
+                self.replica.still_fetched(session.last_fetch_ms)
+        session.wake()
+
+    def high_watermark_moved(self) -> None:
+        """There is more for a consumer; a follower hears of it with the next records."""
+        session = self.session
+        session.pending[self] = None
+        if not session.is_follower:
+            session.wake()
 
     def has_news(self, answer: PartitionData) -> bool:
         """Whether the client must be told; remembers what it is told then."""
@@ -54,46 +108,92 @@ class Target:
         return news
 
 
-@dataclass(slots=True)
 class FetchSession:
-    """One client's session. Invariant: `epoch` is the one its next request must carry."""
+    """One client's session; one without id lasts for a single request.
 
-    session_id: int
-    uses_topic_ids: bool
-    targets: OrderedDict[Key, Target] = field(default_factory=OrderedDict)
-    epoch: int = INITIAL_EPOCH + 1
-    last_used_s: float = 0.0
+    Field `epoch`: the one its next request must carry.
+    Field `targets`: everything it fetches.
+    Field `pending`: those that must be looked at, in this order. Invariant: one that is not among
+    them has nothing for the client, except perhaps a watermark that it was not told.
+    """
+
+    __slots__ = (
+        "_waiter",
+        "epoch",
+        "last_fetch_ms",
+        "last_used_s",
+        "pending",
+        "replica_id",
+        "session_id",
+        "targets",
+        "uses_topic_ids",
+    )
+
+    def __init__(self, session_id: int, replica_id: int, *, uses_topic_ids: bool) -> None:
+        self.session_id = session_id
+        self.replica_id = replica_id
+        self.uses_topic_ids = uses_topic_ids
+        self.epoch = INITIAL_EPOCH + 1
+        self.targets: dict[Key, Target] = {}
+        self.pending: dict[Target, None] = {}
+        self.last_used_s = 0.0
+        self.last_fetch_ms = 0
+        self._waiter: asyncio.Future[None] | None = None
+
+    @property
+    def is_follower(self) -> bool:
+        """Whether a broker fetches."""
+        return self.replica_id >= 0
 
     def update(self, request: FetchRequest) -> None:
         """Add, change and forget partitions as the request says."""
-        for key, target in targets_of(request):
-            known = self.targets.get(key)
-            if known is None:
-                self.targets[key] = target
-            else:
-                known.asked = target.asked
-        for topic in request.forgotten_topics_data:
-            name = topic.topic_id if self.uses_topic_ids else topic.topic
-            for index in topic.partitions:
-                self.targets.pop((name, index), None)
+        for topic in request.topics:
+            name: str | Uuid = topic.topic_id if self.uses_topic_ids else topic.topic
+            for asked in topic.partitions:
+                key = (name, asked.partition)
+                target = self.targets.get(key)
+                if target is None:
+                    target = self.targets[key] = Target(self, name, asked)
+                else:
+                    target.asked = asked
+                self.pending[target] = None
+        for forgotten in request.forgotten_topics_data:
+            name = forgotten.topic_id if self.uses_topic_ids else forgotten.topic
+            for index in forgotten.partitions:
+                self._forget((name, index))
 
-    def move_to_end(self, target: Target) -> None:
-        """Let the others come first next time."""
-        self.targets.move_to_end((target.topic, target.asked.partition))
+    def _forget(self, key: Key) -> None:
+        target = self.targets.pop(key, None)
+        if target is not None:
+            self.pending.pop(target, None)
+            target.watch(None)
+
+    def wake(self) -> None:
+        """Let a request that waits look again."""
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.set_result(None)
+
+    async def moved(self, timeout_s: float) -> bool:
+        """Whether a partition moved within the time."""
+        self._waiter = asyncio.get_running_loop().create_future()
+        try:
+            return await within(self._waiter, timeout_s)
+        finally:
+            self._waiter = None
+
+    def close(self) -> None:
+        """Watch nothing any more."""
+        for target in self.targets.values():
+            target.watch(None)
+        self.targets.clear()
+        self.pending.clear()
 
 
-@dataclass(frozen=True, slots=True)
-class FetchPlan:
+class FetchPlan(NamedTuple):
     """What one request wants, whether it named it or its session did."""
 
-    targets: list[Target]
-    session: FetchSession | None
+    session: FetchSession
     is_incremental: bool
-
-    @property
-    def session_id(self) -> int:
-        """What the response carries."""
-        return self.session.session_id if self.session else NO_SESSION
 
 
 class FetchSessionCache:
@@ -113,13 +213,15 @@ class FetchSessionCache:
         uses_topic_ids = version >= 13
         if request.session_epoch not in (INITIAL_EPOCH, FINAL_EPOCH):
             return self._go_on(request, uses_topic_ids, now_s)
-        self._sessions.pop(request.session_id, None)
-        found = OrderedDict(targets_of(request))
-        session = None
-        if request.session_epoch == INITIAL_EPOCH and found and self._make_room(now_s):
-            session = FetchSession(self._new_id(), uses_topic_ids, found, last_used_s=now_s)
+        self._close(request.session_id)
+        replica_id = max(request.replica_id, request.replica_state.replica_id)
+        session = FetchSession(NO_SESSION, replica_id, uses_topic_ids=uses_topic_ids)
+        session.update(request)
+        if request.session_epoch == INITIAL_EPOCH and session.targets and self._make_room(now_s):
+            session.session_id = self._new_id()
+            session.last_used_s = now_s
             self._sessions[session.session_id] = session
-        return FetchPlan(list(found.values()), session, is_incremental=False)
+        return FetchPlan(session, is_incremental=False)
 
     def _go_on(self, request: FetchRequest, uses_topic_ids: bool, now_s: float) -> FetchPlan:
         session = self._sessions.get(request.session_id)
@@ -134,9 +236,14 @@ class FetchSessionCache:
         self._sessions.move_to_end(session.session_id)
         session.update(request)
         if not session.targets:
-            del self._sessions[session.session_id]
-            return FetchPlan([], None, is_incremental=False)
-        return FetchPlan(list(session.targets.values()), session, is_incremental=True)
+            self._close(session.session_id)
+            session.session_id = NO_SESSION
+        return FetchPlan(session, is_incremental=True)
+
+    def _close(self, session_id: int) -> None:
+        session = self._sessions.pop(session_id, None)
+        if session is not None:
+            session.close()
 
     def _make_room(self, now_s: float) -> bool:
         if len(self._sessions) < self._slots:
@@ -144,7 +251,7 @@ class FetchSessionCache:
         oldest = next(iter(self._sessions.values()), None)
         if oldest is None or now_s - oldest.last_used_s < self._eviction_s:
             return False
-        del self._sessions[oldest.session_id]
+        self._close(oldest.session_id)
         return True
 
     def _new_id(self) -> int:
@@ -152,21 +259,3 @@ class FetchSessionCache:
             session_id = random.randint(1, 0x7FFFFFFF)  # noqa: S311  # not a secret
             if session_id not in self._sessions:
                 return session_id
-
-
-def targets_of(request: FetchRequest) -> Iterator[tuple[Key, Target]]:
-    """The partitions a request names."""
-    for topic in request.topics:
-        name = topic.topic or topic.topic_id
-        for asked in topic.partitions:
-            yield (name, asked.partition), Target(name, asked)
-
-
-def by_topic(
-    answers: Iterable[tuple[Target, PartitionData]],
-) -> OrderedDict[str | Uuid, list[PartitionData]]:
-    """Group answers by topic; those of a topic that stand next to each other share one entry."""
-    topics: OrderedDict[str | Uuid, list[PartitionData]] = OrderedDict()
-    for target, answer in answers:
-        topics.setdefault(target.topic, []).append(answer)
-    return topics

@@ -1,8 +1,10 @@
 """Fetch sessions (KIP-227): what is named, what is answered, when a session ends."""
 
+from collections.abc import Iterable
+
 import pytest
 
-from broker.api.fetch_session import FetchSessionCache, Target
+from broker.api.fetch_session import FetchSession, FetchSessionCache, Target
 from broker.errors import ApiError, ErrorCode
 from broker.protocol.messages.fetch import (
     FetchPartition,
@@ -37,7 +39,7 @@ def request(
     )
 
 
-def indexes(targets: list[Target]) -> list[int]:
+def indexes(targets: Iterable[Target]) -> list[int]:
     return [target.asked.partition for target in targets]
 
 
@@ -48,21 +50,23 @@ def cache() -> FetchSessionCache:
 
 def test_request_without_session_gets_none(cache: FetchSessionCache) -> None:
     plan = cache.plan(request(0, -1, 0, 1), VERSION, 0)
-    assert (plan.session_id, indexes(plan.targets), len(cache)) == (0, [0, 1], 0)
+    session = plan.session
+    assert (session.session_id, indexes(session.pending), len(cache)) == (0, [0, 1], 0)
 
 
 def test_session_remembers_partitions_adds_and_forgets(cache: FetchSessionCache) -> None:
     first = cache.plan(request(0, 0, 0, 1), VERSION, 0)
-    assert first.session_id > 0
+    session_id = first.session.session_id
+    assert session_id > 0
     assert not first.is_incremental
-    second = cache.plan(request(first.session_id, 1), VERSION, 0)
-    assert (indexes(second.targets), second.is_incremental) == ([0, 1], True)
-    third = cache.plan(request(first.session_id, 2, 2, forgotten=(0,)), VERSION, 0)
-    assert indexes(third.targets) == [1, 2]
+    second = cache.plan(request(session_id, 1), VERSION, 0)
+    assert (indexes(second.session.targets.values()), second.is_incremental) == ([0, 1], True)
+    third = cache.plan(request(session_id, 2, 2, forgotten=(0,)), VERSION, 0)
+    assert indexes(third.session.targets.values()) == [1, 2]
 
 
 def test_request_out_of_step_is_refused(cache: FetchSessionCache) -> None:
-    session_id = cache.plan(request(0, 0, 0), VERSION, 0).session_id
+    session_id = cache.plan(request(0, 0, 0), VERSION, 0).session.session_id
     with pytest.raises(ApiError) as wrong_epoch:
         cache.plan(request(session_id, 5), VERSION, 0)
     assert wrong_epoch.value.code == ErrorCode.INVALID_FETCH_SESSION_EPOCH
@@ -72,29 +76,30 @@ def test_request_out_of_step_is_refused(cache: FetchSessionCache) -> None:
 
 
 def test_session_by_names_does_not_go_on_by_ids(cache: FetchSessionCache) -> None:
-    session_id = cache.plan(request(0, 0, 0), VERSION, 0).session_id
+    session_id = cache.plan(request(0, 0, 0), VERSION, 0).session.session_id
     with pytest.raises(ApiError) as error:
         cache.plan(request(session_id, 1), 13, 0)
     assert error.value.code == ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR
 
 
 def test_final_epoch_and_a_new_full_fetch_both_end_the_session(cache: FetchSessionCache) -> None:
-    ended = cache.plan(request(0, 0, 0), VERSION, 0).session_id
-    assert cache.plan(request(ended, -1, 0), VERSION, 0).session_id == 0
-    replaced = cache.plan(request(0, 0, 0), VERSION, 0).session_id
-    assert cache.plan(request(replaced, 0, 0), VERSION, 0).session_id not in (0, replaced)
+    ended = cache.plan(request(0, 0, 0), VERSION, 0).session.session_id
+    assert cache.plan(request(ended, -1, 0), VERSION, 0).session.session_id == 0
+    replaced = cache.plan(request(0, 0, 0), VERSION, 0).session.session_id
+    assert cache.plan(request(replaced, 0, 0), VERSION, 0).session.session_id not in (0, replaced)
     assert len(cache) == 1
 
 
 def test_full_cache_gives_way_only_to_who_comes_long_after(cache: FetchSessionCache) -> None:
     for _ in range(2):
         cache.plan(request(0, 0, 0), VERSION, 0)
-    assert cache.plan(request(0, 0, 0), VERSION, 0.5).session_id == 0
-    assert cache.plan(request(0, 0, 0), VERSION, 2).session_id > 0
+    assert cache.plan(request(0, 0, 0), VERSION, 0.5).session.session_id == 0
+    assert cache.plan(request(0, 0, 0), VERSION, 2).session.session_id > 0
 
 
 def test_partition_is_news_when_the_client_has_not_seen_its_state() -> None:
-    target = Target("orders", FetchPartition(partition=0))
+    session = FetchSession(1, -1, uses_topic_ids=False)
+    target = Target(session, "orders", FetchPartition(partition=0))
     seen = PartitionData(high_watermark=5, log_start_offset=0, records=b"")
     assert target.has_news(seen)
     assert not target.has_news(seen)

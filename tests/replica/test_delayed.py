@@ -37,7 +37,7 @@ def test_one_of_several_partitions_is_enough_and_the_others_forget_the_ticket() 
         with Ticket([first, second]) as ticket:
             second.wake()
             woken = await ticket.moved(10)
-        return woken, len(first._tickets)
+        return woken, len(first._at_high_watermark)
 
     assert asyncio.run(scenario()) == (True, 0)
 
@@ -62,6 +62,6 @@ def test_waiter_that_is_cancelled_is_cancelled() -> None:
         await asyncio.sleep(0)
         task.cancel()
         await asyncio.wait([task])
-        return task.cancelled() and not moves._tickets
+        return task.cancelled() and not moves._at_high_watermark
 
     assert asyncio.run(scenario())

@@ -1,0 +1,39 @@
+"""Answers LeaderAndIsr: the controller makes this broker leader or follower of partitions."""
+
+from collections.abc import Awaitable
+from typing import Final
+
+from broker.api.context import RequestContext
+from broker.errors import ErrorCode
+from broker.protocol.messages.leader_and_isr import LeaderAndIsrRequest, LeaderAndIsrResponse
+from broker.replica.controller_requests import refused_leader_and_isr
+
+_TOPIC_IDS: Final = 5
+"""The first version that answers by topic."""
+
+
+def handle(
+    request: LeaderAndIsrRequest, context: RequestContext
+) -> Awaitable[LeaderAndIsrResponse]:
+    """Every partition for itself, unless the request as a whole comes too late."""
+    return _handle(request, context)
+
+
+async def _handle(request: LeaderAndIsrRequest, context: RequestContext) -> LeaderAndIsrResponse:
+    response = await context.services.controller_requests.leader_and_isr(request)
+    return response if context.api_version >= _TOPIC_IDS else _ungrouped(response)
+
+
+def _ungrouped(response: LeaderAndIsrResponse) -> LeaderAndIsrResponse:
+    return LeaderAndIsrResponse(
+        error_code=response.error_code,
+        partition_errors=[error for topic in response.topics for error in topic.partition_errors],
+    )
+
+
+def error_response(request: LeaderAndIsrRequest, code: ErrorCode) -> LeaderAndIsrResponse:
+    """The error for the whole, and on every partition."""
+    response = refused_leader_and_isr(request, code)
+    # Only requests up to version 1 have them apart; up to 4 they are answered apart as well, but
+    # nothing tells those versions from later ones here, and no controller of that age is left.
+    return _ungrouped(response) if request.ungrouped_partition_states else response

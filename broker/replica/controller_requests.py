@@ -1,0 +1,269 @@
+"""What the controller asks of a broker: LeaderAndIsr, StopReplica, UpdateMetadata.
+
+Each is refused as a whole if it is of a former life of this broker (STALE_BROKER_EPOCH) or of a
+controller that another one has replaced (STALE_CONTROLLER_EPOCH). They are carried out in the order
+in which they come; the one whose turn it is has the partitions to itself.
+
+LeaderAndIsr, per partition, in this order:
+
+    its log directory is offline                       KAFKA_STORAGE_ERROR
+    its log is of another topic of the same name       INCONSISTENT_TOPIC_ID
+    a leader epoch not above the known one             STALE_CONTROLLER_EPOCH
+    this broker is not among the replicas              UNKNOWN_TOPIC_OR_PARTITION
+    its log cannot be made                             KAFKA_STORAGE_ERROR
+"""
+
+import asyncio
+import logging
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from broker.errors import ApiError, ErrorCode
+from broker.model import LeaderAndIsr, TopicPartition, Uuid
+from broker.protocol.messages.leader_and_isr import (
+    LeaderAndIsrPartitionError,
+    LeaderAndIsrPartitionState,
+    LeaderAndIsrRequest,
+    LeaderAndIsrResponse,
+    LeaderAndIsrTopicError,
+)
+from broker.protocol.messages.stop_replica import (
+    StopReplicaPartitionError,
+    StopReplicaPartitionState,
+    StopReplicaRequest,
+    StopReplicaResponse,
+)
+from broker.protocol.messages.update_metadata import UpdateMetadataRequest, UpdateMetadataResponse
+from broker.replica.manager import ReplicaManager
+from broker.replica.partition import Partition
+
+logger = logging.getLogger("state.change")
+
+_ANY_EPOCH: Final = (-1, -2)
+"""StopReplica: of an old controller that knows none, and for a topic that is being deleted."""
+
+Codes = dict[TopicPartition, ErrorCode]
+
+
+class ControllerRequests:
+    """Carries out what the controller asks of this broker.
+
+    Field `controller_epoch`: the highest seen. Invariant: never goes back.
+    """
+
+    def __init__(self, replicas: ReplicaManager) -> None:
+        self._replicas = replicas
+        self._cluster = replicas.cluster
+        self.controller_epoch = 0
+        self._one_at_a_time = asyncio.Lock()
+
+    def _refusal(self, broker_epoch: int, controller_epoch: int) -> ErrorCode:
+        """Why a request is not carried out; NONE if it is, and then its epoch counts."""
+        if self._cluster.broker_epoch.is_stale(broker_epoch):
+            return ErrorCode.STALE_BROKER_EPOCH
+        if controller_epoch < self.controller_epoch:
+            return ErrorCode.STALE_CONTROLLER_EPOCH
+        self.controller_epoch = controller_epoch
+        return ErrorCode.NONE
+
+    # --- UpdateMetadata --------------------------------------------------------------------------
+
+    async def update_metadata(self, request: UpdateMetadataRequest) -> UpdateMetadataResponse:
+        """Take up what the cluster looks like."""
+        async with self._one_at_a_time:
+            code = self._refusal(request.broker_epoch, request.controller_epoch)
+            if code == ErrorCode.NONE:
+                deleted = self._cluster.metadata.update(request)
+                if deleted:
+                    self._replicas.on_deleted(deleted)
+            return UpdateMetadataResponse(error_code=code)
+
+    # --- LeaderAndIsr ----------------------------------------------------------------------------
+
+    async def leader_and_isr(self, request: LeaderAndIsrRequest) -> LeaderAndIsrResponse:
+        """Lead and follow; answers for every partition."""
+        async with self._one_at_a_time:
+            code = self._refusal(request.broker_epoch, request.controller_epoch)
+            if code != ErrorCode.NONE:
+                return refused_leader_and_isr(request, code)
+            answers: dict[tuple[str, Uuid], Codes] = {}
+            followed: list[Partition] = []
+            for topic, topic_id, states in topics_of(request):
+                codes = answers[topic, topic_id] = {}
+                await self._lead_and_follow(topic, topic_id, states, codes, followed)
+            self._replicas.fetchers.follow(followed)
+            return _leader_and_isr_response(answers)
+
+    async def _lead_and_follow(
+        self,
+        topic: str,
+        topic_id: Uuid,
+        states: Iterable[LeaderAndIsrPartitionState],
+        codes: Codes,
+        followed: list[Partition],
+    ) -> None:
+        """One topic: all logs that are missing are made together, then each takes up its role."""
+        accepted: dict[TopicPartition, LeaderAndIsr] = {}
+        new: set[TopicPartition] = set()
+        for state in states:
+            name = TopicPartition(topic, state.partition_index)
+            codes[name] = self._check(name, topic_id, state)
+            if codes[name] == ErrorCode.NONE:
+                accepted[name] = _decision(state)
+                if state.is_new:
+                    new.add(name)
+        codes |= await self._make_logs(topic_id, accepted, new)
+        for name, decision in accepted.items():
+            if codes[name] == ErrorCode.NONE:
+                partition = self._replicas.open(name, topic_id)
+                if self._replicas.take_up(partition, decision):
+                    followed.append(partition)
+
+    def _check(
+        self, name: TopicPartition, topic_id: Uuid, state: LeaderAndIsrPartitionState
+    ) -> ErrorCode:
+        replicas = self._replicas
+        if name in replicas.offline:
+            return ErrorCode.KAFKA_STORAGE_ERROR
+        log = replicas.logs.get(name)
+        known_id = None if log is None else log.topic_id
+        if None is not known_id != topic_id != Uuid.ZERO:
+            logger.error("partition=%s is of topic id %s, not %s", name, known_id, topic_id)
+            return ErrorCode.INCONSISTENT_TOPIC_ID
+        known = replicas.partitions.get(name)
+        if known is not None and state.leader_epoch <= known.state.leader_epoch:
+            return ErrorCode.STALE_CONTROLLER_EPOCH
+        if replicas.broker_id not in state.replicas:
+            return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        return ErrorCode.NONE
+
+    async def _make_logs(
+        self, topic_id: Uuid, accepted: dict[TopicPartition, LeaderAndIsr], new: set[TopicPartition]
+    ) -> Codes:
+        """The codes of those whose logs cannot be made."""
+        failed: Codes = {}
+        for is_new in (True, False):
+            wanted = {name: s for name, s in accepted.items() if (name in new) == is_new}
+            try:
+                await self._replicas.make_logs(topic_id, wanted, is_new=is_new)
+            except ApiError as error:
+                logger.error("logs of topic id %s cannot be made: %s", topic_id, error)
+            for name in wanted:
+                if self._replicas.logs.get(name) is None:
+                    failed[name] = ErrorCode.KAFKA_STORAGE_ERROR
+        self._replicas.offline.update(failed)
+        return failed
+
+    # --- StopReplica -----------------------------------------------------------------------------
+
+    async def stop_replica(self, request: StopReplicaRequest) -> StopReplicaResponse:
+        """Neither lead nor follow, and delete where asked to; answers for every partition."""
+        async with self._one_at_a_time:
+            code = self._refusal(request.broker_epoch, request.controller_epoch)
+            if code != ErrorCode.NONE:
+                return StopReplicaResponse(error_code=code)
+            wanted = dict(stopped_by(request))
+            codes = {name: self._check_stop(name, state) for name, state in wanted.items()}
+            stopped = [name for name, found in codes.items() if found == ErrorCode.NONE]
+            deleted = [name for name in stopped if wanted[name].delete_partition]
+            self._replicas.stop_following(stopped)
+            self._replicas.forget(deleted)
+            codes |= await asyncio.to_thread(self._delete, deleted)
+            return StopReplicaResponse(
+                partition_errors=[
+                    StopReplicaPartitionError(
+                        topic_name=name.topic, partition_index=name.partition, error_code=found
+                    )
+                    for name, found in codes.items()
+                ]
+            )
+
+    def _check_stop(self, name: TopicPartition, state: StopReplicaPartitionState) -> ErrorCode:
+        if name in self._replicas.offline:
+            return ErrorCode.KAFKA_STORAGE_ERROR
+        known = self._replicas.partitions.get(name)
+        if known is None or state.leader_epoch in _ANY_EPOCH:
+            return ErrorCode.NONE
+        is_old = state.leader_epoch < known.state.leader_epoch
+        return ErrorCode.FENCED_LEADER_EPOCH if is_old else ErrorCode.NONE
+
+    def _delete(self, names: Iterable[TopicPartition]) -> Codes:
+        """Delete logs; the codes of those that cannot be."""
+        failed: Codes = {}
+        for name in names:
+            try:
+                self._replicas.logs.delete(name)
+            except ApiError as error:
+                logger.error("cannot delete partition=%s: %s", name, error)
+                failed[name] = error.code
+        return failed
+
+
+def topics_of(
+    request: LeaderAndIsrRequest,
+) -> Iterator[tuple[str, Uuid, list[LeaderAndIsrPartitionState]]]:
+    """The states by topic; up to version 1 each of them names its topic itself."""
+    for topic in request.topic_states:
+        yield topic.topic_name, topic.topic_id, topic.partition_states
+    by_name: dict[str, list[LeaderAndIsrPartitionState]] = {}
+    for state in request.ungrouped_partition_states:
+        by_name.setdefault(state.topic_name, []).append(state)
+    for name, states in by_name.items():
+        yield name, Uuid.ZERO, states
+
+
+def _decision(state: LeaderAndIsrPartitionState) -> LeaderAndIsr:
+    return LeaderAndIsr(
+        state.leader,
+        state.leader_epoch,
+        tuple(state.isr),
+        tuple(state.replicas),
+        state.partition_epoch,
+        state.controller_epoch,
+    )
+
+
+def _leader_and_isr_response(answers: dict[tuple[str, Uuid], Codes]) -> LeaderAndIsrResponse:
+    """With and without topic ids, as the version wants it: the other list is left out there."""
+    return LeaderAndIsrResponse(
+        topics=[
+            LeaderAndIsrTopicError(
+                topic_id=topic_id,
+                partition_errors=[
+                    LeaderAndIsrPartitionError(
+                        topic_name=name.topic, partition_index=name.partition, error_code=code
+                    )
+                    for name, code in codes.items()
+                ],
+            )
+            for (_, topic_id), codes in answers.items()
+        ]
+    )
+
+
+def refused_leader_and_isr(request: LeaderAndIsrRequest, code: ErrorCode) -> LeaderAndIsrResponse:
+    """The error for the whole, and on every partition."""
+    answers = {
+        (topic, topic_id): {TopicPartition(topic, s.partition_index): code for s in states}
+        for topic, topic_id, states in topics_of(request)
+    }
+    refused = _leader_and_isr_response(answers)
+    return LeaderAndIsrResponse(error_code=code, topics=refused.topics)
+
+
+def stopped_by(
+    request: StopReplicaRequest,
+) -> Iterator[tuple[TopicPartition, StopReplicaPartitionState]]:
+    """What to stop, whichever form the request has."""
+    for topic in request.topic_states:
+        for state in topic.partition_states:
+            yield TopicPartition(topic.topic_name, state.partition_index), state
+    delete = request.delete_partitions
+    for old_topic in request.topics:
+        for index in old_topic.partition_indexes:
+            state = StopReplicaPartitionState(partition_index=index, delete_partition=delete)
+            yield TopicPartition(old_topic.name, index), state
+    for oldest in request.ungrouped_partitions:
+        index = oldest.partition_index
+        state = StopReplicaPartitionState(partition_index=index, delete_partition=delete)
+        yield TopicPartition(oldest.topic_name, index), state

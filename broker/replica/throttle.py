@@ -1,0 +1,99 @@
+"""Throttled replication (KIP-73): some replicas share a rate, so that moving them disturbs nobody.
+
+The rate is that of this broker (`leader.replication.throttled.rate`, `follower.…`), the replicas
+are named by their topics (`….throttled.replicas`). Leaders and followers have a throttle each.
+Bytes of throttled replicas are counted always; held back is only who is not in sync, because a
+throttle must not shrink the ISR.
+"""
+
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from broker.model import TopicPartition
+
+UNLIMITED: Final = 2**63 - 1
+_EVERY_REPLICA: Final = "*"
+
+
+class Rate:
+    """Bytes per second, over the last few windows of time.
+
+    Field `_samples`: (begin of the window, bytes), oldest first. Field `_total`: their sum.
+    """
+
+    __slots__ = ("_num_windows", "_samples", "_total", "_window_s")
+
+    def __init__(self, num_windows: int = 11, window_s: int = 1) -> None:
+        self._num_windows = num_windows
+        self._window_s = window_s
+        self._samples: deque[tuple[float, int]] = deque()
+        self._total = 0
+
+    def record(self, num_bytes: int, now_s: float) -> None:
+        """Count bytes that go now."""
+        self._total += num_bytes
+        if self._samples and now_s - self._samples[-1][0] < self._window_s:
+            begin, before = self._samples.pop()
+            self._samples.append((begin, before + num_bytes))
+        else:
+            self._samples.append((now_s, num_bytes))
+
+    def measure(self, now_s: float) -> float:
+        """The rate as it is now."""
+        oldest = now_s - self._num_windows * self._window_s
+        while self._samples and self._samples[0][0] < oldest:
+            self._total -= self._samples.popleft()[1]
+        if not self._samples:
+            return 0.0
+        return self._total / max(now_s - self._samples[0][0], self._window_s)
+
+
+class Throttle:
+    """One direction: what this broker's throttled replicas may send, or fetch.
+
+    Field `_replicas`: by topic, the partitions throttled here; None means all of them.
+    """
+
+    def __init__(
+        self, rate: Rate | None = None, now_s: Callable[[], float] = time.monotonic
+    ) -> None:
+        self.limit = UNLIMITED
+        """Bytes per second."""
+        self._rate = rate or Rate()
+        self._now_s = now_s
+        self._replicas: dict[str, frozenset[int] | None] = {}
+
+    def set_replicas(self, topic: str, replicas: Sequence[str], broker_id: int) -> None:
+        """Throttle those of `partition:broker` (or `*`) that are on this broker."""
+        if _EVERY_REPLICA in replicas:
+            self._replicas[topic] = None
+            return
+        pairs = (replica.split(":") for replica in replicas if replica)
+        mine = frozenset(int(index) for index, broker in pairs if int(broker) == broker_id)
+        if mine:
+            self._replicas[topic] = mine
+        else:
+            self._replicas.pop(topic, None)
+
+    def is_throttled(self, name: TopicPartition) -> bool:
+        """Whether its bytes count."""
+        if name.topic not in self._replicas:
+            return False
+        partitions = self._replicas[name.topic]
+        return partitions is None or name.partition in partitions
+
+    def record(self, name: TopicPartition, num_bytes: int) -> None:
+        """Count bytes that went for a partition, if it is throttled."""
+        if self._replicas and self.is_throttled(name):
+            self._rate.record(num_bytes, self._now_s())
+
+    def holds_back(self, name: TopicPartition) -> bool:
+        """Whether a replica that is not in sync must wait."""
+        return bool(self._replicas) and self.is_throttled(name) and self.is_exceeded
+
+    @property
+    def is_exceeded(self) -> bool:
+        """Whether more went lately than may."""
+        return self._rate.measure(self._now_s()) > self.limit
