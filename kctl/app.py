@@ -30,6 +30,7 @@ COMMANDS = {
     "consume": LazyCommand("kctl.commands.consume", "Read records from topics."),
     "groups": LazyCommand("kctl.commands.groups", "Consumer groups: who reads what, how far."),
     "reassign": LazyCommand("kctl.commands.reassign", "Move replicas between brokers."),
+    "replicas": LazyCommand("kctl.commands.replicas", "Replicas of partitions."),
     "throttle": LazyCommand("kctl.commands.throttle", "How fast replicas may be copied."),
     "elect-leaders": LazyCommand(
         "kctl.commands.elect_leaders",
@@ -54,6 +55,10 @@ COMMANDS = {
     "transactions": LazyCommand(
         "kctl.commands.transactions",
         "Transactions: which are open, who writes, which hang; end those that do.",
+    ),
+    "zk": LazyCommand(
+        "kctl.commands.zk",
+        "The znodes of a cluster: what ZooKeeper, or a broker alone, keeps for it.",
     ),
     "topics": LazyCommand(
         "kctl.commands.topics", "Make, find, describe, change and delete topics."

@@ -36,8 +36,8 @@ class Look:
 
     @property
     def seconds_left(self) -> float | None:
-        """None if that cannot be told."""
-        if not self.bytes_per_s:
+        """None if that cannot be told, or nothing is left."""
+        if not self.bytes_per_s or self.done_bytes >= self.all_bytes:
             return None
         return (self.all_bytes - self.done_bytes) / self.bytes_per_s
 

@@ -1,0 +1,160 @@
+"""`kctl replicas verify`: whether the replicas of partitions hold the same."""
+
+import asyncio
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import Annotated
+
+import typer
+
+from broker.model import TopicPartition, Uuid
+from broker.net.client import Client
+from kctl.admin.connection import ask
+from kctl.admin.describe_topics import topic_configs
+from kctl.admin.log_offsets import list_offsets
+from kctl.admin.replicas import FetchSizes, compare_once
+from kctl.admin.topics import Topic, find_topics
+from kctl.commands.topic_show import require_all_found
+from kctl.errors import CliError, ExitStatus
+from kctl.groups import command, noun
+from kctl.kafka_text.replica_verification import finding_lines, lag_line, start_line
+from kctl.options import KafkaText, Session, session_of
+from kctl.plans.replicas_verify import COLUMNS, ReplicaCheck
+from kctl.words.amounts import parse_bytes
+from kctl.words.partitions import parse_timestamp
+from kctl.words.topics import KAFKA_PANEL, Regex, Selection, TopicNames, select
+
+app = noun("Replicas of partitions.")
+
+AT_ONCE = 16
+"""Partitions that are read at a time: what bounds the memory it takes."""
+PATIENCE = 4
+"""Rounds without progress after which a replica counts as lagging."""
+
+
+@command(
+    app,
+    "verify",
+    examples=[
+        "kctl replicas verify orders",
+        "kctl replicas verify --time -1h -o json",
+        "kctl replicas verify 'orders.*' --regex",
+        "kctl replicas verify --topics-include orders --format kafka",
+    ],
+)
+def verify(
+    ctx: typer.Context,
+    names: TopicNames = None,
+    regex: Regex = False,
+    since: Annotated[
+        str,
+        typer.Option(
+            "--time", metavar="WHEN", help="From where: earliest, a time, milliseconds, or -1h."
+        ),
+    ] = "earliest",
+    fetch_size: Annotated[
+        str, typer.Option("--fetch-size", metavar="BYTES", help="At a time, of each partition.")
+    ] = "1MiB",
+    max_wait_ms: Annotated[
+        int, typer.Option("--max-wait-ms", min=0, help="How long a fetch may wait for data.")
+    ] = 500,
+    text_format: KafkaText = None,
+    topics_include: Annotated[
+        str | None,
+        typer.Option(
+            "--topics-include",
+            metavar="REGEX",
+            help="The same as TOPIC --regex.",
+            rich_help_panel=KAFKA_PANEL,
+        ),
+    ] = None,
+) -> ExitStatus:
+    """Read all replicas of partitions and compare them, up to the high watermark of now.
+
+    Batches must have the same offsets and checksums, and bytes that fit these; in compacted topics
+    records at the same offset must be the same. Status 3 if replicas differ, lag or are not there.
+    """
+    session = session_of(ctx)
+    wanted = select(names, regex=regex, kafka_topic=topics_include)
+    sizes = FetchSizes(parse_bytes(fetch_size, "--fetch-size"), max_wait_ms)
+    timestamp = parse_timestamp(since)
+    checks, ids = ask(session, lambda client: _begin(client, wanted, timestamp))
+    if not checks:
+        raise CliError("no partition fits", "kctl topics list shows the topics there are")
+    if text_format:
+        session.out.lines([start_line(datetime.now())])
+    try:
+        for group in _groups(checks):
+            _compare(session, group, ids, sizes)
+    except KeyboardInterrupt:
+        raise typer.Exit(ExitStatus.INTERRUPTED) from None
+    return _show(session, checks, as_kafka=bool(text_format))
+
+
+async def _begin(
+    client: Client, wanted: Selection, timestamp: int
+) -> tuple[list[ReplicaCheck], dict[str, Uuid]]:
+    """The checks of all partitions, each at the offset where it begins."""
+    found = await find_topics(client, wanted.exact_names)
+    chosen = set(wanted.pick(topic.name for topic in found))
+    topics = [topic for topic in found if topic.name in chosen]
+    require_all_found(wanted, topics)
+    partitions = [TopicPartition(t.name, p.id) for t in topics for p in t.partitions]
+    starts = await list_offsets(client, dict.fromkeys(partitions, timestamp))
+    compacted = await _compacted(client, topics)
+    checks = [
+        ReplicaCheck(key, partition.replicas, starts[key].offset, topic.name in compacted)
+        for topic in topics
+        for partition in topic.partitions
+        # Without a leader there is nothing to compare with; -1: no record is that young.
+        if (key := TopicPartition(topic.name, partition.id)) in starts and starts[key].offset >= 0
+    ]
+    return checks, {topic.name: topic.topic_id or Uuid.ZERO for topic in topics}
+
+
+async def _compacted(client: Client, topics: Sequence[Topic]) -> set[str]:
+    configs = await topic_configs(client, topics) if topics else {}
+    return {
+        name
+        for name, settings in configs.items()
+        for setting in settings
+        if setting.name == "cleanup.policy" and "compact" in (setting.value or "")
+    }
+
+
+def _groups(checks: Sequence[ReplicaCheck]) -> Iterator[Sequence[ReplicaCheck]]:
+    return (checks[at : at + AT_ONCE] for at in range(0, len(checks), AT_ONCE))
+
+
+def _compare(
+    session: Session, group: Sequence[ReplicaCheck], ids: Mapping[str, Uuid], sizes: FetchSizes
+) -> None:
+    """Bring the checks of a group to their end, in questions that are never too long."""
+
+    async def some_rounds(client: Client) -> int:
+        idle = 0
+        stop_s = time.monotonic() + session.timeout / 2
+        while time.monotonic() < stop_s:
+            going = [check for check in group if not check.is_over]
+            if not going or idle == PATIENCE:
+                return PATIENCE
+            idle = 0 if await compare_once(client, going, ids, sizes) else idle + 1
+            await asyncio.sleep(0)
+        return idle
+
+    while ask(session, some_rounds) < PATIENCE:
+        continue
+
+
+def _show(session: Session, checks: Sequence[ReplicaCheck], *, as_kafka: bool) -> ExitStatus:
+    if as_kafka:
+        now = datetime.now()
+        session.out.lines([*finding_lines(now, checks), lag_line(now, checks)])
+    else:
+        session.out.rows([check.row() for check in checks], COLUMNS, name="topic")
+        worst = max(checks, key=lambda check: check.lag)
+        where = f" ({worst.partition})" if worst.lag else ""
+        session.out.note(f"{len(checks)} partitions compared; max lag {worst.lag}{where}")
+    is_well = all(check.status == "same" for check in checks)
+    return ExitStatus.OK if is_well else ExitStatus.FOUND
