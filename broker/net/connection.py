@@ -11,6 +11,7 @@ most one request and one response, whatever the client does. (Kafka mutes its ch
 
 import asyncio
 import logging
+import os
 from collections.abc import Awaitable, Callable
 from typing import NamedTuple
 
@@ -22,8 +23,10 @@ from broker.protocol.primitives import Part
 logger = logging.getLogger(__name__)
 
 _SMALL_BYTES = 4096
-_TOGETHER = 16
-"""So many small answers go out with one write at the most."""
+"""Answers up to this wait for those to requests that came together with theirs."""
+
+_MORE_READS = 4
+"""So often one connection is read again before others have their turn."""
 
 
 class Peer(NamedTuple):
@@ -69,6 +72,7 @@ class Connection(asyncio.BufferedProtocol):
         self._on_lost = on_lost
         self._loop = asyncio.get_running_loop()
         self._transport: asyncio.Transport
+        self._fd: int
         self._sender: Sender
         self._closes_when_sent = False
         self._awaiting: asyncio.Task[None] | None = None
@@ -80,8 +84,8 @@ class Connection(asyncio.BufferedProtocol):
         """Part of asyncio's protocol."""
         assert isinstance(transport, asyncio.Transport)  # noqa: S101
         self._transport = transport
-        fd = transport.get_extra_info("socket").fileno()
-        self._sender = Sender(fd, self._drained, self.abort)
+        self._fd = transport.get_extra_info("socket").fileno()
+        self._sender = Sender(self._fd, self._drained, self.abort)
         self.last_active_s = self._loop.time()
 
     def get_buffer(self, sizehint: int) -> memoryview:
@@ -93,6 +97,7 @@ class Connection(asyncio.BufferedProtocol):
         self.last_active_s = self._loop.time()
         self._frames.wrote(nbytes)
         self._take_frames()
+        self._read_on()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Part of asyncio's protocol."""
@@ -119,17 +124,35 @@ class Connection(asyncio.BufferedProtocol):
         if self._awaiting is None:
             self._frames.shrink()
 
+    def _read_on(self) -> None:
+        """Read what came while the last requests were answered: a producer sends without pause.
+
+        Past asyncio, whose loop and transport cost 15 µs more for each request. An error or the
+        end of the stream is left to them: they find it again.
+        """
+        for _ in range(_MORE_READS):
+            if self._awaiting or self._sender.is_blocked or self._transport.is_closing():
+                return
+            try:
+                count = os.readv(self._fd, [self._frames.writable()])
+            except OSError:
+                return
+            if not count:
+                return
+            self._frames.wrote(count)
+            self._take_frames()
+
     def _take_frames(self) -> None:
         """Answer whole frames for as long as answers come at once and the client reads them."""
-        answered: list[Part] = []
+        answered = bytearray()
         try:
             self._answer_frames(answered)
-            self._send(answered)
+            self._send_all(answered)
         except Exception as error:  # noqa: BLE001  # the fence
-            self._send(answered)
+            self._send_all(answered)
             self._close_because(error)
 
-    def _answer_frames(self, answered: list[Part]) -> None:
+    def _answer_frames(self, answered: bytearray) -> None:
         """Small answers to requests that came together are left in `answered`, to go together.
 
         To wake the client once for several costs a fraction of waking it for each.
@@ -138,15 +161,20 @@ class Connection(asyncio.BufferedProtocol):
             if self._transport.is_closing():
                 return
             answer = self._answerer(frame, self.peer)
-            if answer is not None and not isinstance(answer, list):
+            if answer is None:
+                continue
+            if not isinstance(answer, list):
                 self._transport.pause_reading()
                 self._awaiting = self._loop.create_task(self._finish(answer))
                 return
-            if answer is not None:
-                answered += answer
-                if len(answer) > 1 or len(answer[0]) > _SMALL_BYTES or len(answered) >= _TOGETHER:
-                    self._send(answered)
-                    answered.clear()
+            head = answer[0]
+            if isinstance(head, bytearray) and len(answer) == 1 and len(head) <= _SMALL_BYTES:
+                answered += head
+                if len(answered) > _SMALL_BYTES:
+                    self._send_all(answered)
+            else:
+                self._send_all(answered)
+                self._send(answer)
 
     def _close_because(self, error: Exception) -> None:
         """Close: there will be no answer, and the client would take the next one for it."""
@@ -176,6 +204,12 @@ class Connection(asyncio.BufferedProtocol):
         if not (self._sender.is_blocked or self._transport.is_closing()):
             self._transport.resume_reading()
             self._take_frames()
+
+    def _send_all(self, answered: bytearray) -> None:
+        """Write what has been collected, and begin anew."""
+        if answered:
+            self._send([bytes(answered)])
+            answered.clear()
 
     def _send(self, parts: Answer) -> None:
         """Write a response; while the client does not read it, nothing more is read from it."""

@@ -62,6 +62,29 @@ async def test_pipelined_requests_are_answered_in_order_one_at_a_time() -> None:
 
 
 @in_loop
+async def test_client_that_never_pauses_is_read_again_at_once_until_others_have_their_turn() -> (
+    None
+):
+    asked, asked_before_others = 0, []
+    loop = asyncio.get_running_loop()
+
+    def answer(frame: memoryview, peer: Peer) -> Answer:
+        nonlocal asked
+        if not asked:
+            loop.call_soon(lambda: asked_before_others.append(asked))
+        asked += 1
+        if asked < 20:
+            client.send(framed(b"the next request is here before the answer"))
+        return echo(frame, peer)
+
+    async with listening(answer) as listener:
+        with socket.create_connection(("127.0.0.1", listener.address.port)) as client:
+            client.send(framed(b"first"))
+            await until(lambda: asked == 20)
+    assert asked_before_others == [5]
+
+
+@in_loop
 async def test_request_without_answer_is_passed_over() -> None:
     def answer(frame: memoryview, peer: Peer) -> Answer | Awaitable[Answer]:
         if frame[:4] == b"none":
