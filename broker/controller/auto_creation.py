@@ -2,10 +2,11 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Sized
+from collections.abc import Awaitable, Callable
 
 from broker.config import BrokerConfig
 from broker.config.dynamic import DynamicConfig
+from broker.config.values import MAX_SHORT
 from broker.controller.topic_admin import NewTopic
 from broker.errors import ApiError, ErrorCode
 from broker.topic_names import OFFSETS_TOPIC, TRANSACTION_STATE_TOPIC
@@ -17,17 +18,19 @@ class AutoTopicCreation:
     """Makes topics, each once at a time.
 
     Field `_create`: asks the controller, wherever that is; ApiError says why it cannot be.
+    Field `_is_alone`: this broker is the whole cluster, and always will be.
     """
 
     def __init__(
         self,
         configs: DynamicConfig,
-        live_brokers: Callable[[], Sized],
         create: Callable[[NewTopic], Awaitable[object]],
+        *,
+        is_alone: bool,
     ) -> None:
         self._configs = configs
-        self._live_brokers = live_brokers
         self._create = create
+        self._is_alone = is_alone
         self._creating: dict[str, asyncio.Task[None]] = {}
         """Topics that somebody wants and nobody waits for."""
 
@@ -47,8 +50,7 @@ class AutoTopicCreation:
     async def auto_create(self, name: str) -> None:
         """Create a topic that a client asked for, unless somebody else did meanwhile."""
         try:
-            num_brokers = len(self._live_brokers())
-            await self._create(wanted_topic(name, self._configs.broker, num_brokers))
+            await self._create(wanted_topic(name, self._configs.broker, is_alone=self._is_alone))
         except ApiError as error:
             if error.code != ErrorCode.TOPIC_ALREADY_EXISTS:
                 raise
@@ -61,16 +63,18 @@ class AutoTopicCreation:
         await asyncio.gather(*tasks, return_exceptions=True)
 
 
-def wanted_topic(name: str, config: BrokerConfig, num_brokers: int) -> NewTopic:
+def wanted_topic(name: str, config: BrokerConfig, *, is_alone: bool) -> NewTopic:
     """A topic as the settings want it; the broker's own topics have settings of their own.
 
-    Those get no more replicas than there can be: a cluster of one broker has room for one.
+    A broker that is alone has room for one replica of those, whatever is set. In a cluster they
+    wait until there are brokers enough: what they keep is too valuable for fewer replicas.
     """
+    most = 1 if is_alone else MAX_SHORT
     if name == OFFSETS_TOPIC:
         return NewTopic(
             name,
             config.offsets_topic_num_partitions,
-            min(config.offsets_topic_replication_factor, num_brokers),
+            min(config.offsets_topic_replication_factor, most),
             configs={
                 "cleanup.policy": "compact",
                 "segment.bytes": str(config.offsets_topic_segment_bytes),
@@ -81,13 +85,13 @@ def wanted_topic(name: str, config: BrokerConfig, num_brokers: int) -> NewTopic:
         return NewTopic(
             name,
             config.transaction_state_log_num_partitions,
-            min(config.transaction_state_log_replication_factor, num_brokers),
+            min(config.transaction_state_log_replication_factor, most),
             configs={
                 "unclean.leader.election.enable": "false",
                 "compression.type": "uncompressed",
                 "cleanup.policy": "compact",
-                "min.insync.replicas": str(min(config.transaction_state_log_min_isr, num_brokers)),
+                "min.insync.replicas": str(min(config.transaction_state_log_min_isr, most)),
                 "segment.bytes": str(config.transaction_state_log_segment_bytes),
             },
         )
-    return NewTopic(name)
+    return NewTopic(name, config.num_partitions, config.default_replication_factor)

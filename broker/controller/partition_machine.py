@@ -15,7 +15,7 @@ from broker.controller.states import PARTITION_CAME_FROM, PartitionState
 from broker.controller.term import Term
 from broker.model import TopicPartition
 
-logger = logging.getLogger("state.change.logger")
+logger = logging.getLogger("state.change")
 
 
 class PartitionStateMachine:

@@ -12,7 +12,7 @@ from broker.controller.states import REPLICA_CAME_FROM, ReplicaState
 from broker.controller.term import Term
 from broker.model import TopicPartition
 
-logger = logging.getLogger("state.change.logger")
+logger = logging.getLogger("state.change")
 
 
 class ReplicaStateMachine:

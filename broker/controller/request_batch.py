@@ -38,7 +38,7 @@ from broker.protocol.messages.update_metadata import (
     UpdateMetadataTopicState,
 )
 
-logger = logging.getLogger("state.change.logger")
+logger = logging.getLogger("state.change")
 
 _SECURITY_PROTOCOLS: Final = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 """Their ids on the wire are their places here."""

@@ -175,7 +175,7 @@ class Simulation:
     async def until(self, is_so: Callable[[], Any]) -> Any:
         """Let things happen until they are as expected."""
         async with asyncio.timeout(5):
-            while not (result := is_so()):
+            while not (result := is_so()):  # noqa: ASYNC110 - it happens on this loop
                 await asyncio.sleep(0)
         return result
 

@@ -1,0 +1,146 @@
+"""The controller as a whole: being elected, being fenced, resigning, and what all brokers learn."""
+
+from pathlib import Path
+
+import pytest
+
+from broker.controller.topic_admin import NewTopic
+from broker.errors import ApiError, ErrorCode
+from broker.metadata.znodes.controller import ControllerEpochZnode, ControllerZnode
+from broker.metadata.znodes.topics import TopicZnode
+from broker.model import TopicPartition
+from broker.protocol.messages.allocate_producer_ids import AllocateProducerIdsRequest
+from broker.protocol.messages.leader_and_isr import LeaderAndIsrRequest
+from broker.protocol.messages.update_metadata import UpdateMetadataRequest
+from tests.controller.simulation import Simulation, simulation
+
+
+async def create(world: Simulation, name: str, assignment: dict[int, list[int]]) -> None:
+    await world.controller.create_topic(NewTopic(name, manual_assignment=assignment))
+    await world.settle()
+
+
+async def test_elected_controller_tells_every_broker_who_is_alive(tmp_path: Path) -> None:
+    async with simulation(tmp_path) as world:
+        await world.settle()
+        assert world.controller.is_active
+        assert world.controller.epoch == 1
+        found = ControllerZnode.decode((await world.store.get(ControllerZnode.PATH)).data)
+        assert found.broker_id == 1
+        for broker in world.brokers.values():
+            (told,) = broker.requests
+            assert isinstance(told, UpdateMetadataRequest)
+            assert told.broker_epoch == world.epoch_of(broker.broker_id)
+            assert broker.live == {1, 2, 3}
+
+
+async def test_new_topic_is_led_by_its_first_replica_and_known_to_all(tmp_path: Path) -> None:
+    async with simulation(tmp_path) as world:
+        await create(world, "orders", {0: [2, 3], 1: [3, 1]})
+        state = await world.state("orders", 0)
+        assert (state.leader, state.leader_epoch, state.isr) == (2, 0, (2, 3))
+        first, second = TopicPartition("orders", 0), TopicPartition("orders", 1)
+        assert set(world.brokers[1].states) == {second}
+        assert set(world.brokers[2].states) == {first}
+        assert set(world.brokers[3].states) == {first, second}
+        assert world.brokers[3].states[first].is_new
+        for broker in world.brokers.values():
+            assert broker.metadata[first].leader == 2
+            assert broker.metadata[second].leader == 3
+
+
+async def test_brokers_are_told_of_leaders_before_clients_can_ask_for_them(tmp_path: Path) -> None:
+    async with simulation(tmp_path) as world:
+        await world.controller.create_topic(NewTopic("orders", 1, 3))
+        # The answer to who asked came after the controller's own broker had done both.
+        kinds = [type(request) for request in world.brokers[1].requests]
+        assert kinds[1:] == [LeaderAndIsrRequest, UpdateMetadataRequest]
+
+
+async def test_broker_that_is_not_the_controller_refuses(tmp_path: Path) -> None:
+    async with simulation(tmp_path) as world:
+        await world.controller.stop()
+        assert not world.controller.is_active
+        with pytest.raises(ApiError) as refused:
+            await world.controller.create_topic(NewTopic("orders"))
+        assert refused.value.code == ErrorCode.NOT_CONTROLLER
+        assert await world.store.exists(ControllerZnode.PATH) is None
+
+
+async def test_zombie_controller_writes_nothing_and_resigns(tmp_path: Path) -> None:
+    async with simulation(tmp_path) as world:
+        await create(world, "orders", {0: [1, 2]})
+        before = await world.state("orders")
+        # Another broker is elected: its epoch is written, this one has not noticed yet.
+        await world.store.set(ControllerEpochZnode.PATH, b"2")
+        with pytest.raises(ApiError) as refused:
+            await world.controller.create_topic(NewTopic("late"))
+        assert refused.value.code == ErrorCode.NOT_CONTROLLER
+        assert not world.controller.is_active
+        assert await world.store.exists(TopicZnode.path("late")) is None
+        assert await world.state("orders") == before
+
+
+async def test_expired_session_ends_the_controllership_until_the_broker_is_back(
+    tmp_path: Path,
+) -> None:
+    async with simulation(tmp_path) as world:
+        world.store.expire_session()
+        assert not world.controller.is_active
+        await world.store.exists("/")
+        assert not world.controller.is_active
+        world.controller.rejoined()
+        await world.until(lambda: world.controller.is_active)
+        await world.settle()
+        assert world.controller.epoch == 2
+
+
+async def test_controllers_node_removed_by_hand_leads_to_a_new_election(tmp_path: Path) -> None:
+    async with simulation(tmp_path) as world:
+        await world.store.delete(ControllerZnode.PATH)
+        await world.until(lambda: world.controller.is_active and world.controller.epoch == 2)
+
+
+async def test_next_controller_finds_everything_as_it_was(tmp_path: Path) -> None:
+    async with simulation(tmp_path) as world:
+        await create(world, "orders", {0: [2, 3], 1: [3, 1]})
+        await world.controller.stop()
+        await world.kill(3)
+        world.start_controller()
+        await world.controller.start()
+        await world.settle()
+        assert (await world.state("orders", 0)).isr == (2,)
+        state = await world.state("orders", 1)
+        assert (state.leader, state.isr, state.controller_epoch) == (1, (1,), 2)
+        assert world.brokers[1].metadata[TopicPartition("orders", 0)].offline_replicas == [3]
+
+
+async def test_blocks_of_producer_ids_are_given_once(tmp_path: Path) -> None:
+    async with simulation(tmp_path) as world:
+
+        async def ask(broker_id: int, broker_epoch: int) -> tuple[int, int]:
+            request = AllocateProducerIdsRequest(broker_id=broker_id, broker_epoch=broker_epoch)
+            block = await world.controller.allocate_producer_ids(request)
+            return block.producer_id_start, block.producer_id_len
+
+        assert await ask(2, world.epoch_of(2)) == (0, 1000)
+        assert await ask(3, world.epoch_of(3)) == (1000, 1000)
+        for broker_id, epoch, code in (
+            (2, world.epoch_of(2) - 1, ErrorCode.STALE_BROKER_EPOCH),
+            (9, 1, ErrorCode.BROKER_ID_NOT_REGISTERED),
+        ):
+            with pytest.raises(ApiError) as refused:
+                await ask(broker_id, epoch)
+            assert refused.value.code == code
+
+
+async def test_a_node_that_cannot_be_read_does_not_keep_the_rest(tmp_path: Path) -> None:
+    async with simulation(tmp_path) as world:
+        await create(world, "orders", {0: [1]})
+        await world.controller.stop()
+        await world.store.create(TopicZnode.path("broken"), b"{")
+        world.start_controller()
+        await world.controller.start()
+        assert world.controller.is_active
+        await create(world, "more", {0: [2]})
+        assert (await world.state("more")).leader == 2
