@@ -7,6 +7,7 @@
       prod:
         bootstrap_servers: kafka1:9092,kafka2:9092
         command_config: /etc/kafka/client.properties
+        zookeeper: zk1:2181/kafka
         protected: true
 
 The file is `$KCTL_CONFIG`, else `kctl/config.yaml` in the user's configuration directory. It need
@@ -30,6 +31,8 @@ class Context:
     bootstrap_servers: str | None = None
     command_config: str | None = None
     """A Java client.properties file."""
+    zookeeper: str | None = None
+    """`host:port/chroot`, for what is asked of ZooKeeper itself."""
     read_only: bool = False
     """Nothing may be changed."""
     protected: bool = False

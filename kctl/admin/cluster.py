@@ -15,6 +15,9 @@ class Broker:
     port: int
     rack: str | None
 
+    def __str__(self) -> str:
+        return f"{self.host}:{self.port}"
+
 
 @dataclass(frozen=True)
 class Cluster:

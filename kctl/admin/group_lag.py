@@ -6,25 +6,28 @@ from dataclasses import replace
 
 from broker.model import TopicPartition
 from broker.net.client import Client
-from kctl.admin.group_offsets import committed_offsets
-from kctl.admin.groups import describe_groups
+from kctl.admin.group_source import CoordinatedGroups, GroupSource
 from kctl.admin.log_offsets import log_ends, log_starts
 from kctl.admin.record_times import Place, record_times
 from kctl.plans.lag import GroupLag, LogBounds, PartitionLag, first_unread, partition_lags
 
 
 async def group_lags(
-    client: Client, groups: Iterable[str], *, now_ms: int | None = None
+    client: Client,
+    groups: Iterable[str],
+    *,
+    source: GroupSource | None = None,
+    now_ms: int | None = None,
 ) -> list[GroupLag]:
     """The groups, by name, with the lag of every partition; in time too if told what time it is.
 
-    Offsets of groups are read before those of logs, so that a lag is never less than zero because
-    the group went on meanwhile.
+    `source` is where the groups are kept, unless that is at their coordinators. Offsets of groups
+    are read before those of logs, so that a lag is never less than zero because the group went on
+    meanwhile.
     """
     names = list(groups)
-    described, committed = await asyncio.gather(
-        describe_groups(client, names), committed_offsets(client, names)
-    )
+    kept = source or CoordinatedGroups(client)
+    described, committed = await asyncio.gather(kept.described(names), kept.committed(names))
     places = {place for offsets in committed.values() for place in offsets}
     places |= {p for group in described for member in group.members for p in member.assignment}
     known = await _existing(client, places)

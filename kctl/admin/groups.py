@@ -19,7 +19,7 @@ from kctl.admin.cluster import Broker
 from kctl.admin.coordinators import coordinators_of
 
 CONSUMER_PROTOCOL_TYPE = "consumer"
-DEAD, EMPTY = "Dead", "Empty"
+DEAD, EMPTY, STABLE = "Dead", "Empty", "Stable"
 _NEWEST_ASSIGNMENT = ConsumerProtocolAssignment.versions[1]
 
 
@@ -63,6 +63,11 @@ class Group:
     def exists(self) -> bool:
         """Whether the coordinator knows it."""
         return self.state != DEAD
+
+    @property
+    def has_coordinator(self) -> bool:
+        """Whether a broker keeps it: groups of old consumers have none."""
+        return self.coordinator.id >= 0
 
 
 async def list_groups(client: Client, states: Sequence[str] = ()) -> list[GroupListing]:

@@ -20,6 +20,7 @@ COLUMNS = [
     Column("read_only"),
     Column("protected"),
     Column("command_config", wide=True),
+    Column("zookeeper", wide=True),
 ]
 
 Name = Annotated[str, typer.Argument(help="The context's name.")]
@@ -57,11 +58,18 @@ def show(
         "kctl context set dev -b localhost:9192",
         "kctl context set prod -b kafka1:9092,kafka2:9092 --protected",
         "kctl context set prod --read-only",
+        "kctl context set prod --zookeeper zk1:2181/kafka",
     ],
 )
 def set_context(
     ctx: typer.Context,
     name: Name,
+    zookeeper: Annotated[
+        str | None,
+        typer.Option(
+            "-z", "--zookeeper", metavar="HOST:PORT,…/CHROOT", help="Its ZooKeeper, for kctl zk."
+        ),
+    ] = None,
     read_only: Annotated[
         bool | None,
         typer.Option(
@@ -87,6 +95,7 @@ def set_context(
     said = {
         "bootstrap_servers": session.bootstrap_server if _said(ctx, "bootstrap_server") else None,
         "command_config": session.command_config if _said(ctx, "command_config") else None,
+        "zookeeper": zookeeper,
         "read_only": read_only,
         "protected": protected,
     }

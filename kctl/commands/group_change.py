@@ -8,8 +8,9 @@ from broker.errors import ErrorCode
 from broker.model import TopicPartition
 from broker.net.client import Client
 from kctl.admin.connection import ask
-from kctl.admin.group_changes import delete_groups, remove_members
+from kctl.admin.group_changes import remove_members
 from kctl.admin.group_offsets import committed_offsets, delete_offsets
+from kctl.admin.group_source import GroupSource, ask_groups
 from kctl.admin.groups import Group, Member, describe_groups
 from kctl.commands.group_show import MEMBER_COLUMNS, STATE_COLUMNS, member_rows, state_row
 from kctl.commands.group_words import (
@@ -27,6 +28,7 @@ from kctl.kafka_text.groups import delete_offsets_text, delete_text
 from kctl.options import KafkaText, session_of
 from kctl.outcomes import Outcome, show_outcomes
 from kctl.tables import Column
+from kctl.words.zookeeper import OldGroupsOption
 
 OFFSET_COLUMNS = [
     Column("topic"),
@@ -42,17 +44,17 @@ def delete(
     all_groups: AllGroups = False,
     yes: Yes = False,
     dry_run: DryRun = False,
+    zookeeper: OldGroupsOption = None,
     text_format: KafkaText = None,
 ) -> None:
     """Delete groups with all their offsets; they must have no members."""
     session = session_of(ctx)
     wanted = [*(names or []), *(group_option or [])]
 
-    async def find(client: Client) -> list[Group]:
-        chosen = await chosen_groups(client, wanted, all_groups=all_groups)
-        return await describe_groups(client, chosen)
+    async def find(source: GroupSource) -> list[Group]:
+        return await source.described(await chosen_groups(source, wanted, all_groups=all_groups))
 
-    groups = ask(session, find)
+    groups = ask_groups(session, zookeeper, find)
     plan = Plan(
         f"Delete {len(groups)} groups?",
         [state_row(group) for group in groups],
@@ -62,7 +64,7 @@ def delete(
     if not agreed(session, plan, yes=yes, dry_run=dry_run):
         return
     ids = [group.group_id for group in groups]
-    outcomes = ask(session, lambda client: delete_groups(client, ids))
+    outcomes = ask_groups(session, zookeeper, lambda source: source.deleted(ids))
     if text_format:
         failed = {one.name: one.error for one in outcomes if one.error}
         deleted = [one.name for one in outcomes if not one.error]

@@ -11,9 +11,8 @@ import typer
 from broker.errors import ErrorCode
 from broker.model import TopicPartition
 from broker.net.client import Client
-from kctl.admin.connection import ask
-from kctl.admin.group_offsets import commit_offsets, committed_offsets
-from kctl.admin.groups import DEAD, EMPTY, Group, describe_groups
+from kctl.admin.group_source import GroupSource, ask_groups, ask_groups_and_logs
+from kctl.admin.groups import DEAD, EMPTY, Group
 from kctl.admin.log_offsets import log_ends, log_starts
 from kctl.admin.positions import resolve_positions
 from kctl.commands.group_words import (
@@ -42,6 +41,7 @@ from kctl.records.position import END, START, Anchor, Position
 from kctl.records.times import parse_duration_ms, parse_time_ms
 from kctl.streaming.choices import now_ms, usage
 from kctl.tables import Column
+from kctl.words.zookeeper import OldGroupsOption
 
 COLUMNS = [
     Column("group"),
@@ -116,6 +116,7 @@ def reset_offsets(
     export: Annotated[
         bool, typer.Option("--export", help="Print the new offsets as CSV, for --from-file.")
     ] = False,
+    zookeeper: OldGroupsOption = None,
     text_format: KafkaText = None,
 ) -> None:
     """Set groups to other offsets; without --execute or --yes only show what that would do.
@@ -133,12 +134,14 @@ def reset_offsets(
     scenario = _scenario(positions, to_current, shift_by, from_file, to_group)
     wanted = [*(names or []), *(group_option or [])]
     scope = Scope(tuple(wanted), all_groups, tuple(topics or []), all_topics)
-    plans, refused = ask(session, lambda client: _plan(client, scope, scenario))
+    plans, refused = ask_groups_and_logs(
+        session, zookeeper, lambda client, groups: _plan(client, groups, scope, scenario)
+    )
     is_dry = dry_run or not (execute or yes)
     rows = [row for plan in plans for row in _rows(plan)]
     shown = Plan(f"Reset {len(rows)} offsets?", rows, COLUMNS, "topic")
     if not is_dry and agreed(session, shown, yes=True, dry_run=False):
-        ask(session, lambda client: _commit(client, plans))
+        ask_groups(session, zookeeper, lambda groups: _commit(groups, plans))
     if text_format:
         session.out.text("".join(inactive_error(group.group_id, group.state) for group in refused))
     _show(session, plans, shown, export=export, kafka=bool(text_format))
@@ -172,13 +175,11 @@ def _scenario(
 
 
 async def _plan(
-    client: Client, scope: Scope, scenario: Scenario
+    client: Client, groups: GroupSource, scope: Scope, scenario: Scenario
 ) -> tuple[list[ResetPlan], list[Group]]:
     """A plan for each group that can be reset, and the groups that cannot."""
-    names = await chosen_groups(client, scope.groups, all_groups=scope.all_groups)
-    described, committed = await asyncio.gather(
-        describe_groups(client, names), committed_offsets(client, names)
-    )
+    names = await chosen_groups(groups, scope.groups, all_groups=scope.all_groups)
+    described, committed = await asyncio.gather(groups.described(names), groups.committed(names))
     idle = [group for group in described if group.state in (EMPTY, DEAD)]
     busy = [group for group in described if group not in idle]
     file = _read_file(scenario.from_file, names) if scenario.from_file else {}
@@ -187,7 +188,8 @@ async def _plan(
         own = committed[group.group_id]
         wanted: Mapping[TopicPartition, int] = file.get(group.group_id, {})
         if not scenario.from_file:
-            wanted = await _wanted(client, await _places(client, scope, own), scenario, own)
+            places = await _places(client, scope, own)
+            wanted = await _wanted(client, groups, places, scenario, own)
         starts, ends = await asyncio.gather(log_starts(client, wanted), log_ends(client, wanted))
         plans.append(plan_reset(group.group_id, wanted, own, LogBounds(starts, ends)))
     return plans, busy
@@ -205,6 +207,7 @@ async def _places(
 
 async def _wanted(
     client: Client,
+    groups: GroupSource,
     places: Sequence[TopicPartition],
     scenario: Scenario,
     committed: Mapping[TopicPartition, int],
@@ -219,7 +222,7 @@ async def _wanted(
         except ValueError as error:
             raise CliError(str(error), "--topic leaves other partitions alone") from error
     if scenario.to_group:
-        others = (await committed_offsets(client, [scenario.to_group]))[scenario.to_group]
+        others = (await groups.committed([scenario.to_group]))[scenario.to_group]
         if not others:
             raise CliError(f"group {scenario.to_group!r} has no offsets", "kctl groups list")
         return {place: others[place] for place in places if place in others}
@@ -233,10 +236,10 @@ def _read_file(name: str, groups: Sequence[str]) -> dict[str, dict[TopicPartitio
         raise CliError(f"cannot read {name}: {error.strerror}") from error
 
 
-async def _commit(client: Client, plans: Sequence[ResetPlan]) -> None:
+async def _commit(groups: GroupSource, plans: Sequence[ResetPlan]) -> None:
     for plan in plans:
         offsets = {new.place: new.new_offset for new in plan.offsets}
-        outcomes = await commit_offsets(client, plan.group_id, offsets) if offsets else {}
+        outcomes = await groups.commit(plan.group_id, offsets) if offsets else {}
         for place, error in outcomes.items():
             if error is not ErrorCode.NONE:
                 raise CliError(

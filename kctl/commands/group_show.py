@@ -7,9 +7,9 @@ from typing import Annotated
 import typer
 
 from broker.net.client import Client
-from kctl.admin.connection import ask
 from kctl.admin.group_lag import group_lags
-from kctl.admin.groups import Group, describe_groups, list_groups
+from kctl.admin.group_source import GroupSource, ask_groups, ask_groups_and_logs
+from kctl.admin.groups import Group
 from kctl.commands.group_words import AllGroups, GroupNames, GroupOption, chosen_groups
 from kctl.errors import CliError, ExitStatus
 from kctl.kafka_text.groups import Text, list_text, members_text, offsets_text, state_text
@@ -20,6 +20,7 @@ from kctl.plans.lag import GroupLag, PartitionLag, Verdict
 from kctl.records.times import format_duration
 from kctl.streaming.choices import now_ms, usage
 from kctl.tables import Column
+from kctl.words.zookeeper import OldGroupsOption
 
 LIST_COLUMNS = [
     Column("group"),
@@ -87,12 +88,12 @@ def list_consumer_groups(
         list[str] | None,
         typer.Option("--state", help="Only groups in this state; can be given again."),
     ] = None,
+    zookeeper: OldGroupsOption = None,
     text_format: KafkaText = None,
 ) -> None:
     """List the consumer groups."""
     session = session_of(ctx)
-
-    groups = ask(session, lambda client: list_groups(client, states or []))
+    groups = ask_groups(session, zookeeper, lambda groups: groups.listed(states or []))
     if text_format:
         session.out.text(list_text(groups, states=bool(states), types=False))
         return
@@ -133,6 +134,7 @@ def describe(
             "time-lag>5m or members<1.",
         ),
     ] = None,
+    zookeeper: OldGroupsOption = None,
     text_format: KafkaText = None,
 ) -> None:
     """Show how far groups have read, how far they are behind, and who is in them.
@@ -147,13 +149,13 @@ def describe(
     view = _view(offsets=offsets, members=members, state=state, totals=totals)
     now = now_ms() if time_lag and not text_format else None
 
-    async def find(client: Client) -> list[GroupLag]:
-        chosen = await chosen_groups(client, wanted, all_groups=all_groups)
+    async def find(client: Client, groups: GroupSource) -> list[GroupLag]:
+        chosen = await chosen_groups(groups, wanted, all_groups=all_groups)
         if view in (View.OFFSETS, View.TOTALS) or conditions:
-            return await group_lags(client, chosen, now_ms=now)
-        return [GroupLag(group, ()) for group in await describe_groups(client, chosen)]
+            return await group_lags(client, chosen, source=groups, now_ms=now)
+        return [GroupLag(group, ()) for group in await groups.described(chosen)]
 
-    found = ask(session, find)
+    found = ask_groups_and_logs(session, zookeeper, find)
     if text_format:
         _show_kafka(session, found, view)
     else:
@@ -268,8 +270,8 @@ def state_row(group: Group) -> dict[str, object]:
         "state": group.state,
         "members": len(group.members),
         "assignor": group.assignor,
-        "coordinator": f"{group.coordinator.host}:{group.coordinator.port}",
-        "coordinator_id": group.coordinator.id,
+        "coordinator": str(group.coordinator) if group.has_coordinator else None,
+        "coordinator_id": group.coordinator.id if group.has_coordinator else None,
     }
 
 

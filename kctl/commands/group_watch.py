@@ -11,6 +11,7 @@ from broker.model import TopicPartition
 from broker.net.client import Client
 from kctl.admin.connection import ask
 from kctl.admin.group_lag import group_lags
+from kctl.admin.group_source import CoordinatedGroups
 from kctl.commands.group_show import offset_row
 from kctl.commands.group_words import AllGroups, GroupNames, GroupOption, chosen_groups
 from kctl.errors import ExitStatus
@@ -62,7 +63,7 @@ def watch(
     wanted = [*(names or []), *(group_option or [])]
 
     async def find(client: Client) -> list[GroupLag]:
-        chosen = await chosen_groups(client, wanted, all_groups=all_groups)
+        chosen = await chosen_groups(CoordinatedGroups(client), wanted, all_groups=all_groups)
         return await group_lags(client, chosen, now_ms=now_ms())
 
     before: Look = {}

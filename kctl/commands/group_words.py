@@ -7,7 +7,7 @@ import typer
 
 from broker.model import TopicPartition
 from broker.net.client import Client
-from kctl.admin.groups import list_groups
+from kctl.admin.group_source import GroupSource
 from kctl.admin.log_offsets import partitions_of
 from kctl.errors import CliError, ExitStatus
 
@@ -31,10 +31,12 @@ Topics = Annotated[
 ]
 
 
-async def chosen_groups(client: Client, names: Sequence[str], *, all_groups: bool) -> list[str]:
+async def chosen_groups(
+    groups: GroupSource, names: Sequence[str], *, all_groups: bool
+) -> list[str]:
     """The groups that are meant; usage error if none is."""
     if all_groups:
-        return sorted(group.group_id for group in await list_groups(client))
+        return sorted(group.group_id for group in await groups.listed())
     if not names:
         raise CliError(
             "no group named",

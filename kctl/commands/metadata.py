@@ -8,11 +8,11 @@ import typer
 from kctl.admin.metadata_copy import (
     KINDS,
     CopyPlan,
-    Place,
     check_target,
     read_plan,
     write_plan,
 )
+from kctl.admin.metadata_place import Place
 from kctl.groups import command, noun
 from kctl.options import session_of
 from kctl.tables import Column

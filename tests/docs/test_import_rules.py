@@ -40,8 +40,11 @@ KCTL_MAY_USE = {
     "broker.model",
     "broker.errors",
 }
-# One command works on a store that no broker has open, with the broker's own code for it.
-KCTL_MAY_ALSO_USE = {"kctl.admin.metadata_copy": {"broker.metadata"}}
+# What reads and writes znodes does so with the broker's own code for them.
+KCTL_MAY_ALSO_USE = {
+    f"kctl.admin.{module}": {"broker.metadata"}
+    for module in ("metadata_copy", "metadata_place", "old_groups", "znode_kinds", "znodes")
+}
 
 
 def modules(package: str) -> list[Path]:

@@ -1,0 +1,165 @@
+"""`kctl zk` on the znodes of a real cluster of three."""
+
+import asyncio
+import json
+from pathlib import Path
+
+import pytest
+
+from broker.metadata.embedded import METADATA_FILE, EmbeddedStore
+from broker.metadata.store import Create, MetadataStore
+from broker.metadata.zookeeper import ZooKeeperSettings, ZooKeeperStore
+from kctl.admin.znode_kinds import HIDDEN, UNREADABLE, explain
+from tests.support.kctl import Kctl
+from tests.support.processes import free_port
+
+GOLDEN = Path(__file__).parents[1] / "golden" / "zookeeper" / "cluster.jsonl"
+SAMPLES = [json.loads(line) for line in GOLDEN.read_text().splitlines()]
+ZNODES = {sample["path"]: sample["data"].encode() or None for sample in SAMPLES}
+TOPIC_ID = json.loads(ZNODES["/brokers/topics/orders"] or b"")["topic_id"]
+
+
+async def fill(store: MetadataStore) -> None:
+    await store.multi([Create(path, data) for path, data in ZNODES.items() if path != "/"])
+    await store.close()
+
+
+@pytest.fixture(scope="module")
+def directory(tmp_path_factory: pytest.TempPathFactory) -> str:
+    path = tmp_path_factory.mktemp("znodes")
+
+    async def run() -> None:
+        await fill(EmbeddedStore.open(path / METADATA_FILE))
+
+    asyncio.run(run())
+    return str(path)
+
+
+@pytest.mark.parametrize(
+    ("path", "kind", "summary"),
+    [
+        ("/brokers/ids/1", "broker", "CLIENT://127.0.0.1:29201, rack rack-1"),
+        ("/brokers/topics/orders", "topic", f"6 partitions, 2-3 replicas each, id {TOPIC_ID}"),
+        ("/controller_epoch", "controller epoch", "1"),
+        ("/cluster/id", "cluster id", "_sKXAzyITPuweRptJ5jjZw"),
+        ("/brokers/topics", "", ""),
+        ("/latest_producer_id_block", "producer ids", "1000 to 1999 for broker 2"),
+    ],
+)
+def test_kafkas_znodes_are_told_in_a_few_words(path: str, kind: str, summary: str) -> None:
+    found = explain(path, ZNODES[path])
+    assert (found.kind, found.summary) == (kind, summary)
+
+
+def test_every_znode_of_a_cluster_can_be_explained() -> None:
+    told = {path: explain(path, data) for path, data in ZNODES.items()}
+    assert not [path for path, one in told.items() if one.summary == UNREADABLE]
+    unknown = [path for path, one in told.items() if ZNODES[path] and not one.kind]
+    assert not [path for path in unknown if not path.startswith("/kafka-acl-changes")]
+
+
+def test_znode_that_kafka_could_not_read_is_told_without_being_quoted() -> None:
+    found = explain("/brokers/topics/orders", b'{"partitions":{"0":"sesame"}}')
+    assert (found.kind, found.summary) == ("topic", UNREADABLE)
+
+
+@pytest.mark.parametrize(
+    ("path", "data"),
+    [
+        ("/config/users/alice", {"version": 1, "config": {"SCRAM-SHA-256": "salt=sesame"}}),
+        ("/config/brokers/1", {"version": 1, "config": {"ssl.key.password": "sesame"}}),
+        ("/elsewhere", {"hmac": "sesame", "list": [{"password": "sesame"}]}),
+    ],
+)
+def test_secrets_are_hidden_in_summary_and_value(path: str, data: dict[str, object]) -> None:
+    found = explain(path, json.dumps(data).encode())
+    shown = f"{found.summary} {found.value}"
+    assert "sesame" not in shown
+    assert HIDDEN in shown
+
+
+def test_data_that_is_no_text_is_shown_in_hexadecimal() -> None:
+    assert explain("/x", b"\x00\xff").value == "0x00ff"
+    assert explain("/x", b"hello").value == "hello"
+    assert explain("/x", None).value is None
+
+
+def test_ls_lists_what_is_just_below(kctl: Kctl, directory: str) -> None:
+    found = kctl("zk", "ls", "/brokers/ids", "--directory", directory, "-o", "json").json
+    assert [(row["name"], row["kind"]) for row in found] == [
+        ("1", "broker"),
+        ("2", "broker"),
+        ("3", "broker"),
+    ]
+    assert found[0]["value"]["rack"] == "rack-1"
+
+
+def test_get_shows_the_data_as_json_and_raw_as_it_stands(kctl: Kctl, directory: str) -> None:
+    shown = kctl("zk", "get", "/brokers/topics/orders", "--directory", directory)
+    assert "KIND:" in shown.output and '"topic_id": ' in shown.output
+    raw = kctl("zk", "get", "/brokers/topics/orders", "--directory", directory, "--raw")
+    assert raw.output.encode() == (ZNODES["/brokers/topics/orders"] or b"") + b"\n"
+
+
+def test_tree_draws_the_branch(kctl: Kctl, directory: str) -> None:
+    result = kctl("zk", "tree", "/brokers", "--depth", "2", "--directory", directory)
+    assert result.output.splitlines()[:6] == [
+        "/brokers",
+        "├── ids",
+        "│   ├── 1  CLIENT://127.0.0.1:29201, rack rack-1",
+        "│   ├── 2  CLIENT://127.0.0.1:29202, rack rack-0",
+        "│   └── 3  CLIENT://127.0.0.1:29203, rack rack-1",
+        "├── seqid",
+    ]
+
+
+def test_whole_tree_has_every_znode(kctl: Kctl, directory: str) -> None:
+    found = kctl("zk", "tree", "--directory", directory, "-o", "name").output.splitlines()
+    assert set(found) == set(ZNODES)
+    drawn = kctl("zk", "tree", "--directory", directory).output.splitlines()
+    assert len(drawn) == len(ZNODES)
+
+
+@pytest.mark.parametrize(
+    ("args", "status", "words"),
+    [
+        (["get", "/nowhere"], 1, "there is no znode /nowhere"),
+        (["tree", "/nowhere"], 1, "there is no znode /nowhere"),
+        (["ls", "/nowhere"], 1, "there is no znode /nowhere"),
+        (["get", "/a//b"], 2, "is no path of a node"),
+        (["ls", "-z", "h:1"], 2, "not both"),
+    ],
+)
+def test_what_cannot_be_shown_is_told(
+    kctl: Kctl, directory: str, args: list[str], status: int, words: str
+) -> None:
+    result = kctl("zk", *args, "--directory", directory)
+    assert result.exit_code == status
+    assert words in result.stderr
+
+
+def test_no_zookeeper_named_is_a_usage_error(kctl: Kctl) -> None:
+    result = kctl("zk", "ls")
+    assert result.exit_code == 2
+    assert "no ZooKeeper named" in result.stderr
+
+
+def test_zookeeper_that_does_not_answer_is_given_up(kctl: Kctl) -> None:
+    result = kctl("zk", "ls", "-z", f"127.0.0.1:{free_port()}", "--timeout", "0.2")
+    assert result.exit_code == 4
+    assert "no ZooKeeper answers" in result.stderr
+
+
+@pytest.mark.zk
+def test_context_names_the_zookeeper(kctl: Kctl, zookeeper: str, tmp_path: Path) -> None:
+    async def run() -> None:
+        await fill(await ZooKeeperStore.open(ZooKeeperSettings(zookeeper), create_chroot=True))
+
+    asyncio.run(run())
+    environ = {"KCTL_CONFIG": str(tmp_path / "config.yaml")}
+    shared = ["-b", "nowhere:1", "--zookeeper", zookeeper]
+    assert kctl("context", "set", "prod", *shared, env=environ).exit_code == 0
+    found = kctl("zk", "get", "/controller", "-o", "json", env=environ).json
+    assert found["kind"] == "controller"
+    tree = kctl("zk", "tree", "-o", "name", env=environ).output.splitlines()
+    assert set(tree) == set(ZNODES)
