@@ -76,6 +76,10 @@ class MetadataCache:
         found = (b for b in self.brokers_of(listener_name) if b.broker_id == broker_id)
         return next(found, None)
 
+    def ids_of(self, listener_name: str) -> frozenset[int]:
+        """The ids of the live brokers that have this listener."""
+        return frozenset(broker.broker_id for broker in self.brokers_of(listener_name))
+
     def live_brokers(self) -> Mapping[int, str | None]:
         """Every live broker's id and rack."""
         return {b.broker_id: b.rack for listed in self.brokers.values() for b in listed}

@@ -1,5 +1,7 @@
 """Answers DeleteRecords (KIP-107): moves the log start offset of partitions this broker leads."""
 
+import asyncio
+from collections.abc import Awaitable, Iterable
 from typing import Final
 
 from broker.api.context import RequestContext
@@ -11,38 +13,102 @@ from broker.protocol.messages.delete_records import (
     DeleteRecordsResponse,
     DeleteRecordsTopicResult,
 )
+from broker.replica.delayed import Ticket
+from broker.replica.partition import Partition
 from broker.topic_names import INTERNAL_TOPICS
 
 _HIGH_WATERMARK: Final = -1
 
 
-def handle(request: DeleteRecordsRequest, context: RequestContext) -> DeleteRecordsResponse:
-    """Every partition for itself."""
-    return DeleteRecordsResponse(
+def handle(
+    request: DeleteRecordsRequest, context: RequestContext
+) -> DeleteRecordsResponse | Awaitable[DeleteRecordsResponse]:
+    """Every partition for itself; the answer waits until all live replicas have followed."""
+    wanted: dict[tuple[str, int], tuple[Partition, int]] = {}
+    response = DeleteRecordsResponse(
         topics=[
             DeleteRecordsTopicResult(
                 name=topic.name,
-                partitions=[_delete(topic.name, asked, context) for asked in topic.partitions],
+                partitions=[
+                    _delete(topic.name, asked, context, wanted) for asked in topic.partitions
+                ],
             )
             for topic in request.topics
         ]
     )
+    if all(partition.low_watermark >= offset for partition, offset in wanted.values()):
+        return response
+    return _when_followed(response, wanted, request.timeout_ms / 1000)
 
 
 def _delete(
-    topic: str, asked: DeleteRecordsPartition, context: RequestContext
+    topic: str,
+    asked: DeleteRecordsPartition,
+    context: RequestContext,
+    wanted: dict[tuple[str, int], tuple[Partition, int]],
 ) -> DeleteRecordsPartitionResult:
     if topic in INTERNAL_TOPICS:
         return _failed(asked.partition_index, ErrorCode.INVALID_TOPIC_EXCEPTION)
     try:
         partition = context.services.replicas.find(topic, asked.partition_index)
-        low_watermark = partition.delete_records(
-            None if asked.offset == _HIGH_WATERMARK else asked.offset
-        )
+        offset = partition.delete_records(None if asked.offset == _HIGH_WATERMARK else asked.offset)
     except ApiError as error:
         return _failed(asked.partition_index, error.code)
+    wanted[topic, asked.partition_index] = partition, offset
+    return _done(asked.partition_index, partition)
+
+
+async def _when_followed(
+    response: DeleteRecordsResponse,
+    wanted: dict[tuple[str, int], tuple[Partition, int]],
+    timeout_s: float,
+) -> DeleteRecordsResponse:
+    """REQUEST_TIMED_OUT for partitions whose followers do not delete in time."""
+    await _wait(wanted.values(), timeout_s)
+    return DeleteRecordsResponse(
+        topics=[
+            DeleteRecordsTopicResult(
+                name=topic.name,
+                partitions=[
+                    _followed(answer, wanted.get((topic.name, answer.partition_index)))
+                    for answer in topic.partitions
+                ],
+            )
+            for topic in response.topics
+        ]
+    )
+
+
+async def _wait(wanted: Iterable[tuple[Partition, int]], timeout_s: float) -> None:
+    loop = asyncio.get_running_loop()
+    deadline_s = loop.time() + timeout_s
+    waiting = list(wanted)
+    while waiting := [(p, offset) for p, offset in waiting if _must_wait(p, offset)]:
+        with Ticket(partition.moves for partition, _ in waiting) as ticket:
+            if not await ticket.moved(deadline_s - loop.time()):
+                return
+
+
+def _must_wait(partition: Partition, offset: int) -> bool:
+    return partition.is_leader and partition.low_watermark < offset
+
+
+def _followed(
+    answer: DeleteRecordsPartitionResult, wanted: tuple[Partition, int] | None
+) -> DeleteRecordsPartitionResult:
+    if wanted is None:
+        return answer
+    partition, offset = wanted
+    if not partition.is_leader:
+        return _failed(answer.partition_index, ErrorCode.NOT_LEADER_OR_FOLLOWER)
+    if partition.low_watermark < offset:
+        return _failed(answer.partition_index, ErrorCode.REQUEST_TIMED_OUT)
+    return _done(answer.partition_index, partition)
+
+
+def _done(index: int, partition: Partition) -> DeleteRecordsPartitionResult:
     return DeleteRecordsPartitionResult(
-        partition_index=asked.partition_index, low_watermark=low_watermark
+        partition_index=index, low_watermark=partition.low_watermark
     )
 
 

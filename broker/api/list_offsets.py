@@ -32,6 +32,8 @@ from broker.replica.partition import Partition
 _READ_COMMITTED: Final = 1
 _CONSUMER: Final = -1
 _DEBUGGING_CONSUMER: Final = -2
+_OFFSET_NOT_AVAILABLE: Final = 5
+"""The first version that has a code for it."""
 _EPOCHS: Final = 4
 """The first version that has a place for the leader epoch."""
 _FIRST_VERSION_OF: Final = {
@@ -79,7 +81,7 @@ def _list_partition(
             return _old_style(partition, asked, request)
         found = _by_time(partition, asked.timestamp, request)
     except ApiError as error:
-        return _failed(asked.partition_index, error.code)
+        return _failed(asked.partition_index, _told(error.code, context.api_version))
     if found is None:
         return ListOffsetsPartitionResponse(partition_index=asked.partition_index)
     leader_epoch = found.leader_epoch if context.api_version >= _EPOCHS else None
@@ -89,6 +91,13 @@ def _list_partition(
         offset=found.offset,
         leader_epoch=-1 if leader_epoch is None else leader_epoch,
     )
+
+
+def _told(code: ErrorCode, version: int) -> ErrorCode:
+    """The code in words that the version knows."""
+    if code == ErrorCode.OFFSET_NOT_AVAILABLE and version < _OFFSET_NOT_AVAILABLE:
+        return ErrorCode.LEADER_NOT_AVAILABLE
+    return code
 
 
 def _is_special(timestamp: int, version: int) -> bool:
@@ -107,12 +116,27 @@ def _by_time(
     partition: Partition, timestamp: int, request: ListOffsetsRequest
 ) -> TimestampedOffset | None:
     end = _visible_end(partition, request)
+    # Of a new leader, whose high watermark may lag behind what its predecessor has shown.
+    is_lagging = request.replica_id == _CONSUMER and end < partition.epoch_start_offset
     if timestamp == LATEST_TIMESTAMP:
+        if is_lagging:
+            raise _not_yet(partition)
         return TimestampedOffset(NO_TIMESTAMP, end, partition.log.leader_epochs.latest_epoch)
     found = offset_for_timestamp(partition.log, timestamp)
-    if found is None or timestamp in (EARLIEST_TIMESTAMP, EARLIEST_LOCAL_TIMESTAMP):
+    if timestamp in (EARLIEST_TIMESTAMP, EARLIEST_LOCAL_TIMESTAMP):
         return found  # an empty log begins where it ends
-    return found if found.offset < end else None
+    if found is not None and found.offset < end:
+        return found
+    if is_lagging:
+        raise _not_yet(partition)
+    return None
+
+
+def _not_yet(partition: Partition) -> ApiError:
+    return ApiError(
+        ErrorCode.OFFSET_NOT_AVAILABLE,
+        f"{partition.name}: the high watermark has not reached the start of the leader's epoch",
+    )
 
 
 def _old_style(

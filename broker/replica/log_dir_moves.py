@@ -121,7 +121,16 @@ def _check_length(name: TopicPartition) -> None:
 
 
 def _copy_chunk(current: PartitionLog, future: PartitionLog) -> bool:
-    """Bring the future log nearer to the current one; True when nothing was left to copy."""
+    """Bring the future log nearer to the current one; True when nothing was left to copy.
+
+    The current log is held meanwhile: a follower may have to cut both, and nothing that it cuts
+    from one may then arrive in the other.
+    """
+    with current.lock:
+        return _copy(current, future)
+
+
+def _copy(current: PartitionLog, future: PartitionLog) -> bool:
     if future.log_end_offset < current.log_start_offset:
         future.truncate_fully_and_start_at(current.log_start_offset)
     max_bytes = min(_CHUNK_BYTES, future.config.segment_bytes)  # what one append may be

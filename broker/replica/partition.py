@@ -80,7 +80,7 @@ class Partition:
     """Who must have a record before it counts as replicated. Invariant: holds the ISR."""
     leader_high_watermark: int = 0
     """What the leader last told us, if we follow; our own may be lower, as far as our log goes."""
-    _epoch_start_offset: int = 0
+    epoch_start_offset: int = 0
     """The log end offset at which this broker began to lead in the present epoch."""
 
     @property
@@ -213,7 +213,7 @@ class Partition:
     def _maybe_expand_isr(self, replica: RemoteReplica) -> None:
         if (
             self.proposed_isr is None
-            and is_in_sync(replica, self.log.high_watermark, self._epoch_start_offset)
+            and is_in_sync(replica, self.log.high_watermark, self.epoch_start_offset)
             and self.surroundings.is_alive(replica.broker_id)
         ):
             self._propose((*self.state.isr, replica.broker_id))
@@ -393,7 +393,7 @@ class Partition:
     def _begin_epoch(self, *, is_new_leader: bool) -> None:
         end = self.log.log_end_offset
         self.log.assign_epoch_start_offset(self.state.leader_epoch, end)
-        self._epoch_start_offset = end
+        self.epoch_start_offset = end
         now_ms = self.surroundings.clock.now_ms()
         for replica in self.followers.values():
             replica.begin_epoch(
