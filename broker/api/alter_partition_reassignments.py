@@ -16,6 +16,7 @@ async def handle(
     request: AlterPartitionReassignmentsRequest, context: RequestContext
 ) -> AlterPartitionReassignmentsResponse:
     """Give each partition its replicas; null cancels a reassignment that is under way."""
+    context.services.controller.check_active()
     return AlterPartitionReassignmentsResponse(
         error_message="",
         responses=[

@@ -19,6 +19,7 @@ async def handle(
 
     A client that does not wait (a timeout of 0) is told REQUEST_TIMED_OUT; they are added anyway.
     """
+    context.services.controller.check_active()
     repeated = {n for n, times in Counter(t.name for t in request.topics).items() if times > 1}
     results = [
         CreatePartitionsTopicResult(

@@ -13,7 +13,7 @@ from typing import Final
 from broker.api.context import RequestContext, Services
 from broker.config.description import ConfigSource, describe_topic
 from broker.config.topic import TopicConfig, validate_topic_config
-from broker.controller.topics import NewTopic
+from broker.controller.topic_admin import NewTopic
 from broker.errors import ApiError, ErrorCode
 from broker.protocol.messages.create_topics import (
     CreatableTopic,
@@ -29,6 +29,7 @@ _METADATA_LOG: Final = "__cluster_metadata"
 
 async def handle(request: CreateTopicsRequest, context: RequestContext) -> CreateTopicsResponse:
     """Create one after the other; one that cannot be made does not keep the others."""
+    context.services.controller.check_active()
     times = Counter(topic.name for topic in request.topics)
     return CreateTopicsResponse(
         topics=[

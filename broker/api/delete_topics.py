@@ -18,6 +18,7 @@ async def handle(request: DeleteTopicsRequest, context: RequestContext) -> Delet
 
     A client that does not wait (a timeout of 0) is told REQUEST_TIMED_OUT; its topics go anyway.
     """
+    context.services.controller.check_active()
     asked = _asked(request)
     if not context.services.config.delete_topic_enable:
         is_new = context.api_version >= _FIRST_VERSION_OF_DISABLED
@@ -53,7 +54,7 @@ def _asked(request: DeleteTopicsRequest) -> list[DeleteTopicState]:
 
 async def _delete(name: str, timeout_ms: int, context: RequestContext) -> ErrorCode:
     try:
-        await context.services.controller.delete_topic(name)
+        await context.services.controller.delete_topic(name, timeout_ms)
     except ApiError as error:
         return error.code
     return ErrorCode.NONE if timeout_ms > 0 else ErrorCode.REQUEST_TIMED_OUT

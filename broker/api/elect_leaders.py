@@ -1,15 +1,11 @@
-"""Answers ElectLeaders (KIP-183, KIP-460); only the controller does.
+"""Answers ElectLeaders (KIP-183, KIP-460); only the controller does."""
 
-A broker that is alone leads every partition it has a replica of, so an election is either not
-needed, or has nobody to elect: the replicas that could lead instead are on brokers that are gone.
-"""
-
-from collections.abc import Iterable
-from enum import IntEnum
+from collections.abc import Iterable, Mapping
 
 from broker.api.context import RequestContext
+from broker.controller.elections import ElectionType
 from broker.errors import ApiError, ErrorCode
-from broker.metadata_cache import NO_LEADER, MetadataCache, PartitionMetadata
+from broker.metadata_cache import MetadataCache
 from broker.model import TopicPartition
 from broker.protocol.messages.elect_leaders import (
     ElectLeadersRequest,
@@ -19,25 +15,22 @@ from broker.protocol.messages.elect_leaders import (
 )
 
 
-class ElectionType(IntEnum):
-    """Whom to elect: the first of the assigned replicas, or anybody who is left."""
-
-    PREFERRED = 0
-    UNCLEAN = 1
-
-
-def handle(request: ElectLeadersRequest, context: RequestContext) -> ElectLeadersResponse:
+async def handle(request: ElectLeadersRequest, context: RequestContext) -> ElectLeadersResponse:
     """What became of each partition; of all (null) only those that needed an election."""
     if request.election_type not in ElectionType.__members__.values():
         # What Kafka answers, which fails on it.
         raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR, f"no election type {request.election_type}")
-    election_type = ElectionType(request.election_type)
-    metadata = context.services.metadata
-    outcomes = {name: _elect(name, election_type, metadata) for name in _asked(request, metadata)}
+    asked = _asked(request, context.services.metadata)
+    outcomes = await context.services.controller.elect_leaders(
+        asked, ElectionType(request.election_type)
+    )
     if request.topic_partitions is None:
-        needed = {n: e for n, e in outcomes.items() if e.code != ErrorCode.ELECTION_NOT_NEEDED}
-        return _respond(needed)
+        return _respond({n: e for n, e in outcomes.items() if not _is_needless(e)})
     return _respond(outcomes)
+
+
+def _is_needless(error: ApiError | None) -> bool:
+    return error is not None and error.code == ErrorCode.ELECTION_NOT_NEEDED
 
 
 def _asked(request: ElectLeadersRequest, metadata: MetadataCache) -> Iterable[TopicPartition]:
@@ -54,42 +47,16 @@ def _asked(request: ElectLeadersRequest, metadata: MetadataCache) -> Iterable[To
     ]
 
 
-def _elect(name: TopicPartition, election_type: ElectionType, metadata: MetadataCache) -> ApiError:
-    topic = metadata.topics.get(name.topic)
-    if topic is None or not 0 <= name.partition < len(topic.partitions):
-        return ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "The partition does not exist.")
-    if not _is_needed(topic.partitions[name.partition], election_type):
-        return ApiError(
-            ErrorCode.ELECTION_NOT_NEEDED, "Leader election not needed for topic partition."
-        )
-    if election_type is ElectionType.PREFERRED:
-        code, strategy = ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE, "PreferredReplica"
-    else:
-        code, strategy = ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE, "OfflinePartition"
-    is_unclean = "(true)" if election_type is ElectionType.UNCLEAN else ""
-    return ApiError(
-        code,
-        f"Failed to elect leader for partition {name} under strategy "
-        f"{strategy}PartitionLeaderElectionStrategy{is_unclean}",
-    )
-
-
-def _is_needed(partition: PartitionMetadata, election_type: ElectionType) -> bool:
-    if election_type is ElectionType.PREFERRED:
-        return partition.leader != partition.replicas[0]
-    return partition.leader == NO_LEADER
-
-
 def _respond(
-    outcomes: dict[TopicPartition, ApiError], code: ErrorCode = ErrorCode.NONE
+    outcomes: Mapping[TopicPartition, ApiError | None], code: ErrorCode = ErrorCode.NONE
 ) -> ElectLeadersResponse:
     by_topic: dict[str, list[PartitionResult]] = {}
     for name, error in outcomes.items():
         result = PartitionResult(
             partition_id=name.partition,
-            error_code=error.code,
+            error_code=error.code if error else ErrorCode.NONE,
             # An error of the whole request is not explained on each partition.
-            error_message=None if code else error.message,
+            error_message=error.message if error and not code else None,
         )
         by_topic.setdefault(name.topic, []).append(result)
     return ElectLeadersResponse(

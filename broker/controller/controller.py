@@ -269,6 +269,10 @@ class Controller:
 
         return await self._queue.call(name, event)
 
+    def check_active(self) -> None:
+        """NOT_CONTROLLER if another broker is to be asked; Kafka says so before all else."""
+        self._require()
+
     def _require(self) -> ActiveController:
         if self._active is None:
             raise ApiError(ErrorCode.NOT_CONTROLLER, "this broker is not the controller")
@@ -328,13 +332,17 @@ class Controller:
         )
         await self.flush()
 
-    async def delete_topic(self, name: str) -> None:
+    async def delete_topic(self, name: str, timeout_ms: int | None = None) -> None:
         """Take the topic away; returns when it is gone, or when that has to wait for a broker.
 
-        Its files go after `file.delete.delay.ms`.
+        Its files go after `file.delete.delay.ms`. REQUEST_TIMED_OUT if brokers take longer than
+        that to answer; it goes all the same.
         """
         settled = await self._act("delete topic", lambda active: active.topics.delete(name))
-        await settled
+        timeout_s = None if timeout_ms is None else max(timeout_ms, 0) / 1000
+        done, _ = await asyncio.wait([settled], timeout=timeout_s)
+        if not done:
+            raise ApiError(ErrorCode.REQUEST_TIMED_OUT)
         await self.flush()
 
     # Replicas and leaders
