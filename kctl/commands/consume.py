@@ -2,6 +2,7 @@
 
 import csv
 import io
+import re
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -17,6 +18,7 @@ from broker.net.client import Client
 from kctl.admin.connection import ask
 from kctl.admin.log_offsets import partitions_of
 from kctl.admin.positions import resolve_positions
+from kctl.admin.topics import find_topics
 from kctl.errors import CliError, ExitStatus
 from kctl.groups import command, lone_command
 from kctl.kafka_text.console_consumer import FORMATTER_PROPERTIES, console_text
@@ -30,6 +32,7 @@ from kctl.records.record import TopicRecord
 from kctl.records.times import iso_time
 from kctl.streaming.choices import IsolationLevel, now_ms, split_properties, usage
 from kctl.streaming.interrupts import ctrl_c_noted
+from kctl.words.topics import INTERNAL_TOPICS, Regex, Selection, select
 
 if TYPE_CHECKING:
     from kctl.streaming.reading import Reader
@@ -38,13 +41,15 @@ app = lone_command()
 
 CSV_FIELDS = ["topic", "partition", "offset", "timestamp", "key", "value", "headers"]
 _KAFKA = "kafka"
+_INTERNAL = ",".join(f"^{name}$" for name in sorted(INTERNAL_TOPICS))
+"""The topics that a group with a pattern is not to have, as librdkafka takes them."""
 
 
 @dataclass(frozen=True)
 class Request:
     """What to read."""
 
-    topics: tuple[str, ...]
+    topics: Selection
     partitions: frozenset[int]
     begin: Position
     end: Position | None
@@ -62,6 +67,7 @@ class Request:
         "kctl consume orders --from @2026-11-01T00:00Z --to -15m -o jsonl",
         "kctl consume orders -n 3 --format '%t-%p@%o %T{iso} %k=%s\\n'",
         "kctl consume orders --exit --grep k:^a --grep v:[0-9]",
+        "kctl consume 'orders.*' --regex --from -15m -o jsonl --exit",
         "kctl consume orders --group billing --exit",
         "kctl consume orders -e -p 0 --format kafka --property print.key=true",
     ],
@@ -74,6 +80,13 @@ def consume(
     topic_option: Annotated[
         list[str] | None,
         typer.Option("--topic", hidden=True, help="Kafka's way of naming a topic."),
+    ] = None,
+    regex: Regex = False,
+    include: Annotated[
+        str | None,
+        typer.Option(
+            "--include", "--whitelist", hidden=True, help="Kafka's way of saying TOPIC --regex."
+        ),
     ] = None,
     begin: Annotated[
         str | None,
@@ -152,7 +165,8 @@ def consume(
 
     Starts at the beginning and waits for more at the end, until Ctrl-C, --exit, --to, -n or --idle
     ends it. Prints values, a line each; -o jsonl prints all there is to a record, in the form that
-    `kctl produce --input json` takes.
+    `kctl produce --input json` takes. With --regex those topics are read that are there when it
+    begins; a group reads those that come later, too.
     """
     session = session_of(ctx)
     console, properties = split_properties(settings or [], FORMATTER_PROPERTIES)
@@ -160,7 +174,12 @@ def consume(
     wanted = all_of(usage(parse_filter, text) for text in filters or [])
     first, last = _bounds("start" if from_beginning else begin, end, group)
     request = Request(
-        topics=(*(names or []), *(topic_option or [])),
+        topics=select(
+            [*(names or []), *(topic_option or [])],
+            regex=regex,
+            kafka_topic=include,
+            exclude_internal=regex or bool(include),
+        ),
         partitions=frozenset(partitions or []),
         begin=first,
         end=END if exit_at_end and last is None else last,
@@ -226,7 +245,7 @@ def open_reader(session: Session, request: Request) -> Iterator["Reader"]:
     """A reader for what was asked; the cluster is known to answer before librdkafka starts."""
 
     async def prepare(client: Client) -> dict[str, list[int]]:
-        return await partitions_of(client, request.topics)
+        return await partitions_of(client, await _topics(client, request.topics))
 
     known = ask(session, prepare)
     from kctl.streaming.config import client_properties  # librdkafka, when it is needed
@@ -239,17 +258,40 @@ def open_reader(session: Session, request: Request) -> Iterator["Reader"]:
         "enable.partition.eof": True,
         "isolation.level": request.isolation_level,
         "auto.offset.reset": "latest" if request.begin == END else "earliest",
+        **({"topic.blacklist": _INTERNAL} if request.topics.exclude_internal else {}),
         **client_properties(session, request.settings),
     }
     if request.group:
         with open_consumer(properties) as consumer:
             yield GroupReader(
-                consumer, request.topics, commit=request.commit, exit_at_end=request.end == END
+                consumer,
+                [*request.topics.names, *map(_subscription, request.topics.patterns)],
+                commit=request.commit,
+                exit_at_end=request.end == END,
             )
         return
     starts, ends = _offsets(session, request, known)
     with open_consumer(properties) as consumer:
         yield PartitionReader(consumer, starts, ends)
+
+
+async def _topics(client: Client, selection: Selection) -> list[str]:
+    """The topics that are meant; CliError if a pattern fits none."""
+    if selection.exact_names is not None:
+        return selection.exact_names
+    present = [topic.name for topic in await find_topics(client)]
+    found = selection.pick(present)
+    if not found:
+        raise CliError(
+            f"no topic fits {selection.patterns[0].pattern!r}",
+            "kctl topics list shows those there are",
+        )
+    return [*found, *(name for name in selection.names if name not in found)]
+
+
+def _subscription(pattern: re.Pattern[str]) -> str:
+    """A pattern as librdkafka takes it: the circumflex tells it from a name."""
+    return f"^({pattern.pattern})$"
 
 
 Offsets = dict[TopicPartition, int]
@@ -290,7 +332,7 @@ def _bounds(
 
 
 def _check(request: Request) -> None:
-    if not request.topics:
+    if request.topics.is_everything:
         raise CliError("no topic named", "kctl topics list shows those there are", ExitStatus.USAGE)
     if not request.group:
         if STORED in (request.begin, request.end):

@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Mapping
 from datetime import datetime
+from threading import Event
 from typing import Annotated
 
 import typer
@@ -13,11 +14,13 @@ from kctl.admin.connection import ask
 from kctl.admin.log_offsets import known_partitions, partitions_of
 from kctl.admin.positions import resolve_positions
 from kctl.confirm import refuse_if_read_only
+from kctl.errors import ExitStatus
 from kctl.groups import command, noun
 from kctl.kafka_text.perf import consumer_lines, latency_lines, producer_line
 from kctl.options import KafkaText, Session, session_of
 from kctl.records.position import END, START
 from kctl.streaming.choices import Acks, Compression
+from kctl.streaming.interrupts import ctrl_c_noted
 from kctl.tables import Column
 
 app = noun("Measure how fast a cluster writes and reads.")
@@ -74,8 +77,11 @@ def produce(
     ] = Compression.NONE,
     settings: Settings = None,
     text_format: KafkaText = None,
-) -> None:
-    """Write random records; how many per second, and how long each took."""
+) -> ExitStatus:
+    """Write random records; how many per second, and how long each took.
+
+    Ctrl-C ends it early, with what was measured until then.
+    """
     session = session_of(ctx)
     refuse_if_read_only(session)
     ask(session, lambda client: known_partitions(client, [topic]))  # fails soon if it must
@@ -89,11 +95,13 @@ def produce(
         **client_properties(session, settings or []),
     }
     load = Load(topic, num_records, record_size, throughput if throughput > 0 else None)
-    result = ProducerTest(properties, load, _progress(session)).run()
+    with ctrl_c_noted() as interrupted:
+        result = ProducerTest(properties, load, _progress(session), interrupted).run()
     if text_format:
         session.out.lines([producer_line(result)])
     else:
         session.out.record(result, [*RATES, *LATENCIES], name="records")
+    return _status(interrupted)
 
 
 @command(
@@ -116,8 +124,11 @@ def consume(
     ] = 10.0,
     settings: Settings = None,
     text_format: KafkaText = None,
-) -> None:
-    """Read records and throw them away; how many per second."""
+) -> ExitStatus:
+    """Read records and throw them away; how many per second.
+
+    Ctrl-C ends it early, with what was measured until then.
+    """
     session = session_of(ctx)
 
     async def begin(client: Client) -> Mapping[TopicPartition, int]:
@@ -131,11 +142,15 @@ def consume(
 
     started = datetime.now()
     properties = _consumer_properties(client_properties(session, settings or []))
-    result = measure_consumer(properties, starts, num_records, idle, _progress(session))
+    with ctrl_c_noted() as interrupted:
+        result = measure_consumer(
+            properties, starts, num_records, idle, _progress(session), interrupted
+        )
     if text_format:
         session.out.lines(consumer_lines(result, started, datetime.now()))
     else:
         session.out.record(result, [*RATES, Column("joining_s", "Until first")], name="records")
+    return _status(interrupted)
 
 
 @command(
@@ -151,8 +166,11 @@ def latency(
     acks: AcksOption = Acks.ALL,
     settings: Settings = None,
     text_format: KafkaText = None,
-) -> None:
-    """Send one record at a time and wait for it: how long it takes from end to end."""
+) -> ExitStatus:
+    """Send one record at a time and wait for it: how long it takes from end to end.
+
+    Ctrl-C ends it early, with what was measured until then.
+    """
     session = session_of(ctx)
     refuse_if_read_only(session)
     ask(session, lambda client: partitions_of(client, [topic]))
@@ -162,11 +180,18 @@ def latency(
     shared = client_properties(session, settings or [])
     sending = {"acks": acks, "linger.ms": 0, **shared}
     load = Load(topic, num_records, record_size)
-    result = measure_latency(sending, _consumer_properties(shared), load, session.timeout)
+    reading = _consumer_properties(shared)
+    with ctrl_c_noted() as interrupted:
+        result = measure_latency(sending, reading, load, session.timeout, interrupted)
     if text_format:
         session.out.lines(latency_lines(result))
     else:
         session.out.record(result, [Column("records", "Records"), *LATENCIES], name="records")
+    return _status(interrupted)
+
+
+def _status(interrupted: Event) -> ExitStatus:
+    return ExitStatus.INTERRUPTED if interrupted.is_set() else ExitStatus.OK
 
 
 def _consumer_properties(shared: dict[str, object]) -> dict[str, object]:

@@ -4,6 +4,7 @@ import os
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from threading import Event
 
 import confluent_kafka
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
@@ -18,6 +19,7 @@ Result = dict[str, float]
 Progress = Callable[[Result], None]
 
 PROGRESS_EVERY_S = 1.0
+"""How often progress is shown."""
 _POLL_S = 0.05
 
 
@@ -49,8 +51,11 @@ class Ticker:
 class ProducerTest:
     """Sends records as fast as allowed, and keeps how long each took until it was written."""
 
-    def __init__(self, properties: Properties, load: Load, show: Progress) -> None:
+    def __init__(
+        self, properties: Properties, load: Load, show: Progress, interrupted: Event
+    ) -> None:
         self._load = load
+        self._interrupted = interrupted
         self._ticker = Ticker(show)
         self._latencies = Latencies()
         self._failed: KafkaError | None = None
@@ -61,19 +66,20 @@ class ProducerTest:
             raise refused(error, "cannot start a producer") from error
 
     def run(self) -> Result:
-        """Send everything; CliError if a record was not written. After Ctrl-C: what was."""
+        """Send everything; CliError if a record was not written. When interrupted: what was."""
         payload = os.urandom(self._load.record_size)
         self._throughput = Throughput(time.monotonic())
         pacer = Pacer(self._load.per_second, self._throughput.started_s)
-        try:
-            for number in range(self._load.num_records):
-                self._wait(pacer, number)
-                self._send(payload)
-                if number % 1000 == 0:
-                    self._ticker.maybe_show(self._result)
-            while self._producer.flush(_POLL_S):
+        for number in range(self._load.num_records):
+            self._wait(pacer, number)
+            if self._interrupted.is_set():
+                break
+            self._send(payload)
+            if number % 1000 == 0:
                 self._ticker.maybe_show(self._result)
-        except KeyboardInterrupt:
+        while not self._interrupted.is_set() and self._producer.flush(_POLL_S):
+            self._ticker.maybe_show(self._result)
+        if self._interrupted.is_set():
             self._producer.purge()
             self._producer.flush(_POLL_S)
         if self._failed:
@@ -82,11 +88,13 @@ class ProducerTest:
 
     def _wait(self, pacer: Pacer, number: int) -> None:
         while (left_s := pacer.wait_s(number, time.monotonic())) > 0:
-            self._producer.poll(left_s)
+            if self._interrupted.is_set():
+                return
+            self._producer.poll(min(left_s, _POLL_S))
             self._ticker.maybe_show(self._result)
 
     def _send(self, payload: bytes) -> None:
-        while True:
+        while not self._interrupted.is_set():
             try:
                 self._producer.produce(self._load.topic, payload, on_delivery=self._delivered)
                 break
@@ -112,8 +120,9 @@ def measure_consumer(
     num_records: int,
     idle_s: float,
     show: Progress,
+    interrupted: Event,
 ) -> Result:
-    """Read `num_records` from the offsets on; ends early if none comes for `idle_s`, or Ctrl-C."""
+    """Read `num_records` from the offsets on; ends early if none comes for `idle_s`."""
     ticker = Ticker(show)
     with open_consumer(properties) as consumer:
         throughput = Throughput(time.monotonic())
@@ -122,27 +131,32 @@ def measure_consumer(
         )
         first_s: float | None = None
         heard_s = time.monotonic()
-        try:
-            while throughput.records < num_records and time.monotonic() - heard_s < idle_s:
-                for message in consume(consumer, num_records - throughput.records):
-                    throughput.add(len(message.value() or b"") + len(message.key() or b""))
-                    heard_s = time.monotonic()
-                    first_s = first_s or heard_s
-                ticker.maybe_show(throughput.summary)
-        except KeyboardInterrupt:
-            pass  # what was read until now is the result
+        while throughput.records < num_records and time.monotonic() - heard_s < idle_s:
+            if interrupted.is_set():
+                break  # what was read until now is the result
+            for message in consume(consumer, num_records - throughput.records):
+                throughput.add(len(message.value() or b"") + len(message.key() or b""))
+                heard_s = time.monotonic()
+                first_s = first_s or heard_s
+            ticker.maybe_show(throughput.summary)
     result = throughput.summary(heard_s)
     result["joining_s"] = round((first_s or heard_s) - throughput.started_s, 3)
     return result
 
 
 def measure_latency(
-    properties: Properties, consumer_properties: Properties, load: Load, timeout_s: float
+    properties: Properties,
+    consumer_properties: Properties,
+    load: Load,
+    timeout_s: float,
+    interrupted: Event,
 ) -> Result:
     """Send a record, wait until it has come back, and so on: how long each went round."""
     latencies = Latencies()
     for milliseconds in _round_trips(properties, consumer_properties, load, timeout_s):
         latencies.add(milliseconds)
+        if interrupted.is_set():
+            break
     return {"records": len(latencies), **latencies.summary()}
 
 

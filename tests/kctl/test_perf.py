@@ -1,16 +1,25 @@
 """`kctl perf` on our broker, and its arithmetic."""
 
+import json
+import os
 import re
+import signal
+import subprocess
+import sys
 from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
+from threading import Event
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from broker.model import TopicPartition
 from kctl.kafka_text.perf import CONSUMER_HEADER, consumer_lines, latency_lines, producer_line
+from kctl.streaming.config import Properties
 from kctl.streaming.measures import Latencies, Pacer, Throughput
+from kctl.streaming.measuring import Load, ProducerTest, measure_consumer, measure_latency
 from tests.support.broker import RunningBroker
 from tests.support.streaming import Run, kctl_on, quick_groups_broker
 
@@ -56,6 +65,42 @@ def test_latency_goes_round_record_by_record(run: Run) -> None:
     result = run("perf", "latency", "round", "-n", "10", "-a", "1", "-o", "json").json
     assert result["records"] == 10
     assert 0 < result["avg_ms"] <= result["max_ms"]
+
+
+def test_ctrl_c_ends_a_measurement_with_its_summary(run: Run, perf_broker: RunningBroker) -> None:
+    run("topics", "create", "endless")
+    words = ["perf", "produce", "endless", "-n", "1000000", "--throughput", "200", "-o", "json"]
+    environ = {**os.environ, "KCTL_BOOTSTRAP_SERVERS": perf_broker.bootstrap_servers}
+    with subprocess.Popen(
+        [sys.executable, "-m", "kctl", *words], env=environ, stdout=subprocess.PIPE, text=True
+    ) as process:
+        # The first record that arrives says that it is running.
+        assert run("consume", "endless", "-n", "1").exit_code == 0
+        process.send_signal(signal.SIGINT)
+        output, _ = process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert 0 < json.loads(output)["records"] < 1_000_000
+
+
+def test_interrupted_measurements_tell_what_was_measured(
+    run: Run, perf_broker: RunningBroker
+) -> None:
+    run("topics", "create", "waiting")
+    interrupted = Event()
+    interrupted.set()
+    properties = {"bootstrap.servers": perf_broker.bootstrap_servers, "group.id": "perf"}
+    load = Load("waiting", 1000, 10, per_second=0.001)
+    sent = ProducerTest(without_group(properties), load, print, interrupted).run()
+    assert sent["records"] == 0
+    starts = {TopicPartition("waiting", 0): 0}
+    read = measure_consumer(properties, starts, 1000, 60, print, interrupted)
+    assert read["records"] == 0
+    went = measure_latency(without_group(properties), properties, load, 10, interrupted)
+    assert went["records"] == 1
+
+
+def without_group(properties: Properties) -> Properties:
+    return {key: value for key, value in properties.items() if key != "group.id"}
 
 
 @pytest.mark.parametrize("verb", ["consume", "latency"])

@@ -265,6 +265,34 @@ def test_cluster_that_is_not_there_is_said_soon(kctl: Kctl) -> None:
         assert (result.exit_code, address in result.stderr) == (1, True)
 
 
+def test_topics_that_fit_a_pattern_are_read_together(run: Run) -> None:
+    for name in ("fit.a", "fit.b", "unfit"):
+        run("produce", topic(run, name), stdin=f"{name}\n")
+    words = ["--exit", "-f", "%t %s\\n"]
+    both = {"fit.a fit.a", "fit.b fit.b"}
+    assert set(run("consume", r"fit\..", "--regex", *words).output.splitlines()) == both
+    assert set(run("consume", "--include", "fit.a,fit.b", *words).output.splitlines()) == both
+    named = run("consume", "fit.a", "fit.b", *words).output.splitlines()
+    assert set(named) == both
+    assert set(run("consume", r"fit\..", "-r", "-g", "fits", *words).output.splitlines()) == both
+
+
+def test_pattern_never_means_the_topics_kafka_keeps_for_itself(run: Run) -> None:
+    run("produce", topic(run, "only"), stdin="a\n")
+    run("consume", "only", "--group", "maker", "--exit")
+    assert run("topics", "list", "-o", "name").output.count("__consumer_offsets")
+    result = run("consume", "only|__consumer.*", "-r", "--exit", "-f", "%t\\n")
+    assert result.output == "only\n"
+    grouped = run("consume", "only|__consumer.*", "-r", "-g", "g", "--exit", "-f", "%t\\n")
+    assert grouped.output == "only\n"
+
+
+def test_pattern_that_fits_nothing_is_told(run: Run) -> None:
+    result = run("consume", "nothing.*", "--regex", "--exit")
+    assert (result.exit_code, "no topic fits 'nothing.*'" in result.stderr) == (1, True)
+    assert run("consume", "(", "--regex").exit_code == 2
+
+
 def test_ctrl_c_ends_consume_cleanly_with_everything_printed(
     run: Run, stream_broker: RunningBroker
 ) -> None:
