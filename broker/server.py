@@ -1,8 +1,10 @@
 """Builds every part of a broker, starts and stops them in order: the only wiring.
 
-    store → identity → settings → logs → replicas → controller → coordinators → listeners
+    store → identity → settings → logs → replicas → controller → coordinators → registration →
+    election → listeners
 
-Each needs those before it. Stopping goes the other way round.
+Each needs those before it. Stopping goes the other way round; before it begins, a broker that is
+not alone hands over what it leads.
 """
 
 import asyncio
@@ -11,7 +13,6 @@ import logging
 import os
 import socket
 from collections.abc import Awaitable
-from dataclasses import fields
 from pathlib import Path
 
 from broker.api.context import Services
@@ -21,11 +22,12 @@ from broker.background import Background
 from broker.clock import SystemClock
 from broker.config import BrokerConfig
 from broker.config.dynamic import DynamicConfig
-from broker.controller.registration import become_controller
-from broker.controller.topic_records import load_topics
-from broker.controller.topics import TopicController
-from broker.group.config import GroupConfig
-from broker.group.coordinator import GroupCoordinator
+from broker.controlled import ControlledBroker
+from broker.controlled_shutdown import hand_over
+from broker.controller.auto_creation import AutoTopicCreation
+from broker.controller.controller import Controller
+from broker.controller.topic_requests import creating_topics
+from broker.coordination import build_coordinators, follow_leadership
 from broker.group.offset_nodes import OffsetNodes
 from broker.identity import (
     Identity,
@@ -35,6 +37,7 @@ from broker.identity import (
     stored_cluster_id,
     write_identity,
 )
+from broker.inter_broker import InterBroker
 from broker.log.config import CleanerConfig, LogConfig, ProducerStateConfig
 from broker.log.environment import LogEnvironment
 from broker.log.manager import LogManager
@@ -47,26 +50,19 @@ from broker.membership import (
 )
 from broker.metadata.config_store import ZnodeConfigStore
 from broker.metadata.config_watch import ConfigWatch
+from broker.metadata.errors import StoreError
 from broker.metadata.store import MetadataStore
 from broker.metadata.znodes.brokers import BrokerIdZnode, Endpoint
-from broker.metadata_cache import BrokerEndpoint, MetadataCache
+from broker.metadata.znodes.notifications import LogDirEventZnode
+from broker.metadata_cache import MetadataCache
 from broker.model import BrokerEpoch, TopicPartition
-from broker.net.broker_connection import BrokerConnection, Node, open_connection
 from broker.net.connection import Answer, Peer
-from broker.net.controller_channel import ControllerChannel
 from broker.net.listener import Limits, Listener
-from broker.net.peers import Peers
-from broker.records.layout import Codec
+from broker.protocol.api_keys import ApiKey
+from broker.protocol.messages.controlled_shutdown import ControlledShutdownRequest
 from broker.replica.controller_requests import ControllerRequests
-from broker.replica.internal_topic import InternalTopic
 from broker.replica.manager import ReplicaCluster, ReplicaManager
 from broker.stores import open_store
-from broker.topic_names import OFFSETS_TOPIC, TRANSACTION_STATE_TOPIC
-from broker.txn.config import TxnConfig
-from broker.txn.coordinator import TransactionCoordinator
-from broker.txn.local_markers import LocalMarkers
-from broker.txn.producer_ids import StoredProducerIdBlocks
-from broker.txn.verification import verify_offset_commit
 
 logger = logging.getLogger(__name__)
 
@@ -94,6 +90,7 @@ class Server:
         self._store: MetadataStore
         self._membership: Membership
         self._config_watch: ConfigWatch
+        self._inter_broker: InterBroker
         self._logs: LogManager
         self._replicas: ReplicaManager
         self._services: Services
@@ -112,13 +109,16 @@ class Server:
         await self._join_cluster()
         dynamic = await self._load_settings()
         await asyncio.to_thread(self._logs.startup)
-        write_identity(self.identity, self._logs.online_dirs)
-        metadata = MetadataCache(self.identity.cluster_id, self.identity.broker_id)
-        self._replicas = ReplicaManager(
-            self.identity.broker_id, self._logs, dynamic, self._cluster_of_replicas(metadata)
-        )
-        self._replicas.load_high_watermarks()
-        await self._open_listeners(dynamic, metadata)
+        try:
+            write_identity(self.identity, self._logs.online_dirs)
+            self._build(dynamic)
+            await self._membership.join()
+        except BaseException:
+            # Nothing has happened yet: the next one shall find the logs as clean as we did.
+            await asyncio.to_thread(self._logs.shutdown)
+            await self._store.close()
+            raise
+        await self._open()
         self._start_background()
         gc.collect()
         gc.freeze()  # what lives now lives to the end: the collector need not look at it again
@@ -127,25 +127,50 @@ class Server:
         logger.info("started broker.id=%s listeners=%s", self.identity.broker_id, listening)
 
     async def stop(self) -> None:
-        """Close every connection, then the logs, then the store."""
+        """Hand over what is led, close every connection, then the logs, then the store."""
+        if self.config.zookeeper_connect and self.config.controlled_shutdown_enable:
+            await self._hand_over()
         await self._membership.leave()
         await self._config_watch.stop()
         for listener in self.listeners:
             await listener.stop()
         await self._services.groups.stop()
         await self._services.transactions.stop()
+        await self._services.auto_creation.stop()
         await self._background.stop()
         await self._replicas.close()
         await asyncio.to_thread(self._logs.shutdown)
+        await self._services.controller.stop()
+        self._inter_broker.peers.close()
         await self._store.close()
         logger.info("stopped broker.id=%s", self.identity.broker_id)
 
+    async def _hand_over(self) -> None:
+        request = ControlledShutdownRequest(
+            broker_id=self.identity.broker_id, broker_epoch=self._broker_epoch.value
+        )
+        await hand_over(self._inter_broker.controller, request, self._services.dynamic.broker)
+
     def _dir_failed(self, path: Path) -> None:
-        """A log directory is gone; without any the broker has nothing to serve. Any thread."""
+        """A log directory is gone. Any thread."""
+        self._loop.call_soon_threadsafe(self._on_dir_failed, path)
+
+    def _on_dir_failed(self, path: Path) -> None:
+        """Let the cluster know; without any directory the broker has nothing to serve."""
         if not self._logs.online_dirs:
             logger.critical("stopping, because the last log directory failed dir=%s", path)
             self.has_failed = True
-            self._loop.call_soon_threadsafe(self.stopping.set)
+            self.stopping.set()
+        elif self._replicas.log_dir_failed(path):
+            self._background.run(self._tell_of_failed_dir())
+
+    async def _tell_of_failed_dir(self) -> None:
+        """Leave a note for the controller, which then asks this broker what it still has."""
+        note = LogDirEventZnode.encode(self.identity.broker_id)
+        try:
+            await self._store.create(LogDirEventZnode.PREFIX, note, sequence=True)
+        except StoreError as error:
+            logger.error("the controller was not told of the failed directory: %s", error)
 
     def _bind(self) -> None:
         limits = _limits(self.config)
@@ -190,142 +215,107 @@ class Server:
         await self._config_watch.start()
         return dynamic
 
-    def _cluster_of_replicas(self, metadata: MetadataCache) -> ReplicaCluster:
-        """How replicas reach the other brokers and the controller."""
-        listener = self.config.inter_broker_listener
-
-        def find_controller() -> Node | None:
-            found = metadata.endpoint(metadata.controller_id, listener)
-            return None if found is None else Node(found.broker_id, found.host, found.port)
-
-        async def connect(node: Node) -> BrokerConnection:
-            client_id = f"broker-{self.identity.broker_id}"
-            return await open_connection(node, client_id, self.config.request_timeout_ms / 1000)
-
-        peers = Peers(connect, self.config.request_timeout_ms)
-        channel = ControllerChannel(find_controller, self.identity.broker_id, peers)
-        return ReplicaCluster(metadata, self._broker_epoch, channel, connect, listener, self._clock)
-
-    async def _open_listeners(self, dynamic: DynamicConfig, metadata: MetadataCache) -> None:
-        """Register, take the controllership, lead, and only then let clients in."""
-        broker_id = self.identity.broker_id
-        metadata.brokers = self._endpoints()
-        self._membership = Membership(
-            self._store,
-            lambda: self._registration(metadata),
-            self._broker_epoch,
-            self.config.zookeeper_session_timeout_ms,
+    def _build(self, dynamic: DynamicConfig) -> None:
+        """Every part above the logs, none of them started."""
+        config, broker_id = self.config, self.identity.broker_id
+        metadata = MetadataCache(self.identity.cluster_id)
+        links = self._inter_broker = InterBroker(config, metadata, broker_id)
+        self._replicas = ReplicaManager(
+            broker_id,
+            self._logs,
+            dynamic,
+            ReplicaCluster(
+                metadata,
+                self._broker_epoch,
+                links.controller,
+                links.connect,
+                links.listener_name,
+                self._clock,
+            ),
         )
-        await self._membership.join()
-        epoch = await become_controller(self._store, broker_id, self._clock.now_ms())
-        controller = TopicController(self._store, dynamic, metadata, self._replicas, epoch)
-        groups, transactions, markers = self._coordinators(metadata)
-        slots = self.config.max_incremental_fetch_session_cache_slots
+        self._replicas.load_high_watermarks()
+        controlled = ControlledBroker(ControllerRequests(self._replicas), self._config_watch)
+        controller = self._build_controller(dynamic, controlled)
+        coordination = build_coordinators(
+            config, self._replicas, links, self._broker_epoch, self._clock
+        )
+        follow_leadership(coordination, self._replicas, self._background)
         self._services = Services(
-            config=self.config,
+            config=config,
             dynamic=dynamic,
             config_store=ZnodeConfigStore(self._store),
             metadata=metadata,
             replicas=self._replicas,
-            controller_requests=ControllerRequests(self._replicas),
-            fetch_sessions=FetchSessionCache(slots, _FETCH_SESSION_EVICTION_MS),
+            controller_requests=controlled,
+            fetch_sessions=FetchSessionCache(
+                config.max_incremental_fetch_session_cache_slots, _FETCH_SESSION_EVICTION_MS
+            ),
             controller=controller,
-            groups=groups,
+            auto_creation=AutoTopicCreation(
+                dynamic,
+                creating_topics(controller, links.controller),
+                is_alone=not config.zookeeper_connect,
+            ),
+            groups=coordination.groups,
             offset_nodes=OffsetNodes(self._store),
-            transactions=transactions,
-            markers=markers,
+            transactions=coordination.transactions,
+            markers=coordination.markers,
+            verifier=coordination.verifier,
             clock=self._clock,
         )
+        self._replicas.on_deleted = self._on_deleted
         self._dispatcher = Dispatcher(self._services)
-        await controller.start(await load_topics(self._store))
-        transactions.start()  # all topics are known: a partition that is not, was deleted
+
+    def _build_controller(self, dynamic: DynamicConfig, controlled: ControlledBroker) -> Controller:
+        """The controller, and what others need to know of it and it of them."""
+        links = self._inter_broker
+        controller = Controller(self._store, dynamic, controlled, links.connect, self._clock)
+        links.is_controller = lambda: controller.is_active
+        links.controller.local = {
+            ApiKey.ALTER_PARTITION: controller.alter_partition,
+            ApiKey.CONTROLLED_SHUTDOWN: controller.controlled_shutdown,
+            ApiKey.ALLOCATE_PRODUCER_IDS: controller.allocate_producer_ids,
+        }
+        self._membership = Membership(
+            self._store,
+            self._registration,
+            self._broker_epoch,
+            self.config.zookeeper_session_timeout_ms,
+        )
+        self._membership.on_rejoined = controller.rejoined
+        return controller
+
+    def _on_deleted(self, names: list[TopicPartition]) -> None:
+        self._config_watch.on_topics_deleted({name.topic for name in names})
+        self._background.run(self._services.groups.offsets.on_partitions_deleted(names))
+
+    async def _open(self) -> None:
+        """Stand for election, lead what there is to lead, and only then let clients in."""
+        services = self._services
+        services.groups.start()
+        await services.controller.start()
+        services.transactions.start()
         for listener in self.listeners:
             await listener.start()
 
-    def _coordinators(
-        self, metadata: MetadataCache
-    ) -> tuple[GroupCoordinator, TransactionCoordinator, LocalMarkers]:
-        """Both coordinators, which load what they keep as its partitions are led."""
-        config, replicas = self.config, self._replicas
-        offsets = InternalTopic(
-            OFFSETS_TOPIC,
-            config.offsets_topic_num_partitions,
-            replicas,
-            metadata,
-            config.offsets_commit_timeout_ms,
-        )
-        is_verified = config.transaction_partition_verification_enable
-        groups = GroupCoordinator(
-            _group_config(config),
-            offsets,
-            self._clock,
-            (lambda *commit: verify_offset_commit(transactions, *commit)) if is_verified else None,
-        )
-        states = InternalTopic(
-            TRANSACTION_STATE_TOPIC,
-            config.transaction_state_log_num_partitions,
-            replicas,
-            metadata,
-        )
-        markers = LocalMarkers(
-            replicas,
-            metadata,
-            self._clock,
-            config.request_timeout_ms,
-            groups.registry.is_being_loaded,
-            groups.offsets.on_transaction_completed,
-        )
-        producer_ids = StoredProducerIdBlocks(self._store, self.identity.broker_id)
-        transactions = TransactionCoordinator(
-            _txn_config(config), states, markers, producer_ids, self._clock
-        )
-
-        def on_leading(name: TopicPartition, leader_epoch: int) -> None:
-            if name.topic == OFFSETS_TOPIC:
-                self._background.run(groups.load(name.partition, leader_epoch))
-            elif name.topic == TRANSACTION_STATE_TOPIC:
-                transactions.on_election(name.partition, leader_epoch)
-
-        def on_gone(name: TopicPartition) -> None:
-            if name.topic == OFFSETS_TOPIC:
-                groups.unload(name.partition, None)
-            elif name.topic == TRANSACTION_STATE_TOPIC:
-                transactions.on_resignation(name.partition)
-
-        def on_deleted(names: list[TopicPartition]) -> None:
-            self._background.run(groups.offsets.on_partitions_deleted(names))
-
-        replicas.on_leading, replicas.on_gone = on_leading, on_gone
-        replicas.on_deleted = on_deleted
-        groups.start()
-        return groups, transactions, markers
-
-    def _registration(self, metadata: MetadataCache) -> BrokerIdZnode:
+    def _registration(self) -> BrokerIdZnode:
+        """This broker by its listeners: as advertised, else as it listens."""
+        bound = {listener.address.name: listener.address for listener in self.listeners}
+        advertised = {address.name: address for address in self.config.advertised_listeners or ()}
         return BrokerIdZnode(
             self.identity.broker_id,
             tuple(
-                Endpoint(name, own.host, own.port, self.config.security_protocol(name) or name)
-                for name, (own,) in metadata.brokers.items()
+                Endpoint(
+                    name,
+                    address.host or socket.gethostname(),
+                    address.port or bound[name].port,
+                    self.config.security_protocol(name) or name,
+                )
+                for name, address in (advertised or bound).items()
             ),
             self.config.broker_rack,
             self._clock.now_ms(),
         )
-
-    def _endpoints(self) -> dict[str, tuple[BrokerEndpoint, ...]]:
-        """This broker by listener name: as advertised, else as it listens."""
-        bound = {listener.address.name: listener.address for listener in self.listeners}
-        advertised = {address.name: address for address in self.config.advertised_listeners or ()}
-        return {
-            name: (
-                BrokerEndpoint(
-                    self.identity.broker_id,
-                    address.host or socket.gethostname(),
-                    address.port or bound[name].port,
-                    self.config.broker_rack,
-                ),
-            )
-            for name, address in (bound | advertised).items()
-        }
 
     def _start_background(self) -> None:
         config, every, logs = self.config, self._background.every, self._logs
@@ -357,23 +347,6 @@ def _limits(config: BrokerConfig) -> Limits:
         per_ip_overrides=dict(config.max_connections_per_ip_overrides),
         backlog=config.socket_listen_backlog_size,
     )
-
-
-def _group_config(config: BrokerConfig) -> GroupConfig:
-    return GroupConfig(
-        group_min_session_timeout_ms=config.group_min_session_timeout_ms,
-        group_max_session_timeout_ms=config.group_max_session_timeout_ms,
-        group_max_size=config.group_max_size,
-        group_initial_rebalance_delay_ms=config.group_initial_rebalance_delay_ms,
-        offset_metadata_max_bytes=config.offset_metadata_max_bytes,
-        offsets_retention_minutes=config.offsets_retention_minutes,
-        offsets_retention_check_interval_ms=config.offsets_retention_check_interval_ms,
-        offsets_topic_compression_codec=Codec(config.offsets_topic_compression_codec),
-    )
-
-
-def _txn_config(config: BrokerConfig) -> TxnConfig:
-    return TxnConfig(**{field.name: getattr(config, field.name) for field in fields(TxnConfig)})
 
 
 def _producer_state(config: BrokerConfig) -> ProducerStateConfig:

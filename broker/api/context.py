@@ -6,15 +6,17 @@ from broker.api.fetch_session import FetchSessionCache
 from broker.clock import Clock
 from broker.config import BrokerConfig
 from broker.config.dynamic import ConfigStore, DynamicConfig
-from broker.controller.topics import TopicController
+from broker.controller.auto_creation import AutoTopicCreation
+from broker.controller.channels import LocalBroker
+from broker.controller.controller import Controller
 from broker.group.coordinator import GroupCoordinator
 from broker.group.offset_nodes import OffsetNodes
 from broker.metadata_cache import MetadataCache
 from broker.net.connection import Peer
-from broker.replica.controller_requests import ControllerRequests
 from broker.replica.manager import ReplicaManager
 from broker.txn.coordinator import TransactionCoordinator
 from broker.txn.local_markers import LocalMarkers
+from broker.txn.verification import Verifier
 
 
 @dataclass
@@ -26,14 +28,17 @@ class Services:
     config_store: ConfigStore
     metadata: MetadataCache
     replicas: ReplicaManager
-    controller_requests: ControllerRequests
+    controller_requests: LocalBroker
+    """This broker, as the controller sees it."""
     fetch_sessions: FetchSessionCache
-    controller: TopicController
+    controller: Controller
+    auto_creation: AutoTopicCreation
     groups: GroupCoordinator
     offset_nodes: OffsetNodes
     """Where the oldest consumers keep their offsets."""
     transactions: TransactionCoordinator
     markers: LocalMarkers
+    verifier: Verifier
     clock: Clock
 
 

@@ -71,7 +71,7 @@ def _endpoint(key_type: int, key: str, context: RequestContext) -> BrokerEndpoin
     topic_name, index = _partition(key_type, key, context)
     topic = services.metadata.topics.get(topic_name)
     if topic is None:
-        services.controller.request_creation(topic_name)
+        services.auto_creation.request_creation(topic_name)
         raise ApiError(ErrorCode.COORDINATOR_NOT_AVAILABLE)
     leader = topic.partitions[index].leader if index < len(topic.partitions) else None
     for endpoint in services.metadata.brokers_of(context.peer.listener_name):

@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Iterable, Mapping
 from broker.api.authorized_operations import CLUSTER_OPERATIONS, NOT_ASKED, TOPIC_OPERATIONS
 from broker.api.context import RequestContext
 from broker.errors import ApiError, ErrorCode
-from broker.metadata_cache import PartitionMetadata, TopicMetadata
+from broker.metadata_cache import NO_LEADER, PartitionMetadata, TopicMetadata
 from broker.model import Uuid
 from broker.protocol.messages.metadata import (
     MetadataRequest,
@@ -23,6 +23,8 @@ from broker.topic_names import INTERNAL_TOPICS, name_problem
 
 _ALL_FROM_EMPTY = 0
 """The version in which an empty list asks for all topics."""
+_LISTENER_ERRORS = 6
+"""The first version that tells a missing listener from a missing leader."""
 _TOPIC_IDS = 12
 """The version that asks by topic id."""
 
@@ -64,7 +66,7 @@ async def _create_and_describe(
     failed: dict[str, ErrorCode] = {}
     for name in missing:
         try:
-            await context.services.controller.auto_create(name)
+            await context.services.auto_creation.auto_create(name)
         except ApiError as error:
             failed[name] = error.code
     return _respond_by_name(request, context, names, failed)
@@ -121,6 +123,7 @@ def _respond(
     unknown: Iterable[MetadataResponseTopic],
 ) -> MetadataResponse:
     metadata = context.services.metadata
+    reachable = metadata.ids_of(context.peer.listener_name)
     asks_cluster = request.include_cluster_authorized_operations
     return MetadataResponse(
         brokers=[
@@ -138,7 +141,7 @@ def _respond(
                     topic_id=topic.topic_id,
                     is_internal=topic.name in INTERNAL_TOPICS,
                     partitions=[
-                        _describe(index, partition, context.api_version)
+                        _describe(index, partition, reachable, context)
                         for index, partition in enumerate(topic.partitions)
                     ],
                     topic_authorized_operations=_topic_operations(request),
@@ -151,22 +154,40 @@ def _respond(
     )
 
 
-def _describe(index: int, partition: PartitionMetadata, version: int) -> MetadataResponsePartition:
-    replicas, isr, offline = partition.replicas, partition.isr, partition.offline_replicas
-    code = ErrorCode.NONE if partition.leader >= 0 else ErrorCode.LEADER_NOT_AVAILABLE
-    if version == 0 and offline:  # the oldest clients do not know of brokers that are not there
+def _describe(
+    index: int, partition: PartitionMetadata, reachable: frozenset[int], context: RequestContext
+) -> MetadataResponsePartition:
+    """One partition, for a client that can reach these brokers.
+
+    A leader that it cannot reach is none to it.
+    """
+    replicas, isr = partition.replicas, partition.isr
+    offline = [r for r in replicas if r not in reachable or r in partition.offline_replicas]
+    leader, code = partition.leader, ErrorCode.NONE
+    if leader not in reachable:
+        leader, code = NO_LEADER, _without_leader(partition.leader, context)
+    if context.api_version == 0:  # the oldest clients do not know of brokers that are not there
         replicas = tuple(replica for replica in replicas if replica not in offline)
         isr = tuple(replica for replica in isr if replica not in offline)
-        code = code or ErrorCode.REPLICA_NOT_AVAILABLE
+        if offline:
+            code = code or ErrorCode.REPLICA_NOT_AVAILABLE
     return MetadataResponsePartition(
         error_code=code,
         partition_index=index,
-        leader_id=partition.leader,
+        leader_id=leader,
         leader_epoch=partition.leader_epoch,
         replica_nodes=list(replicas),
         isr_nodes=list(isr),
-        offline_replicas=list(offline),
+        offline_replicas=offline,
     )
+
+
+def _without_leader(leader: int, context: RequestContext) -> ErrorCode:
+    """It is gone, or it does not have the listener that the client came by."""
+    is_elsewhere = context.services.metadata.is_alive(leader)
+    if is_elsewhere and context.api_version >= _LISTENER_ERRORS:
+        return ErrorCode.LISTENER_NOT_FOUND
+    return ErrorCode.LEADER_NOT_AVAILABLE
 
 
 def error_response(request: MetadataRequest, code: ErrorCode) -> MetadataResponse:

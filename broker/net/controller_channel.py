@@ -29,6 +29,10 @@ Local = Mapping[int, Callable[[Any], Awaitable[Any]]]
 """What answers when this broker is the controller, by API key."""
 
 
+class NoController(Exception):
+    """There is nobody to ask at present."""
+
+
 class ControllerChannel:
     """Sends requests to the active controller, and tries until one has answered."""
 
@@ -45,7 +49,7 @@ class ControllerChannel:
         backoff_s = _FIRST_BACKOFF_S
         while True:
             try:
-                response = await self._attempt(request)
+                response = await self.attempt(request)
                 if ErrorCode.NOT_CONTROLLER not in outcomes(response):
                     return response
                 reason = "it is not the controller any more"
@@ -53,22 +57,19 @@ class ControllerChannel:
                 if error.code is not ErrorCode.NOT_CONTROLLER:
                     raise
                 reason = error.message
-            except (OSError, _NoController) as error:
+            except (OSError, NoController) as error:
                 reason = str(error)
             api = ApiKey(request.api_key).display_name
             logger.info("the controller has not answered api=%s: %s", api, reason)
             await asyncio.sleep(backoff_s)
             backoff_s = min(2 * backoff_s, _MAX_BACKOFF_S)
 
-    async def _attempt(self, request: Request[ResponseT]) -> ResponseT:
+    async def attempt(self, request: Request[ResponseT]) -> ResponseT:
+        """One try; NoController, OSError, or an ApiError of this broker's own controller."""
         controller = self._find_controller()
         if controller is None:  # C
-            raise _NoController("no controller is known")
+            raise NoController("no controller is known")
         if controller.node_id != self._broker_id:  # B
             return await self._peers.send(controller, request)
         answer: ResponseT = await self.local[request.api_key](request)  # A
         return answer
-
-
-class _NoController(Exception):
-    """There is nobody to ask at present."""

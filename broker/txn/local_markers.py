@@ -11,7 +11,6 @@ from collections.abc import Callable, Sequence
 from broker.clock import Clock
 from broker.errors import ApiError, ErrorCode, NotLeaderOrFollower
 from broker.log.append import AppendOrigin
-from broker.metadata_cache import MetadataCache
 from broker.model import TopicPartition
 from broker.records.control import (
     ControlRecordType,
@@ -31,28 +30,21 @@ OnOffsetsCompleted = Callable[[int, list[int], bool], None]
 
 
 class LocalMarkers:
-    """See MarkerChannel: the whole of it on one broker, its end on each of several."""
+    """The end of a MarkerChannel: writes what this broker is to write."""
 
     def __init__(
         self,
         replicas: ReplicaManager,
-        metadata: MetadataCache,
         clock: Clock,
         timeout_ms: int,
         offsets_are_loading: OffsetsAreLoading,
         on_offsets_completed: OnOffsetsCompleted,
     ) -> None:
         self._replicas = replicas
-        self._metadata = metadata
         self._clock = clock
         self._timeout_s = timeout_ms / 1000
         self._offsets_are_loading = offsets_are_loading
         self._on_offsets_completed = on_offsets_completed
-
-    def has_partition(self, partition: TopicPartition) -> bool:
-        """See MarkerChannel."""
-        topic = self._metadata.topics.get(partition.topic)
-        return topic is not None and 0 <= partition.partition < len(topic.partitions)
 
     async def write_markers(
         self, marker: TxnMarker, partitions: Sequence[TopicPartition]

@@ -5,18 +5,15 @@ a broker did not use before it stopped are lost, and there are 2^63 of them.
 """
 
 import asyncio
-import logging
-from typing import Final
+from typing import Final, Protocol
 
 from broker.errors import ApiError, ErrorCode
-from broker.metadata.errors import BadVersion, NodeExists, NoNode, StoreError
-from broker.metadata.store import MetadataStore
-from broker.metadata.znodes.cluster import ProducerIdBlockZnode
+from broker.model import BrokerEpoch
+from broker.protocol.messages.allocate_producer_ids import AllocateProducerIdsRequest
+from broker.protocol.schema import Request, ResponseT
 from broker.txn.storage import ProducerIdBlock, ProducerIdBlocks
 
-logger = logging.getLogger(__name__)
-
-_MAX_PRODUCER_ID: Final = 2**63 - 1
+_ALLOCATION_TIMEOUT_S: Final = 30.0
 
 
 class ProducerIdManager:
@@ -41,36 +38,47 @@ class ProducerIdManager:
             return producer_id
 
 
-class StoredProducerIdBlocks:
-    """Blocks by the znode that remembers the last one given, whoever got it."""
+class ControllerChannel(Protocol):
+    """The way to the active controller, whoever that is."""
 
-    def __init__(self, store: MetadataStore, broker_id: int) -> None:
-        self._store = store
+    async def send(self, request: Request[ResponseT]) -> ResponseT:
+        """The controller's answer; tried again as long as there is no controller."""
+        ...
+
+
+class ControllerProducerIdBlocks:
+    """Blocks that the controller gives (KIP-730)."""
+
+    def __init__(
+        self, controller: ControllerChannel, broker_id: int, broker_epoch: BrokerEpoch
+    ) -> None:
+        self._controller = controller
         self._broker_id = broker_id
+        self._broker_epoch = broker_epoch
 
     async def allocate(self) -> ProducerIdBlock:
-        """See ProducerIdBlocks. Another broker may be quicker; then the block after its one.
+        """See ProducerIdBlocks.
 
-        While the store does not answer: COORDINATOR_LOAD_IN_PROGRESS, which even old clients
+        While the controller does not answer: COORDINATOR_LOAD_IN_PROGRESS, which even old clients
         try again.
         """
-        while True:
-            try:
-                return await self._allocate_next()
-            except (BadVersion, NodeExists, NoNode):
-                continue
-            except StoreError as error:
-                raise ApiError(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, str(error)) from error
+        request = AllocateProducerIdsRequest(
+            broker_id=self._broker_id, broker_epoch=self._broker_epoch.value
+        )
+        try:
+            async with asyncio.timeout(_ALLOCATION_TIMEOUT_S):
+                response = await self._controller.send(request)
+        except TimeoutError as error:
+            raise _later("the controller does not answer") from error
+        except ApiError as error:
+            raise _later(str(error)) from error
+        if response.error_code:
+            raise _later(ErrorCode.name_of(response.error_code))
+        first = response.producer_id_start
+        return ProducerIdBlock(first, first + response.producer_id_len - 1)
 
-    async def _allocate_next(self) -> ProducerIdBlock:
-        path = ProducerIdBlockZnode.PATH
-        if await self._store.exists(path) is None:
-            await self._store.create(path)
-        data, stat = await self._store.get(path)
-        latest = ProducerIdBlockZnode.decode(data) if data else None
-        block = ProducerIdBlockZnode.next_block(self._broker_id, latest)
-        if block.last_producer_id > _MAX_PRODUCER_ID:
-            raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR, "all producer ids have been given away")
-        await self._store.set(path, block.encode(), stat.version)
-        logger.info("took producer ids %s to %s", block.first_producer_id, block.last_producer_id)
-        return ProducerIdBlock(block.first_producer_id, block.last_producer_id)
+
+def _later(reason: str) -> ApiError:
+    return ApiError(
+        ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, f"no producer ids can be had now: {reason}"
+    )

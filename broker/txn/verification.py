@@ -6,12 +6,21 @@ comes late, after its transaction has ended, cannot begin one that nobody would 
 What the coordinator answers is put into words that producers of every age understand.
 """
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Mapping
+from itertools import groupby
+from operator import attrgetter
 from typing import Final
 
 from broker.errors import ApiError, ErrorCode
 from broker.model import TopicPartition
-from broker.topic_names import OFFSETS_TOPIC
+from broker.net.broker_connection import Node
+from broker.net.peers import Peers
+from broker.protocol.messages.add_partitions_to_txn import (
+    AddPartitionsToTxnRequest,
+    AddPartitionsToTxnTopic,
+    AddPartitionsToTxnTransaction,
+)
+from broker.topic_names import OFFSETS_TOPIC, TRANSACTION_STATE_TOPIC
 from broker.txn.coordinator import TransactionCoordinator
 from broker.txn.transaction import ProducerIdAndEpoch
 
@@ -43,6 +52,12 @@ def verify(
         codes = coordinator.verify_partitions(transactional_id, producer, partitions)
     except ApiError as error:
         codes = dict.fromkeys(partitions, error.code)
+    return _errors(codes, knows_abortable)
+
+
+def _errors(
+    codes: Mapping[TopicPartition, ErrorCode], knows_abortable: bool
+) -> dict[TopicPartition, ErrorCode]:
     return {
         partition: _for_client(code, knows_abortable)
         for partition, code in codes.items()
@@ -58,22 +73,113 @@ def _for_client(code: ErrorCode, knows_abortable: bool) -> ErrorCode:
     return code
 
 
-async def verify_offset_commit(
-    coordinator: TransactionCoordinator,
-    partition: int,
-    transactional_id: str,
-    producer_id: int,
-    producer_epoch: int,
-) -> None:
-    """ApiError unless a partition of the offsets topic is part of the producer's transaction.
+class Verifier:
+    """Asks the coordinator of a transaction, here or on another broker.
 
-    TRANSACTION_ABORTABLE is for the API to put into older words: only it knows the version.
+    Field `coordinator`: this broker's own; set before anything is asked.
     """
-    name = TopicPartition(OFFSETS_TOPIC, partition)
-    producer = ProducerIdAndEpoch(producer_id, producer_epoch)
-    errors = verify(coordinator, transactional_id, producer, [name], knows_abortable=True)
-    if errors:
-        raise ApiError(errors[name], f"{name} was not added to the transaction")
+
+    coordinator: TransactionCoordinator
+
+    def __init__(
+        self,
+        broker_id: int,
+        find_leader: Callable[[TopicPartition], Node | None],
+        peers: Peers,
+    ) -> None:
+        self._broker_id = broker_id
+        self._find_leader = find_leader
+        self._peers = peers
+
+    def is_elsewhere(self, transactional_id: str) -> bool:
+        """Whether another broker coordinates it; one that nobody is known to, is asked for here."""
+        return self._other_coordinator(transactional_id) is not None
+
+    def _other_coordinator(self, transactional_id: str) -> Node | None:
+        partition = self.coordinator.partition_for(transactional_id)
+        leader = self._find_leader(TopicPartition(TRANSACTION_STATE_TOPIC, partition))
+        return None if leader is None or leader.node_id == self._broker_id else leader
+
+    async def verify(
+        self,
+        transactional_id: str,
+        producer: ProducerIdAndEpoch,
+        partitions: Collection[TopicPartition],
+        *,
+        knows_abortable: bool,
+    ) -> dict[TopicPartition, ErrorCode]:
+        """See `verify`, which it is where this broker coordinates."""
+        other = self._other_coordinator(transactional_id)
+        if other is None:
+            return verify(
+                self.coordinator,
+                transactional_id,
+                producer,
+                partitions,
+                knows_abortable=knows_abortable,
+            )
+        codes = await self._ask(other, transactional_id, producer, partitions)
+        return _errors(codes, knows_abortable)
+
+    async def _ask(
+        self,
+        coordinator: Node,
+        transactional_id: str,
+        producer: ProducerIdAndEpoch,
+        partitions: Collection[TopicPartition],
+    ) -> Mapping[TopicPartition, ErrorCode]:
+        request = _request(transactional_id, producer, partitions)
+        try:
+            response = await self._peers.send(coordinator, request)
+        except OSError:
+            return dict.fromkeys(partitions, ErrorCode.NETWORK_EXCEPTION)
+        if response.error_code:
+            return dict.fromkeys(partitions, ErrorCode(response.error_code))
+        found = {
+            TopicPartition(topic.name, result.partition_index): ErrorCode(
+                result.partition_error_code
+            )
+            for transaction in response.results_by_transaction
+            for topic in transaction.topic_results
+            for result in topic.results_by_partition
+        }
+        missing = dict.fromkeys(partitions, ErrorCode.NETWORK_EXCEPTION)
+        return {**missing, **found}
+
+    async def verify_offset_commit(
+        self, partition: int, transactional_id: str, producer_id: int, producer_epoch: int
+    ) -> None:
+        """ApiError unless a partition of the offsets topic is part of the producer's transaction.
+
+        TRANSACTION_ABORTABLE is for the API to put into older words: only it knows the version.
+        """
+        name = TopicPartition(OFFSETS_TOPIC, partition)
+        producer = ProducerIdAndEpoch(producer_id, producer_epoch)
+        errors = await self.verify(transactional_id, producer, [name], knows_abortable=True)
+        if errors:
+            raise ApiError(errors[name], f"{name} was not added to the transaction")
+
+
+def _request(
+    transactional_id: str, producer: ProducerIdAndEpoch, partitions: Collection[TopicPartition]
+) -> AddPartitionsToTxnRequest:
+    by_topic = groupby(sorted(partitions), attrgetter("topic"))
+    return AddPartitionsToTxnRequest(
+        transactions=[
+            AddPartitionsToTxnTransaction(
+                transactional_id=transactional_id,
+                producer_id=producer.producer_id,
+                producer_epoch=producer.producer_epoch,
+                verify_only=True,
+                topics=[
+                    AddPartitionsToTxnTopic(
+                        name=topic, partitions=[name.partition for name in names]
+                    )
+                    for topic, names in by_topic
+                ],
+            )
+        ]
+    )
 
 
 def produce_error(code: ErrorCode) -> ApiError:

@@ -15,7 +15,16 @@ ROOT = Path(__file__).parents[2]
 FLOORS = [
     {"__main__"},
     {"server"},
-    {"identity", "membership", "stores", "background"},
+    {"coordination"},
+    {
+        "background",
+        "controlled",
+        "controlled_shutdown",
+        "identity",
+        "inter_broker",
+        "membership",
+        "stores",
+    },
     {"api"},
     {"group", "txn"},
     {"replica", "controller"},

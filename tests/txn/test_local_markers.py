@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -38,10 +37,8 @@ class Broker:
             log = self.logs.get_or_create(name, Uuid.random(), is_new=True)
             self.partitions[name] = Partition(name, Uuid.ZERO, 1, log, LeaderAndIsr(-1, -1, (), ()))
             self.partitions[name].become(state)
-        topics = {"t": SimpleNamespace(partitions=[None])}
         self.markers = LocalMarkers(
             self,  # type: ignore[arg-type]
-            SimpleNamespace(topics=topics),  # type: ignore[arg-type]
             ManualClock(1_700_000_000_000),
             timeout_ms=10,
             offsets_are_loading=self.loading.__contains__,
@@ -108,10 +105,3 @@ async def test_marker_that_replicas_do_not_get_in_time_has_timed_out(tmp_path: P
     broker = Broker(tmp_path, isr=(1, 2))
     assert await broker.markers.write_markers(COMMIT, [DATA]) == {DATA: ErrorCode.REQUEST_TIMED_OUT}
     broker.logs.shutdown()
-
-
-def test_partition_exists_if_the_metadata_has_it(broker: Broker) -> None:
-    assert broker.markers.has_partition(DATA)
-    assert not broker.markers.has_partition(TopicPartition("t", 1))
-    assert not broker.markers.has_partition(TopicPartition("t", -1))
-    assert not broker.markers.has_partition(TopicPartition("gone", 0))

@@ -1,0 +1,47 @@
+"""How this broker reaches the others: over one listener, at the addresses the controller told."""
+
+from collections.abc import Callable
+from typing import Final
+
+from broker.config import BrokerConfig
+from broker.metadata_cache import MetadataCache
+from broker.model import TopicPartition
+from broker.net.broker_connection import BrokerConnection, Node, open_connection
+from broker.net.controller_channel import ControllerChannel
+from broker.net.peers import Peers
+
+_CONNECT_TIMEOUT_S: Final = 10.0
+
+
+class InterBroker:
+    """Addresses and connections of the other brokers, and the way to the controller."""
+
+    def __init__(self, config: BrokerConfig, metadata: MetadataCache, broker_id: int) -> None:
+        self._metadata = metadata
+        self._broker_id = broker_id
+        self.listener_name = config.inter_broker_listener
+        self.peers = Peers(self.connect, config.request_timeout_ms)
+        self.controller = ControllerChannel(self._controller_node, broker_id, self.peers)
+        self.is_controller: Callable[[], bool] = lambda: False
+        """Whether this broker is the controller; known here before the controller tells it."""
+
+    async def connect(self, node: Node) -> BrokerConnection:
+        """A connection of its own to a broker; ConnectionError."""
+        return await open_connection(node, f"broker-{self._broker_id}", _CONNECT_TIMEOUT_S)
+
+    def node(self, broker_id: int) -> Node | None:
+        """A broker's address; None if it is not alive, or does not have the listener."""
+        found = self._metadata.endpoint(broker_id, self.listener_name)
+        return Node(found.broker_id, found.host, found.port, found.rack) if found else None
+
+    def leader(self, partition: TopicPartition) -> Node | None:
+        """The leader of a partition; None if none is known that lives."""
+        if not self._metadata.has_partition(*partition):
+            return None
+        known = self._metadata.topics[partition.topic].partitions[partition.partition]
+        return self.node(known.leader)
+
+    def _controller_node(self) -> Node | None:
+        if self.is_controller():
+            return Node(self._broker_id, "", 0)
+        return self.node(self._metadata.controller_id)
