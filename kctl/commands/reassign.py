@@ -12,10 +12,10 @@ command(
     app,
     "plan",
     examples=[
-        "kctl reassign plan --drain 4 --out plan.json",
+        "kctl reassign plan --drain 3 --out plan.json",
         "kctl reassign plan orders --replication-factor 3 --rack-aware",
         "kctl reassign plan --balance count --balance leaders --by broker",
-        "kctl reassign plan --add-brokers 5,6 -o json",
+        "kctl reassign plan --add-brokers 3 -o json",
         "kctl reassign plan orders --broker-list 1,2,3 --format kafka",
     ],
 )(plan)
@@ -24,7 +24,7 @@ command(
     app,
     "run",
     examples=[
-        "kctl reassign run --drain 4 --throttle 50MB --yes",
+        "kctl reassign run --drain 3 --throttle 50MB --yes",
         "kctl reassign run orders --replication-factor 3 --dry-run",
         "kctl reassign run --file plan.json --batch-size 5 --yes",
     ],

@@ -43,6 +43,9 @@ from kctl.tables import Column
 FAILURES_BORNE = 5
 """How many looks in a row may fail, as they do while the controller changes."""
 
+FIRST_PAUSE_S = 0.1
+"""Doubled look by look up to the interval: small moves are over soon."""
+
 RESULT_COLUMNS = [
     Column("topic"),
     Column("partition", right=True),
@@ -143,22 +146,23 @@ class _Run:
 
     def _wait(self, batch: str, watch: Watch, stop: threading.Event) -> None:
         failures = 0
+        pause_s = FIRST_PAUSE_S
         while True:
             try:
                 moving, sizes = ask(self._session, _look)
-                failures = 0
             except CliError:
                 failures += 1
                 if failures > FAILURES_BORNE:
                     raise
-                stop.wait(self._options.interval_s)
-                continue
-            done = self._under_way - moving.keys()
-            self._under_way -= done
-            self._meter.finished(done)
-            watch(batch, self._meter.look(time.monotonic(), moving, sizes))
-            if not self._under_way or stop.wait(self._options.interval_s):
+            else:
+                failures = 0
+                done = self._under_way - moving.keys()
+                self._under_way -= done
+                self._meter.finished(done)
+                watch(batch, self._meter.look(time.monotonic(), moving, sizes))
+            if not self._under_way or stop.wait(min(pause_s, self._options.interval_s)):
                 return
+            pause_s *= 2
 
     def _go_back(self) -> None:
         """Cancel what is under way, and see it end; or leave it to itself."""

@@ -1,4 +1,4 @@
-"""`kctl topics alter`: more partitions, other settings."""
+"""`kctl topics alter`: more partitions, other settings, more or fewer replicas."""
 
 from collections.abc import Sequence
 from typing import Annotated
@@ -16,7 +16,7 @@ from kctl.admin.configs import (
 )
 from kctl.admin.connection import ask
 from kctl.admin.topics import Assignment, Topic, add_partitions, find_topics
-from kctl.commands.topic_change import ReplicaAssignment
+from kctl.commands.topic_change import ReplicaAssignment, ReplicationFactor
 from kctl.commands.topic_show import require_all_found
 from kctl.confirm import DryRun, Plan, Yes, agreed
 from kctl.errors import CliError, ExitStatus
@@ -26,7 +26,8 @@ from kctl.outcomes import Outcome, show_outcomes
 from kctl.plans.config_changes import change_rows, parse_changes
 from kctl.tables import Column
 from kctl.words.configs import parse_assignment, parse_pairs
-from kctl.words.topics import KafkaTopic, Regex, TopicNames, require_some, select
+from kctl.words.partitions import usage_error
+from kctl.words.topics import KafkaTopic, Regex, Selection, TopicNames, require_some, select
 
 COLUMNS = [Column("topic"), Column("config", "CHANGES"), Column("now"), Column("then")]
 
@@ -40,6 +41,7 @@ def alter(
         typer.Option("-p", "--partitions", help="How many partitions in all.", min=1),
     ] = None,
     replica_assignment: ReplicaAssignment = None,
+    replication_factor: ReplicationFactor = None,
     configs: Annotated[
         list[str] | None,
         typer.Option("-c", "--config", metavar="KEY=VALUE", help="Set; can be given again."),
@@ -56,9 +58,10 @@ def alter(
     text_format: KafkaText = None,
     kafka_topic: KafkaTopic = None,
 ) -> ExitStatus | None:
-    """Add partitions to topics, and change their settings.
+    """Add partitions to topics, change their settings, or the number of their replicas.
 
-    Keys hash to other partitions once there are more of them, and there is no way back.
+    Keys hash to other partitions once there are more of them, and there is no way back. Replicas
+    are moved as by `kctl reassign run`, which can also throttle them.
     """
     session = session_of(ctx)
     wanted = select(names, regex=regex, kafka_topic=kafka_topic)
@@ -66,10 +69,7 @@ def alter(
     assignment = parse_assignment(replica_assignment) if replica_assignment else None
     count = partitions or (len(assignment) if assignment else None)
     changes = parse_changes(set_pairs=parse_pairs(configs or ()), deleted=delete_config or ())
-    if not (count or changes):
-        raise CliError(
-            "nothing to change", "say --partitions, --config or --delete-config", ExitStatus.USAGE
-        )
+    _require_one_kind(bool(count or changes), replication_factor, as_kafka=bool(text_format))
     found = ask(session, lambda client: find_topics(client, wanted.exact_names))
     chosen = set(wanted.pick(topic.name for topic in found))
     topics = [topic for topic in found if topic.name in chosen]
@@ -81,12 +81,46 @@ def alter(
     if not topics:
         session.out.note("there is nothing to alter")
         return None
+    if replication_factor:
+        return _change_replicas(session, topics, replication_factor, yes=yes, dry_run=dry_run)
     work = _Work(topics, count, assignment, changes)
     if dry_run:
         _fail_if_refused(work.run(session, validate_only=True))
     if not agreed(session, work.plan(session), yes=yes, dry_run=dry_run):
         return None
     return _show(session, work.run(session), as_kafka=bool(text_format))
+
+
+def _require_one_kind(others: bool, replication_factor: int | None, *, as_kafka: bool) -> None:
+    """CliError unless there is something to change, and replicas by themselves."""
+    if not (others or replication_factor):
+        raise usage_error(
+            "nothing to change",
+            "say --partitions, --replication-factor, --config or --delete-config",
+        )
+    if replication_factor and (others or as_kafka):
+        raise usage_error(
+            "--replication-factor goes by itself", "change the rest before or afterwards"
+        )
+
+
+def _change_replicas(
+    session: Session, topics: Sequence[Topic], factor: int, *, yes: bool, dry_run: bool
+) -> ExitStatus | None:
+    # Only here: moving replicas needs much that the other changes do not.
+    from kctl.commands.reassign_change import move_plan
+    from kctl.commands.reassign_runner import RunOptions, carry_out
+    from kctl.commands.reassign_words import propose
+    from kctl.plans.reassign_goals import Goals
+
+    names = Selection(tuple(topic.name for topic in topics))
+    proposal = propose(session, names, Goals(replication_factor=factor))
+    if not proposal.changes:
+        session.out.note("nothing has to move")
+        return None
+    if not agreed(session, move_plan(session, proposal), yes=yes, dry_run=dry_run):
+        return None
+    return carry_out(session, proposal, RunOptions())
 
 
 class _Work:

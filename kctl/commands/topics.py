@@ -57,6 +57,7 @@ command(
         "kctl topics alter orders --partitions 9 --yes",
         "kctl topics alter orders --config retention.ms=86400000 --dry-run",
         "kctl topics alter 'orders.*' --regex --delete-config retention.ms --yes",
+        "kctl topics alter orders --replication-factor 1 --dry-run",
     ],
 )(alter)
 

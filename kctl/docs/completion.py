@@ -38,7 +38,15 @@ def _own_and_shared(
             yield "*", option
 
 
-_LIVE_OPTIONS = {"--topic": "topics", "--group": "groups", "--context": "contexts"}
+_LIVE_OPTIONS = {
+    "--topic": "topics",
+    "--group": "groups",
+    "--context": "contexts",
+    "--broker": "brokers",
+    "--brokers": "brokers",
+    "--drain": "brokers",
+    "--add-brokers": "brokers",
+}
 _LIVE_ARGUMENTS = {"TOPIC": "topics", "SOURCE": "topics", "GROUP": "groups"}
 _NEW_NAMES = ("kctl topics create",)
 """Commands whose argument is a name that is not there yet."""

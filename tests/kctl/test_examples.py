@@ -1,4 +1,4 @@
-"""Every example in the help of topics, configs, offsets, delete-records and log-dirs works."""
+"""Every example in the help of the commands that one broker is enough for works."""
 
 import shlex
 from collections.abc import Iterator
@@ -10,7 +10,10 @@ from kctl.docs.tree import walk_commands
 from tests.support.broker import RunningBroker, running_broker
 from tests.support.kctl import Kctl
 
-NOUNS = ("topics", "configs", "offsets", "delete-records", "log-dirs")
+NOUNS = (
+    *("topics", "configs", "offsets", "delete-records", "log-dirs"),
+    *("throttle", "elect-leaders", "replicas"),
+)
 EXAMPLES = [
     example
     for command in walk_commands()
