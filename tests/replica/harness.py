@@ -65,7 +65,7 @@ _HANDLERS: Mapping[int, Any] = {1: fetch, 2: list_offsets}
 
 
 class Wire:
-    """A connection to a broker of this process: what travels is encoded and decoded all the same."""
+    """A connection within the process; what travels is encoded and decoded all the same."""
 
     def __init__(self, server: "InProcessBroker", cluster: "InProcessCluster") -> None:
         self._server = server
