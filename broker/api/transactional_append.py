@@ -1,10 +1,18 @@
-"""The batches of a transaction are appended only if its coordinator knows of it (KIP-890)."""
+"""The batches of a transaction are appended only if its coordinator knows of it (KIP-890).
 
+Where this broker is the coordinator, it knows at once. Where another one is, it is asked once for
+all partitions of the request that need it, before any of them is appended to.
+"""
+
+from collections.abc import Awaitable, Iterator, Mapping
+from types import MappingProxyType
 from typing import Final
 
 from broker.api.context import RequestContext
 from broker.errors import ApiError, ErrorCode
 from broker.log.producer_state import Verification
+from broker.model import TopicPartition
+from broker.protocol.messages.produce import ProduceRequest
 from broker.records.batch import read_header
 from broker.records.layout import (
     ATTRIBUTES_POSITION,
@@ -29,11 +37,87 @@ def is_transactional(records: memoryview) -> bool:
     )
 
 
+Verified = Mapping[TopicPartition, Verification | ApiError]
+"""What another coordinator said: the guard to append with, or why that must not be."""
+
+NOT_ASKED: Final[Verified] = MappingProxyType({})
+
+
+def ask_elsewhere(request: ProduceRequest, context: RequestContext) -> Awaitable[Verified] | None:
+    """What another broker has to be asked before this is appended; None if nothing has."""
+    services, transactional_id = context.services, request.transactional_id
+    if (
+        transactional_id is None
+        or not services.config.transaction_partition_verification_enable
+        or not services.verifier.is_elsewhere(transactional_id)
+    ):
+        return None
+    asked = {
+        partition.name: (producer, guard)
+        for partition, records in _transactional(request, context)
+        if partition.is_leader
+        for producer, guard in [_guard(partition, records)]
+        if guard is not None
+    }
+    return _ask(transactional_id, asked, context) if asked else None
+
+
+def _transactional(
+    request: ProduceRequest, context: RequestContext
+) -> Iterator[tuple[Partition, memoryview]]:
+    """The batches of transactions that are for partitions here; others fail when their turn is."""
+    known = context.services.replicas.partitions
+    for topic in request.topic_data:
+        for data in topic.partition_data:
+            partition = known.get(TopicPartition(topic.name, data.index))
+            records = data.records
+            if (
+                partition is not None
+                and isinstance(records, memoryview)
+                and is_transactional(records)
+            ):
+                yield partition, records
+
+
+async def _ask(
+    transactional_id: str,
+    asked: Mapping[TopicPartition, tuple[ProducerIdAndEpoch, Verification]],
+    context: RequestContext,
+) -> Verified:
+    by_producer: dict[ProducerIdAndEpoch, list[TopicPartition]] = {}
+    for name, (producer, _) in asked.items():
+        by_producer.setdefault(producer, []).append(name)
+    errors: dict[TopicPartition, ErrorCode] = {}
+    for producer, names in by_producer.items():  # one, unless the client is odd
+        errors |= await context.services.verifier.verify(
+            transactional_id,
+            producer,
+            names,
+            knows_abortable=context.api_version >= _KNOWS_ABORTABLE,
+        )
+    return {
+        name: produce_error(errors[name]) if name in errors else guard
+        for name, (_, guard) in asked.items()
+    }
+
+
+def _guard(
+    partition: Partition, records: memoryview
+) -> tuple[ProducerIdAndEpoch, Verification | None]:
+    """Who writes, and the guard for its first append; None if its transaction is open here."""
+    header = read_header(records)
+    guard = partition.log.start_verification(
+        header.producer_id, header.base_sequence, header.producer_epoch
+    )
+    return ProducerIdAndEpoch(header.producer_id, header.producer_epoch), guard
+
+
 def verify_append(
     partition: Partition,
     records: memoryview,
     transactional_id: str | None,
     context: RequestContext,
+    verified: Verified,
 ) -> Verification | None:
     """The guard to append with; None if the transaction has written to the partition before.
 
@@ -45,15 +129,17 @@ def verify_append(
     if not services.config.transaction_partition_verification_enable:
         return None
     partition.check_leader()
-    header = read_header(records)
-    guard = partition.log.start_verification(
-        header.producer_id, header.base_sequence, header.producer_epoch
-    )
+    answer = verified.get(partition.name)
+    if isinstance(answer, ApiError):
+        raise answer
+    if answer is not None:
+        return answer
+    producer, guard = _guard(partition, records)
     if guard is not None:
         errors = verify(
             services.transactions,
             transactional_id,
-            ProducerIdAndEpoch(header.producer_id, header.producer_epoch),
+            producer,
             [partition.name],
             knows_abortable=context.api_version >= _KNOWS_ABORTABLE,
         )

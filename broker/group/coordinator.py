@@ -133,10 +133,10 @@ class GroupCoordinator:
             return
         replay = Replay()
         try:
-            await self._read(partition, replay)
+            await self._read(partition, leader_epoch, replay)
         except ApiError:
             logger.exception("could not read all groups partition=%s", partition)
-        if not self.registry.is_being_loaded(partition):
+        if not self.registry.is_being_loaded(partition, leader_epoch):
             return  # taken away while it was read
         groups = replay.groups(self.registry.new_group)
         self.registry.finish_loading(partition, groups)
@@ -146,7 +146,7 @@ class GroupCoordinator:
             self._settle(group)
         logger.debug("loaded groups partition=%s groups=%s", partition, len(groups))
 
-    async def _read(self, partition: int, replay: Replay) -> None:
+    async def _read(self, partition: int, leader_epoch: int, replay: Replay) -> None:
         loop = asyncio.get_running_loop()
         turn_ends = loop.time() + _LOAD_SLICE_S
         for batch in self.registry.topic.read(partition):
@@ -154,7 +154,7 @@ class GroupCoordinator:
             if loop.time() >= turn_ends:
                 await asyncio.sleep(0)
                 turn_ends = loop.time() + _LOAD_SLICE_S
-                if not self.registry.is_being_loaded(partition):
+                if not self.registry.is_being_loaded(partition, leader_epoch):
                     return
 
     def unload(self, partition: int, leader_epoch: int | None) -> None:

@@ -30,7 +30,8 @@ class GroupRegistry:
         """False before start and after stop: then nothing is answered."""
         self.groups: dict[str, Group] = {}
         self._owned: set[int] = set()
-        self._loading: set[int] = set()
+        self._loading: dict[int, int] = {}
+        """The leader epoch in which a partition is being read; an older reading has no say."""
         self._epochs: dict[int, int] = {}
         """The highest leader epoch heard of, by partition: older news is ignored."""
 
@@ -87,16 +88,17 @@ class GroupRegistry:
             return False
         if partition in self._owned or partition in self._loading:
             return False
-        self._loading.add(partition)
+        self._loading[partition] = leader_epoch
         return True
 
-    def is_being_loaded(self, partition: int) -> bool:
-        """False once the partition was taken away while it was read."""
-        return partition in self._loading
+    def is_being_loaded(self, partition: int, leader_epoch: int | None = None) -> bool:
+        """Whether it is (in this epoch); False once it was taken away while it was read."""
+        epoch = self._loading.get(partition)
+        return epoch is not None and leader_epoch in (None, epoch)
 
     def finish_loading(self, partition: int, groups: Iterable[Group]) -> None:
         """These are the groups of the partition; from now on it answers."""
-        self._loading.discard(partition)
+        self._loading.pop(partition, None)
         self._owned.add(partition)
         for group in groups:
             self.groups[group.group_id] = group
@@ -106,7 +108,7 @@ class GroupRegistry:
         if leader_epoch is not None and not self._is_news(partition, leader_epoch):
             return []
         self._owned.discard(partition)
-        self._loading.discard(partition)
+        self._loading.pop(partition, None)
         leaving = [g for g in self.groups.values() if self.partition_for(g.group_id) == partition]
         for group in leaving:
             group.unload()

@@ -286,3 +286,19 @@ def test_append_that_breaks_leaves_nobody_waiting(caplog: pytest.LogCaptureFixtu
 
     run(work())
     assert "a group could not be stored" in caplog.text
+
+
+def test_a_reading_of_an_older_epoch_does_not_end_the_newer_one() -> None:
+    async def work() -> None:
+        bench = Bench()
+        bench.coordinator.start()
+        registry, partition = bench.coordinator.registry, bench.coordinator.partition_for("g")
+        assert registry.begin_loading(partition, 1)
+        bench.coordinator.unload(partition, 2)
+        assert registry.begin_loading(partition, 3)
+        assert not registry.is_being_loaded(partition, 1)
+        assert registry.is_being_loaded(partition, 3)
+        assert registry.is_being_loaded(partition)
+        await bench.coordinator.stop()
+
+    run(work())
