@@ -147,6 +147,7 @@ def _read_pending(reader: _Reader, min_bytes: int, answers: Answers) -> bool:
     for the client is pending no longer; one that has comes last next time.
     """
     session = reader.session
+    session.is_woken = False
     left, size, is_urgent = reader.max_bytes, 0, False
     min_one_message = reader.context.api_version >= _FIRST_VERSION_OF_WHOLE_BATCHES
     for target in list(session.pending):

@@ -113,6 +113,7 @@ class FetchSession:
 
     Field `epoch`: the one its next request must carry.
     Field `targets`: everything it fetches.
+    Field `is_woken`: something moved since it was last looked at.
     Field `pending`: those that must be looked at, in this order. Invariant: one that is not among
     them has nothing for the client, except perhaps a watermark that it was not told.
     """
@@ -120,6 +121,7 @@ class FetchSession:
     __slots__ = (
         "_waiter",
         "epoch",
+        "is_woken",
         "last_fetch_ms",
         "last_used_s",
         "pending",
@@ -138,6 +140,7 @@ class FetchSession:
         self.pending: dict[Target, None] = {}
         self.last_used_s = 0.0
         self.last_fetch_ms = 0
+        self.is_woken = False
         self._waiter: asyncio.Future[None] | None = None
 
     @property
@@ -169,12 +172,15 @@ class FetchSession:
             target.watch(None)
 
     def wake(self) -> None:
-        """Let a request that waits look again."""
+        """Let a request that waits, or is about to, look again."""
+        self.is_woken = True
         if self._waiter is not None and not self._waiter.done():
             self._waiter.set_result(None)
 
     async def moved(self, timeout_s: float) -> bool:
-        """Whether a partition moved within the time."""
+        """Whether a partition moved within the time, or has since `is_woken` was last reset."""
+        if self.is_woken:
+            return True
         self._waiter = asyncio.get_running_loop().create_future()
         try:
             return await within(self._waiter, timeout_s)
