@@ -57,6 +57,32 @@ class KctlGroup(TyperGroup):
         formatter.write("\n".join(help_lines(read_help(self, ctx))))
 
 
+class DefaultVerbGroup(KctlGroup):
+    """A group in which a command line that begins with no verb is for the default one."""
+
+    default_verb: ClassVar[str] = "show"
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Put the verb in where it was left out."""
+        if args and args[0] not in ("-h", "--help") and not self._begins_with_verb(args):
+            args = [self.default_verb, *args]
+        return super().parse_args(ctx, args)
+
+    def _begins_with_verb(self, args: list[str]) -> bool:
+        """Whether a verb is the first word after options that may stand anywhere."""
+        words = iter(args)
+        takes_value = {
+            name: not option.count for option in shared_parameters() for name in option.opts
+        }
+        for word in words:
+            name = word.partition("=")[0]
+            if name not in takes_value:
+                return word in self.commands
+            if takes_value[name] and "=" not in word:
+                next(words, None)
+        return False
+
+
 @dataclass(frozen=True)
 class LazyCommand:
     """Where a command's `app` lives, and what `kctl --help` says about it without importing it."""

@@ -25,37 +25,12 @@ from kctl.dump.run import (
     explained,
 )
 from kctl.errors import CliError, ExitStatus
-from kctl.groups import KctlGroup, command
+from kctl.groups import DefaultVerbGroup, command
 from kctl.help import format_examples
-from kctl.options import KafkaText, session_of, shared_parameters
+from kctl.options import KafkaText, session_of
 from kctl.output import OutputFormat
 
-DEFAULT_VERB = "show"
 KAFKA_PANEL = "Options of kafka-dump-log"
-
-
-class DefaultVerbGroup(KctlGroup):
-    """A group in which a command line that begins with no verb is for `show`."""
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Put the verb in where it was left out."""
-        if args and args[0] not in ("-h", "--help") and not self._begins_with_verb(args):
-            args = [DEFAULT_VERB, *args]
-        return super().parse_args(ctx, args)
-
-    def _begins_with_verb(self, args: list[str]) -> bool:
-        """Whether a verb is the first word after options that may stand anywhere."""
-        words = iter(args)
-        takes_value = {
-            name: not option.count for option in shared_parameters() for name in option.opts
-        }
-        for word in words:
-            name = word.partition("=")[0]
-            if name not in takes_value:
-                return word in self.commands
-            if takes_value[name] and "=" not in word:
-                next(words, None)
-        return False
 
 
 app = typer.Typer(
@@ -82,7 +57,7 @@ def _kafka(name: str, text: str, metavar: str | None = None) -> Any:
 
 @command(
     app,
-    DEFAULT_VERB,
+    DefaultVerbGroup.default_verb,
     examples=[
         "kctl dump-log show /var/lib/kafka/orders-0",
         "kctl dump-log /var/lib/kafka/orders-0/00000000000000000000.log --records",
@@ -256,7 +231,7 @@ def check(
         for directory in directories:
             with fence.guard():
                 check_directory(directory, findings.add, watch)
-    findings.close()
+    findings.close(is_complete=fence.status is ExitStatus.OK)
     return fence.status or (ExitStatus.FOUND if findings.count else ExitStatus.OK)
 
 

@@ -87,11 +87,11 @@ class FindingWriter:
         else:
             self._rows.append(finding.row())
 
-    def close(self) -> None:
-        """Show the list, or say that there is nothing to show."""
+    def close(self, *, is_complete: bool = True) -> None:
+        """Show the list, or say that there is nothing to show, if everything was looked at."""
         if self._out.format not in (OutputFormat.TABLE, OutputFormat.WIDE):
             self._out.rows(self._rows, FINDING_COLUMNS, name="file")
-        elif not self.count:
+        elif not self.count and is_complete:
             self._out.lines(["nothing wrong found"])
 
 

@@ -285,6 +285,13 @@ class TestLogDirectory:
         assert "expected crc" in result.output
         assert result.exit_code == 1
 
+    def test_regression_nothing_to_look_at_is_not_nothing_wrong(
+        self, kctl: Kctl, tmp_path: Path
+    ) -> None:
+        result = kctl("dump-log", "check", str(tmp_path))
+        assert (result.exit_code, result.output) == (1, "")
+        assert "no log segments" in result.stderr
+
 
 class TestRepair:
     def repair(self, kctl: Kctl, source: Path, target: Path, *options: str) -> list[dict[str, Any]]:
