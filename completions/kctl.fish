@@ -47,7 +47,13 @@ function __kctl_place
                 set skip 1
             case 'kctl configs alter:--broker-logger'
                 set skip 1
+            case 'kctl context set:-z' 'kctl context set:--zookeeper'
+                set skip 1
             case 'kctl dev up:--port'
+                set skip 1
+            case 'kctl dev up:--brokers'
+                set skip 1
+            case 'kctl dev up:--zookeeper'
                 set skip 1
             case 'kctl dev up:--set'
                 set skip 1
@@ -143,9 +149,13 @@ function __kctl_place
                 set skip 1
             case 'kctl groups list:--state'
                 set skip 1
+            case 'kctl groups list:--zookeeper'
+                set skip 1
             case 'kctl groups list:--format'
                 set skip 1
             case 'kctl groups describe:--fail-if'
+                set skip 1
+            case 'kctl groups describe:--zookeeper'
                 set skip 1
             case 'kctl groups describe:--format'
                 set skip 1
@@ -167,6 +177,8 @@ function __kctl_place
                 set skip 1
             case 'kctl groups reset-offsets:--to-group'
                 set skip 1
+            case 'kctl groups reset-offsets:--zookeeper'
+                set skip 1
             case 'kctl groups reset-offsets:--format'
                 set skip 1
             case 'kctl groups delete-offsets:-t' 'kctl groups delete-offsets:--topic'
@@ -177,7 +189,101 @@ function __kctl_place
                 set skip 1
             case 'kctl groups remove-members:--instance'
                 set skip 1
+            case 'kctl groups delete:--zookeeper'
+                set skip 1
             case 'kctl groups delete:--format'
+                set skip 1
+            case 'kctl reassign plan:--drain'
+                set skip 1
+            case 'kctl reassign plan:--add-brokers'
+                set skip 1
+            case 'kctl reassign plan:--brokers' 'kctl reassign plan:--broker-list'
+                set skip 1
+            case 'kctl reassign plan:--replication-factor'
+                set skip 1
+            case 'kctl reassign plan:--balance'
+                set skip 1
+            case 'kctl reassign plan:--out'
+                set skip 1
+            case 'kctl reassign plan:--by'
+                set skip 1
+            case 'kctl reassign plan:--format'
+                set skip 1
+            case 'kctl reassign plan:--topics-to-move-json-file'
+                set skip 1
+            case 'kctl reassign run:--drain'
+                set skip 1
+            case 'kctl reassign run:--add-brokers'
+                set skip 1
+            case 'kctl reassign run:--brokers' 'kctl reassign run:--broker-list'
+                set skip 1
+            case 'kctl reassign run:--replication-factor'
+                set skip 1
+            case 'kctl reassign run:--balance'
+                set skip 1
+            case 'kctl reassign run:--file' 'kctl reassign run:--reassignment-json-file'
+                set skip 1
+            case 'kctl reassign run:--throttle'
+                set skip 1
+            case 'kctl reassign run:--batch-size'
+                set skip 1
+            case 'kctl reassign run:--interval'
+                set skip 1
+            case 'kctl reassign run:--on-interrupt'
+                set skip 1
+            case 'kctl reassign run:--rollback'
+                set skip 1
+            case 'kctl reassign execute:--throttle'
+                set skip 1
+            case 'kctl reassign execute:--log-dirs-throttle' 'kctl reassign execute:--replica-alter-log-dirs-throttle'
+                set skip 1
+            case 'kctl reassign execute:--rollback'
+                set skip 1
+            case 'kctl reassign execute:--format'
+                set skip 1
+            case 'kctl reassign execute:--reassignment-json-file'
+                set skip 1
+            case 'kctl reassign verify:--format'
+                set skip 1
+            case 'kctl reassign verify:--reassignment-json-file'
+                set skip 1
+            case 'kctl reassign list:--format'
+                set skip 1
+            case 'kctl reassign cancel:--file' 'kctl reassign cancel:--reassignment-json-file'
+                set skip 1
+            case 'kctl reassign cancel:--format'
+                set skip 1
+            case 'kctl replicas verify:--time'
+                set skip 1
+            case 'kctl replicas verify:--fetch-size'
+                set skip 1
+            case 'kctl replicas verify:--max-wait-ms'
+                set skip 1
+            case 'kctl replicas verify:--format'
+                set skip 1
+            case 'kctl replicas verify:--topics-include'
+                set skip 1
+            case 'kctl throttle set:--brokers'
+                set skip 1
+            case 'kctl throttle set:--log-dirs'
+                set skip 1
+            case 'kctl throttle clear:--brokers'
+                set skip 1
+            case 'kctl elect-leaders:--election-type'
+                set skip 1
+            case 'kctl elect-leaders:--broker'
+                set skip 1
+            case 'kctl elect-leaders:--file' 'kctl elect-leaders:--path-to-json-file'
+                set skip 1
+            case 'kctl elect-leaders:--batch-size'
+                set skip 1
+            case 'kctl elect-leaders:--pause'
+                set skip 1
+            case 'kctl elect-leaders:--format'
+                set skip 1
+            case 'kctl elect-leaders:--topic'
+                set skip 1
+            case 'kctl elect-leaders:--partition'
                 set skip 1
             case 'kctl perf produce:-n' 'kctl perf produce:--num-records' 'kctl perf produce:--messages'
                 set skip 1
@@ -245,9 +351,21 @@ function __kctl_place
                 set skip 1
             case 'kctl spark-export run:--conf'
                 set skip 1
+            case 'kctl spark-export run:--packages'
+                set skip 1
+            case 'kctl spark-export run:--jars'
+                set skip 1
             case 'kctl spark-export run:--py-files'
                 set skip 1
             case 'kctl spark-export verify:--from-dir'
+                set skip 1
+            case 'kctl spark-export verify:--master'
+                set skip 1
+            case 'kctl spark-export verify:--conf'
+                set skip 1
+            case 'kctl spark-export verify:--packages'
+                set skip 1
+            case 'kctl spark-export verify:--jars'
                 set skip 1
             case 'kctl offsets:--time'
                 set skip 1
@@ -274,6 +392,48 @@ function __kctl_place
             case 'kctl log-dirs:--format'
                 set skip 1
             case 'kctl log-dirs:--topic-list'
+                set skip 1
+            case 'kctl transactions list:--state'
+                set skip 1
+            case 'kctl transactions list:--producer-id'
+                set skip 1
+            case 'kctl transactions list:--longer-than'
+                set skip 1
+            case 'kctl transactions list:--format'
+                set skip 1
+            case 'kctl transactions describe:--format'
+                set skip 1
+            case 'kctl transactions producers:--broker-id'
+                set skip 1
+            case 'kctl transactions producers:--format'
+                set skip 1
+            case 'kctl transactions hanging:--broker-id'
+                set skip 1
+            case 'kctl transactions hanging:--max-transaction-timeout'
+                set skip 1
+            case 'kctl transactions hanging:--format'
+                set skip 1
+            case 'kctl transactions abort:--start-offset'
+                set skip 1
+            case 'kctl transactions abort:--producer-id'
+                set skip 1
+            case 'kctl transactions abort:--producer-epoch'
+                set skip 1
+            case 'kctl transactions abort:--coordinator-epoch'
+                set skip 1
+            case 'kctl zk ls:-z' 'kctl zk ls:--zookeeper'
+                set skip 1
+            case 'kctl zk ls:--directory'
+                set skip 1
+            case 'kctl zk get:-z' 'kctl zk get:--zookeeper'
+                set skip 1
+            case 'kctl zk get:--directory'
+                set skip 1
+            case 'kctl zk tree:--depth'
+                set skip 1
+            case 'kctl zk tree:-z' 'kctl zk tree:--zookeeper'
+                set skip 1
+            case 'kctl zk tree:--directory'
                 set skip 1
             case 'kctl topics list:--format'
                 set skip 1
@@ -306,6 +466,8 @@ function __kctl_place
             case 'kctl topics alter:-p' 'kctl topics alter:--partitions'
                 set skip 1
             case 'kctl topics alter:--replica-assignment'
+                set skip 1
+            case 'kctl topics alter:--replication-factor'
                 set skip 1
             case 'kctl topics alter:-c' 'kctl topics alter:--config'
                 set skip 1
@@ -419,6 +581,34 @@ function __kctl_place
                 set place "$place $word"
             case 'kctl groups delete'
                 set place "$place $word"
+            case 'kctl reassign'
+                set place "$place $word"
+            case 'kctl reassign plan'
+                set place "$place $word"
+            case 'kctl reassign run'
+                set place "$place $word"
+            case 'kctl reassign execute'
+                set place "$place $word"
+            case 'kctl reassign verify'
+                set place "$place $word"
+            case 'kctl reassign list'
+                set place "$place $word"
+            case 'kctl reassign cancel'
+                set place "$place $word"
+            case 'kctl replicas'
+                set place "$place $word"
+            case 'kctl replicas verify'
+                set place "$place $word"
+            case 'kctl throttle'
+                set place "$place $word"
+            case 'kctl throttle list'
+                set place "$place $word"
+            case 'kctl throttle set'
+                set place "$place $word"
+            case 'kctl throttle clear'
+                set place "$place $word"
+            case 'kctl elect-leaders'
+                set place "$place $word"
             case 'kctl perf'
                 set place "$place $word"
             case 'kctl perf produce'
@@ -438,6 +628,26 @@ function __kctl_place
             case 'kctl delete-records'
                 set place "$place $word"
             case 'kctl log-dirs'
+                set place "$place $word"
+            case 'kctl transactions'
+                set place "$place $word"
+            case 'kctl transactions list'
+                set place "$place $word"
+            case 'kctl transactions describe'
+                set place "$place $word"
+            case 'kctl transactions producers'
+                set place "$place $word"
+            case 'kctl transactions hanging'
+                set place "$place $word"
+            case 'kctl transactions abort'
+                set place "$place $word"
+            case 'kctl zk'
+                set place "$place $word"
+            case 'kctl zk ls'
+                set place "$place $word"
+            case 'kctl zk get'
+                set place "$place $word"
+            case 'kctl zk tree'
                 set place "$place $word"
             case 'kctl topics'
                 set place "$place $word"
@@ -470,11 +680,17 @@ complete -c kctl -n 'test (__kctl_place) = "kctl"' -f -a dump-log -d 'Read, chec
 complete -c kctl -n 'test (__kctl_place) = "kctl"' -f -a produce -d 'Write records to a topic.'
 complete -c kctl -n 'test (__kctl_place) = "kctl"' -f -a consume -d 'Read records from topics.'
 complete -c kctl -n 'test (__kctl_place) = "kctl"' -f -a groups -d 'Consumer groups: who reads what, how far.'
+complete -c kctl -n 'test (__kctl_place) = "kctl"' -f -a reassign -d 'Move replicas between brokers.'
+complete -c kctl -n 'test (__kctl_place) = "kctl"' -f -a replicas -d 'Replicas of partitions.'
+complete -c kctl -n 'test (__kctl_place) = "kctl"' -f -a throttle -d 'How fast replicas may be copied.'
+complete -c kctl -n 'test (__kctl_place) = "kctl"' -f -a elect-leaders -d 'Elect leaders of partitions: preferred replicas, or any replica that is left.'
 complete -c kctl -n 'test (__kctl_place) = "kctl"' -f -a perf -d 'Measure how fast a cluster writes and reads.'
 complete -c kctl -n 'test (__kctl_place) = "kctl"' -f -a spark-export -d 'Export topics to Parquet and other tables, on Spark.'
 complete -c kctl -n 'test (__kctl_place) = "kctl"' -f -a offsets -d 'Show offsets of partitions: their ends, their beginnings, or where a time falls.'
 complete -c kctl -n 'test (__kctl_place) = "kctl"' -f -a delete-records -d 'Delete the oldest records of partitions: before an offset, before a time, or all.'
 complete -c kctl -n 'test (__kctl_place) = "kctl"' -f -a log-dirs -d 'Show replicas in the log directories of brokers, with their sizes; the largest first.'
+complete -c kctl -n 'test (__kctl_place) = "kctl"' -f -a transactions -d 'Transactions: which are open, who writes, which hang; end those that do.'
+complete -c kctl -n 'test (__kctl_place) = "kctl"' -f -a zk -d 'The znodes of a cluster: what ZooKeeper, or a broker alone, keeps for it.'
 complete -c kctl -n 'test (__kctl_place) = "kctl"' -f -a topics -d 'Make, find, describe, change and delete topics.'
 complete -c kctl -n 'test (__kctl_place) = "kctl"' -l version -d 'Print kctl'\''s version.'
 complete -c kctl -n 'test (__kctl_place) = "kctl"' -s h -l help -d 'Show this message and exit.'
@@ -504,7 +720,7 @@ complete -c kctl -n 'test (__kctl_place) = "kctl configs describe"' -l entity-ty
 complete -c kctl -n 'test (__kctl_place) = "kctl configs describe"' -l entity-name -r -d 'Which one; describe without it: all.'
 complete -c kctl -n 'test (__kctl_place) = "kctl configs describe"' -l entity-default -d 'The defaults of all brokers.'
 complete -c kctl -n 'test (__kctl_place) = "kctl configs describe"' -l topic -x -a '(kctl complete topics -- (commandline -opc)[2..] 2>/dev/null)' -d 'The same as topic:NAME.'
-complete -c kctl -n 'test (__kctl_place) = "kctl configs describe"' -l broker -r -d 'The same as broker:ID.'
+complete -c kctl -n 'test (__kctl_place) = "kctl configs describe"' -l broker -x -a '(kctl complete brokers -- (commandline -opc)[2..] 2>/dev/null)' -d 'The same as broker:ID.'
 complete -c kctl -n 'test (__kctl_place) = "kctl configs describe"' -l broker-defaults -d 'The same as brokers.'
 complete -c kctl -n 'test (__kctl_place) = "kctl configs describe"' -l broker-logger -r -d 'The same as broker-logger:ID.'
 complete -c kctl -n 'test (__kctl_place) = "kctl configs describe"' -s h -l help -d 'Show this message and exit.'
@@ -522,7 +738,7 @@ complete -c kctl -n 'test (__kctl_place) = "kctl configs alter"' -l entity-type 
 complete -c kctl -n 'test (__kctl_place) = "kctl configs alter"' -l entity-name -r -d 'Which one; describe without it: all.'
 complete -c kctl -n 'test (__kctl_place) = "kctl configs alter"' -l entity-default -d 'The defaults of all brokers.'
 complete -c kctl -n 'test (__kctl_place) = "kctl configs alter"' -l topic -x -a '(kctl complete topics -- (commandline -opc)[2..] 2>/dev/null)' -d 'The same as topic:NAME.'
-complete -c kctl -n 'test (__kctl_place) = "kctl configs alter"' -l broker -r -d 'The same as broker:ID.'
+complete -c kctl -n 'test (__kctl_place) = "kctl configs alter"' -l broker -x -a '(kctl complete brokers -- (commandline -opc)[2..] 2>/dev/null)' -d 'The same as broker:ID.'
 complete -c kctl -n 'test (__kctl_place) = "kctl configs alter"' -l broker-defaults -d 'The same as brokers.'
 complete -c kctl -n 'test (__kctl_place) = "kctl configs alter"' -l broker-logger -r -d 'The same as broker-logger:ID.'
 complete -c kctl -n 'test (__kctl_place) = "kctl configs alter"' -s h -l help -d 'Show this message and exit.'
@@ -549,6 +765,7 @@ complete -c kctl -n 'test (__kctl_place) = "kctl context list"' -s h -l help -d 
 complete -c kctl -n 'test (__kctl_place) = "kctl context show"' -f -a '(kctl complete contexts -- (commandline -opc)[2..] 2>/dev/null)'
 complete -c kctl -n 'test (__kctl_place) = "kctl context show"' -s h -l help -d 'Show this message and exit.'
 complete -c kctl -n 'test (__kctl_place) = "kctl context set"' -f -a '(kctl complete contexts -- (commandline -opc)[2..] 2>/dev/null)'
+complete -c kctl -n 'test (__kctl_place) = "kctl context set"' -s z -l zookeeper -r -d 'Its ZooKeeper, for kctl zk.'
 complete -c kctl -n 'test (__kctl_place) = "kctl context set"' -l read-only -l no-read-only -d 'Refuse to change anything.'
 complete -c kctl -n 'test (__kctl_place) = "kctl context set"' -l protected -l no-protected -d 'Want the context'\''s name typed before something is deleted or overwritten.'
 complete -c kctl -n 'test (__kctl_place) = "kctl context set"' -s h -l help -d 'Show this message and exit.'
@@ -556,15 +773,17 @@ complete -c kctl -n 'test (__kctl_place) = "kctl context use"' -f -a '(kctl comp
 complete -c kctl -n 'test (__kctl_place) = "kctl context use"' -s h -l help -d 'Show this message and exit.'
 complete -c kctl -n 'test (__kctl_place) = "kctl context delete"' -f -a '(kctl complete contexts -- (commandline -opc)[2..] 2>/dev/null)'
 complete -c kctl -n 'test (__kctl_place) = "kctl context delete"' -s h -l help -d 'Show this message and exit.'
-complete -c kctl -n 'test (__kctl_place) = "kctl dev"' -f -a up -d 'Start a broker with its data kept from one time to the next.'
-complete -c kctl -n 'test (__kctl_place) = "kctl dev"' -f -a status -d 'Show the development brokers, running or not.'
+complete -c kctl -n 'test (__kctl_place) = "kctl dev"' -f -a up -d 'Start brokers with their data kept from one time to the next.'
+complete -c kctl -n 'test (__kctl_place) = "kctl dev"' -f -a status -d 'Show the development brokers, running or not, and their ZooKeeper if they have one.'
 complete -c kctl -n 'test (__kctl_place) = "kctl dev"' -f -a start -d 'Start a broker again with the settings it had.'
-complete -c kctl -n 'test (__kctl_place) = "kctl dev"' -f -a stop -d 'Stop brokers cleanly; their data stays.'
+complete -c kctl -n 'test (__kctl_place) = "kctl dev"' -f -a stop -d 'Stop brokers cleanly: in a cluster each hands over what it leads. Their data stays.'
 complete -c kctl -n 'test (__kctl_place) = "kctl dev"' -f -a kill -d 'End a broker as a crash would (kill -9), to see what happens.'
-complete -c kctl -n 'test (__kctl_place) = "kctl dev"' -f -a down -d 'Stop all brokers.'
-complete -c kctl -n 'test (__kctl_place) = "kctl dev"' -f -a logs -d 'Show what a broker says.'
+complete -c kctl -n 'test (__kctl_place) = "kctl dev"' -f -a down -d 'Stop all brokers, then their ZooKeeper if it was started here.'
+complete -c kctl -n 'test (__kctl_place) = "kctl dev"' -f -a logs -d 'Show what a broker or the ZooKeeper says.'
 complete -c kctl -n 'test (__kctl_place) = "kctl dev"' -s h -l help -d 'Show this message and exit.'
-complete -c kctl -n 'test (__kctl_place) = "kctl dev up"' -l port -r -d 'Where the broker listens; 0 is any free port. [default: 9092]'
+complete -c kctl -n 'test (__kctl_place) = "kctl dev up"' -l port -r -d 'Where the first broker listens, others above it; 0 is any free port. [default: 9092]'
+complete -c kctl -n 'test (__kctl_place) = "kctl dev up"' -l brokers -x -a '(kctl complete brokers -- (commandline -opc)[2..] 2>/dev/null)' -d 'How many; more than one need a ZooKeeper. [default: 1; 1<=x<=99]'
+complete -c kctl -n 'test (__kctl_place) = "kctl dev up"' -l zookeeper -r -d 'A ZooKeeper that runs already, instead of one started here. With --set: zookeeper.auth.digest=USER:PASSWORD, zookeeper.ssl.client.enable and the PEM files zookeeper.ssl.truststore.location and zookeeper.ssl.keystore.location.'
 complete -c kctl -n 'test (__kctl_place) = "kctl dev up"' -l set -r -d 'A broker setting; can be given again.'
 complete -c kctl -n 'test (__kctl_place) = "kctl dev up"' -l dir -r -d 'Where the brokers live instead of the user'\''s state directory.'
 complete -c kctl -n 'test (__kctl_place) = "kctl dev up"' -s h -l help -d 'Show this message and exit.'
@@ -576,7 +795,7 @@ complete -c kctl -n 'test (__kctl_place) = "kctl dev stop"' -l dir -r -d 'Where 
 complete -c kctl -n 'test (__kctl_place) = "kctl dev stop"' -s h -l help -d 'Show this message and exit.'
 complete -c kctl -n 'test (__kctl_place) = "kctl dev kill"' -l dir -r -d 'Where the brokers live instead of the user'\''s state directory.'
 complete -c kctl -n 'test (__kctl_place) = "kctl dev kill"' -s h -l help -d 'Show this message and exit.'
-complete -c kctl -n 'test (__kctl_place) = "kctl dev down"' -l delete-data -d 'Delete what the brokers have stored, too.'
+complete -c kctl -n 'test (__kctl_place) = "kctl dev down"' -l delete-data -d 'Delete what they have stored, too.'
 complete -c kctl -n 'test (__kctl_place) = "kctl dev down"' -l dir -r -d 'Where the brokers live instead of the user'\''s state directory.'
 complete -c kctl -n 'test (__kctl_place) = "kctl dev down"' -s h -l help -d 'Show this message and exit.'
 complete -c kctl -n 'test (__kctl_place) = "kctl dev logs"' -s f -l follow -d 'Go on as it says more.'
@@ -638,6 +857,7 @@ complete -c kctl -n 'test (__kctl_place) = "kctl produce"' -s X -l property -r -
 complete -c kctl -n 'test (__kctl_place) = "kctl produce"' -l dry-run -d 'Show what would be done, and change nothing.'
 complete -c kctl -n 'test (__kctl_place) = "kctl produce"' -s h -l help -d 'Show this message and exit.'
 complete -c kctl -n 'test (__kctl_place) = "kctl consume"' -f -a '(kctl complete topics -- (commandline -opc)[2..] 2>/dev/null)'
+complete -c kctl -n 'test (__kctl_place) = "kctl consume"' -s r -l regex -d 'The names are regular expressions for whole names.'
 complete -c kctl -n 'test (__kctl_place) = "kctl consume"' -l from -l offset -r -d 'Where to begin: start, end, an offset, -10 (the last ten of each partition), +100, -15m, @TIME; a range as in 100:200.'
 complete -c kctl -n 'test (__kctl_place) = "kctl consume"' -l to -r -d 'Where to end; that one is not shown.'
 complete -c kctl -n 'test (__kctl_place) = "kctl consume"' -l from-beginning -d 'Same as --from start.'
@@ -662,6 +882,7 @@ complete -c kctl -n 'test (__kctl_place) = "kctl groups"' -f -a remove-members -
 complete -c kctl -n 'test (__kctl_place) = "kctl groups"' -f -a delete -d 'Delete groups with all their offsets; they must have no members.'
 complete -c kctl -n 'test (__kctl_place) = "kctl groups"' -s h -l help -d 'Show this message and exit.'
 complete -c kctl -n 'test (__kctl_place) = "kctl groups list"' -l state -r -d 'Only groups in this state; can be given again.'
+complete -c kctl -n 'test (__kctl_place) = "kctl groups list"' -l zookeeper -r -d 'Groups of old consumers, which are kept in this ZooKeeper.'
 complete -c kctl -n 'test (__kctl_place) = "kctl groups list"' -l format -x -a 'kafka' -d 'Print what Kafka'\''s own tool prints.'
 complete -c kctl -n 'test (__kctl_place) = "kctl groups list"' -s h -l help -d 'Show this message and exit.'
 complete -c kctl -n 'test (__kctl_place) = "kctl groups describe"' -f -a '(kctl complete groups -- (commandline -opc)[2..] 2>/dev/null)'
@@ -673,6 +894,7 @@ complete -c kctl -n 'test (__kctl_place) = "kctl groups describe"' -l totals -d 
 complete -c kctl -n 'test (__kctl_place) = "kctl groups describe"' -l time-lag -l no-time-lag -d 'Whether to look how long unread records have been waiting. [default: time-lag]'
 complete -c kctl -n 'test (__kctl_place) = "kctl groups describe"' -l only-lagging -d 'Leave out partitions that are well.'
 complete -c kctl -n 'test (__kctl_place) = "kctl groups describe"' -l fail-if -r -d 'End with status 3 if a group has e.g. lag>1000 (of a partition), total-lag>1, time-lag>5m or members<1.'
+complete -c kctl -n 'test (__kctl_place) = "kctl groups describe"' -l zookeeper -r -d 'Groups of old consumers, which are kept in this ZooKeeper.'
 complete -c kctl -n 'test (__kctl_place) = "kctl groups describe"' -l format -x -a 'kafka' -d 'Print what Kafka'\''s own tool prints.'
 complete -c kctl -n 'test (__kctl_place) = "kctl groups describe"' -s h -l help -d 'Show this message and exit.'
 complete -c kctl -n 'test (__kctl_place) = "kctl groups watch"' -f -a '(kctl complete groups -- (commandline -opc)[2..] 2>/dev/null)'
@@ -697,6 +919,7 @@ complete -c kctl -n 'test (__kctl_place) = "kctl groups reset-offsets"' -l execu
 complete -c kctl -n 'test (__kctl_place) = "kctl groups reset-offsets"' -s y -l yes -d 'Do it without asking.'
 complete -c kctl -n 'test (__kctl_place) = "kctl groups reset-offsets"' -l dry-run -d 'Show what would be done, and change nothing.'
 complete -c kctl -n 'test (__kctl_place) = "kctl groups reset-offsets"' -l export -d 'Print the new offsets as CSV, for --from-file.'
+complete -c kctl -n 'test (__kctl_place) = "kctl groups reset-offsets"' -l zookeeper -r -d 'Groups of old consumers, which are kept in this ZooKeeper.'
 complete -c kctl -n 'test (__kctl_place) = "kctl groups reset-offsets"' -l format -x -a 'kafka' -d 'Print what Kafka'\''s own tool prints.'
 complete -c kctl -n 'test (__kctl_place) = "kctl groups reset-offsets"' -s h -l help -d 'Show this message and exit.'
 complete -c kctl -n 'test (__kctl_place) = "kctl groups delete-offsets"' -f -a '(kctl complete groups -- (commandline -opc)[2..] 2>/dev/null)'
@@ -716,8 +939,116 @@ complete -c kctl -n 'test (__kctl_place) = "kctl groups delete"' -f -a '(kctl co
 complete -c kctl -n 'test (__kctl_place) = "kctl groups delete"' -s A -l all -l all-groups -d 'All groups of the cluster.'
 complete -c kctl -n 'test (__kctl_place) = "kctl groups delete"' -s y -l yes -d 'Do it without asking.'
 complete -c kctl -n 'test (__kctl_place) = "kctl groups delete"' -l dry-run -d 'Show what would be done, and change nothing.'
+complete -c kctl -n 'test (__kctl_place) = "kctl groups delete"' -l zookeeper -r -d 'Groups of old consumers, which are kept in this ZooKeeper.'
 complete -c kctl -n 'test (__kctl_place) = "kctl groups delete"' -l format -x -a 'kafka' -d 'Print what Kafka'\''s own tool prints.'
 complete -c kctl -n 'test (__kctl_place) = "kctl groups delete"' -s h -l help -d 'Show this message and exit.'
+complete -c kctl -n 'test (__kctl_place) = "kctl reassign"' -f -a plan -d 'Plan a reassignment from goals: as few moves as can be, and the same plan each time.'
+complete -c kctl -n 'test (__kctl_place) = "kctl reassign"' -f -a run -d 'Move replicas from beginning to end: plan, ask, move in batches, watch, verify.'
+complete -c kctl -n 'test (__kctl_place) = "kctl reassign"' -f -a execute -d 'Begin what a plan file says, and return at once; `reassign run` stays until it is done.'
+complete -c kctl -n 'test (__kctl_place) = "kctl reassign"' -f -a verify -d 'Check whether a plan has been carried out; status 3 if not, or not yet.'
+complete -c kctl -n 'test (__kctl_place) = "kctl reassign"' -f -a list -d 'Show the reassignments under way, and how much of each has arrived.'
+complete -c kctl -n 'test (__kctl_place) = "kctl reassign"' -f -a cancel -d 'Cancel reassignments: partitions go back to the replicas they had.'
+complete -c kctl -n 'test (__kctl_place) = "kctl reassign"' -s h -l help -d 'Show this message and exit.'
+complete -c kctl -n 'test (__kctl_place) = "kctl reassign plan"' -f -a '(kctl complete topics -- (commandline -opc)[2..] 2>/dev/null)'
+complete -c kctl -n 'test (__kctl_place) = "kctl reassign plan"' -s r -l regex -d 'The names are regular expressions for whole names.'
+complete -c kctl -n 'test (__kctl_place) = "kctl reassign plan"' -l drain -x -a '(kctl complete brokers -- (commandline -opc)[2..] 2>/dev/null)' -d 'Leave nothing on these brokers.'
+complete -c kctl -n 'test (__kctl_place) = "kctl reassign plan"' -l add-brokers -x -a '(kctl complete brokers -- (commandline -opc)[2..] 2>/dev/null)' -d 'Give these brokers their share.'
+complete -c kctl -n 'test (__kctl_place) = "kctl reassign plan"' -l brokers -l broker-list -x -a '(kctl complete brokers -- (commandline -opc)[2..] 2>/dev/null)' -d 'Use these brokers and no others.'
+complete -c kctl -n 'test (__kctl_place) = "kctl reassign plan"' -l replication-factor -r -d 'Give partitions so many replicas. [x>=1]'
+complete -c kctl -n 'test (__kctl_place) = "kctl reassign plan"' -l rack-aware -l no-rack-aware -d 'Spread partitions over racks anew, or take no notice of racks. Without either, what moves goes to racks that have no replica yet.'
+complete -c kctl -n 'test (__kctl_place) = "kctl reassign plan"' -l balance -x -a 'count size leaders' -d 'Even out count, size or leaders among brokers; can be given again.'
+complete -c kctl -n 'test (__kctl_place) = "kctl reassign plan"' -l out -r -d 'Write Kafka'\''s JSON plan; - is the output.'
+complete -c kctl -n 'test (__kctl_place) = "kctl reassign plan"' -l by -x -a 'partition broker total' -d 'Rows per partition, per broker, or total. [default: partition]'
+complete -c kctl -n 'test (__kctl_place) = "kctl reassign plan"' -l format -x -a 'kafka' -d 'Print what Kafka'\''s own tool prints.'
+complete -c kctl -n 'test (__kctl_place) = "kctl reassign plan"' -l topics-to-move-json-file -r -d 'Kafka'\''s JSON file of topics, instead of TOPIC….'
+complete -c kctl -n 'test (__kctl_place) = "kctl reassign plan"' -l disable-rack-aware -d 'The same as --no-rack-aware.'
+complete -c kctl -n 'test (__kctl_place) = "kctl reassign plan"' -s h -l help -d 'Show this message and exit.'
+complete -c kctl -n 'test (__kctl_place) = "kctl reassign run"' -f -a '(kctl complete topics -- (commandline -opc)[2..] 2>/dev/null)'
+complete -c kctl -n 'test (__kctl_place) = "kctl reassign run"' -s r -l regex -d 'The names are regular expressions for whole names.'
+complete -c kctl -n 'test (__kctl_place) = "kctl reassign run"' -l drain -x -a '(kctl complete brokers -- (commandline -opc)[2..] 2>/dev/null)' -d 'Leave nothing on these brokers.'
+complete -c kctl -n 'test (__kctl_place) = "kctl reassign run"' -l add-brokers -x -a '(kctl complete brokers -- (commandline -opc)[2..] 2>/dev/null)' -d 'Give these brokers their share.'
+complete -c kctl -n 'test (__kctl_place) = "kctl reassign run"' -l brokers -l broker-list -x -a '(kctl complete brokers -- (commandline -opc)[2..] 2>/dev/null)' -d 'Use these brokers and no others.'
+complete -c kctl -n 'test (__kctl_place) = "kctl reassign run"' -l replication-factor -r -d 'Give partitions so many replicas. [x>=1]'
+complete -c kctl -n 'test (__kctl_place) = "kctl reassign run"' -l rack-aware -l no-rack-aware -d 'Spread partitions over racks anew, or take no notice of racks. Without either, what moves goes to racks that have no replica yet.'
+complete -c kctl -n 'test (__kctl_place) = "kctl reassign run"' -l balance -x -a 'count size leaders' -d 'Even out count, size or leaders among brokers; can be given again.'
+complete -c kctl -n 'test (__kctl_place) = "kctl reassign run"' -l file -l reassignment-json-file -r -d 'Carry out this plan, instead of one made from goals; - is the standard input.'
+complete -c kctl -n 'test (__kctl_place) = "kctl reassign run"' -l throttle -r -d 'Bytes a second each broker may spend: 50MB.'
+complete -c kctl -n 'test (__kctl_place) = "kctl reassign run"' -l batch-size -r -d 'Partitions that move at a time. [default: 20; x>=1]'
+complete -c kctl -n 'test (__kctl_place) = "kctl reassign run"' -l interval -r -d 'How often to look. [default: 2.0; x>=0.05]'
+complete -c kctl -n 'test (__kctl_place) = "kctl reassign run"' -l on-interrupt -x -a 'cancel leave' -d 'What Ctrl-C does with the batch under way: cancel it, or leave it to itself. [default: cancel]'
+complete -c kctl -n 'test (__kctl_place) = "kctl reassign run"' -l elect-leaders -d 'Elect preferred leaders when all is done.'
+complete -c kctl -n 'test (__kctl_place) = "kctl reassign run"' -l additional -d 'Go on though other reassignments are under way.'
+complete -c kctl -n 'test (__kctl_place) = "kctl reassign run"' -l rollback -r -d 'Where to write the plan that undoes it; kctl-rollback-TIME.json if not said.'
+complete -c kctl -n 'test (__kctl_place) = "kctl reassign run"' -l dry-run -d 'Show what would be done, and change nothing.'
+complete -c kctl -n 'test (__kctl_place) = "kctl reassign run"' -s y -l yes -d 'Do it without asking.'
+complete -c kctl -n 'test (__kctl_place) = "kctl reassign run"' -s h -l help -d 'Show this message and exit.'
+complete -c kctl -n 'test (__kctl_place) = "kctl reassign execute"' -l throttle -r -d 'Bytes a second each broker may spend: 50MB.'
+complete -c kctl -n 'test (__kctl_place) = "kctl reassign execute"' -l log-dirs-throttle -l replica-alter-log-dirs-throttle -r -d 'Bytes a second for moves between directories.'
+complete -c kctl -n 'test (__kctl_place) = "kctl reassign execute"' -l additional -d 'Go on though other reassignments are under way.'
+complete -c kctl -n 'test (__kctl_place) = "kctl reassign execute"' -l rollback -r -d 'Where to write the plan that undoes it; kctl-rollback-TIME.json if not said.'
+complete -c kctl -n 'test (__kctl_place) = "kctl reassign execute"' -l dry-run -d 'Show what would be done, and change nothing.'
+complete -c kctl -n 'test (__kctl_place) = "kctl reassign execute"' -s y -l yes -d 'Do it without asking.'
+complete -c kctl -n 'test (__kctl_place) = "kctl reassign execute"' -l format -x -a 'kafka' -d 'Print what Kafka'\''s own tool prints.'
+complete -c kctl -n 'test (__kctl_place) = "kctl reassign execute"' -l reassignment-json-file -r -d 'The same as FILE.'
+complete -c kctl -n 'test (__kctl_place) = "kctl reassign execute"' -s h -l help -d 'Show this message and exit.'
+complete -c kctl -n 'test (__kctl_place) = "kctl reassign verify"' -l clear-throttles -d 'Take away throttles that nothing needs any more.'
+complete -c kctl -n 'test (__kctl_place) = "kctl reassign verify"' -l format -x -a 'kafka' -d 'Print what Kafka'\''s own tool prints.'
+complete -c kctl -n 'test (__kctl_place) = "kctl reassign verify"' -l reassignment-json-file -r -d 'The same as FILE.'
+complete -c kctl -n 'test (__kctl_place) = "kctl reassign verify"' -l preserve-throttles -d 'Leave throttles as they are.'
+complete -c kctl -n 'test (__kctl_place) = "kctl reassign verify"' -s h -l help -d 'Show this message and exit.'
+complete -c kctl -n 'test (__kctl_place) = "kctl reassign list"' -f -a '(kctl complete topics -- (commandline -opc)[2..] 2>/dev/null)'
+complete -c kctl -n 'test (__kctl_place) = "kctl reassign list"' -s r -l regex -d 'The names are regular expressions for whole names.'
+complete -c kctl -n 'test (__kctl_place) = "kctl reassign list"' -l format -x -a 'kafka' -d 'Print what Kafka'\''s own tool prints.'
+complete -c kctl -n 'test (__kctl_place) = "kctl reassign list"' -s h -l help -d 'Show this message and exit.'
+complete -c kctl -n 'test (__kctl_place) = "kctl reassign cancel"' -f -a '(kctl complete topics -- (commandline -opc)[2..] 2>/dev/null)'
+complete -c kctl -n 'test (__kctl_place) = "kctl reassign cancel"' -l file -l reassignment-json-file -r -d 'The partitions of Kafka'\''s JSON plan.'
+complete -c kctl -n 'test (__kctl_place) = "kctl reassign cancel"' -l all -d 'All that are under way.'
+complete -c kctl -n 'test (__kctl_place) = "kctl reassign cancel"' -l dry-run -d 'Show what would be done, and change nothing.'
+complete -c kctl -n 'test (__kctl_place) = "kctl reassign cancel"' -s y -l yes -d 'Do it without asking.'
+complete -c kctl -n 'test (__kctl_place) = "kctl reassign cancel"' -l format -x -a 'kafka' -d 'Print what Kafka'\''s own tool prints.'
+complete -c kctl -n 'test (__kctl_place) = "kctl reassign cancel"' -l preserve-throttles -d 'Leave throttles as they are.'
+complete -c kctl -n 'test (__kctl_place) = "kctl reassign cancel"' -s h -l help -d 'Show this message and exit.'
+complete -c kctl -n 'test (__kctl_place) = "kctl replicas"' -f -a verify -d 'Read all replicas of partitions and compare them, up to the high watermark of now.'
+complete -c kctl -n 'test (__kctl_place) = "kctl replicas"' -s h -l help -d 'Show this message and exit.'
+complete -c kctl -n 'test (__kctl_place) = "kctl replicas verify"' -f -a '(kctl complete topics -- (commandline -opc)[2..] 2>/dev/null)'
+complete -c kctl -n 'test (__kctl_place) = "kctl replicas verify"' -s r -l regex -d 'The names are regular expressions for whole names.'
+complete -c kctl -n 'test (__kctl_place) = "kctl replicas verify"' -l time -r -d 'From where: earliest, a time, milliseconds, or -1h. [default: earliest]'
+complete -c kctl -n 'test (__kctl_place) = "kctl replicas verify"' -l fetch-size -r -d 'At a time, of each partition. [default: 1MiB]'
+complete -c kctl -n 'test (__kctl_place) = "kctl replicas verify"' -l max-wait-ms -r -d 'How long a fetch may wait for data. [default: 500; x>=0]'
+complete -c kctl -n 'test (__kctl_place) = "kctl replicas verify"' -l format -x -a 'kafka' -d 'Print what Kafka'\''s own tool prints.'
+complete -c kctl -n 'test (__kctl_place) = "kctl replicas verify"' -l topics-include -r -d 'The same as TOPIC --regex.'
+complete -c kctl -n 'test (__kctl_place) = "kctl replicas verify"' -s h -l help -d 'Show this message and exit.'
+complete -c kctl -n 'test (__kctl_place) = "kctl throttle"' -f -a list -d 'Show the throttles of brokers and topics; leaked is one that outlived its reassignment.'
+complete -c kctl -n 'test (__kctl_place) = "kctl throttle"' -f -a set -d 'Slow down replicas that are being copied.'
+complete -c kctl -n 'test (__kctl_place) = "kctl throttle"' -f -a clear -d 'Take throttles away: those of the named topics and brokers, or all.'
+complete -c kctl -n 'test (__kctl_place) = "kctl throttle"' -s h -l help -d 'Show this message and exit.'
+complete -c kctl -n 'test (__kctl_place) = "kctl throttle list"' -l leaked -d 'Only those that nothing needs; status 3 if there are any.'
+complete -c kctl -n 'test (__kctl_place) = "kctl throttle list"' -s h -l help -d 'Show this message and exit.'
+complete -c kctl -n 'test (__kctl_place) = "kctl throttle set"' -l brokers -x -a '(kctl complete brokers -- (commandline -opc)[2..] 2>/dev/null)' -d 'Only these brokers.'
+complete -c kctl -n 'test (__kctl_place) = "kctl throttle set"' -l log-dirs -r -d 'Bytes a second for moves between directories.'
+complete -c kctl -n 'test (__kctl_place) = "kctl throttle set"' -l dry-run -d 'Show what would be done, and change nothing.'
+complete -c kctl -n 'test (__kctl_place) = "kctl throttle set"' -s y -l yes -d 'Do it without asking.'
+complete -c kctl -n 'test (__kctl_place) = "kctl throttle set"' -s h -l help -d 'Show this message and exit.'
+complete -c kctl -n 'test (__kctl_place) = "kctl throttle clear"' -f -a '(kctl complete topics -- (commandline -opc)[2..] 2>/dev/null)'
+complete -c kctl -n 'test (__kctl_place) = "kctl throttle clear"' -l brokers -x -a '(kctl complete brokers -- (commandline -opc)[2..] 2>/dev/null)' -d 'Only these brokers.'
+complete -c kctl -n 'test (__kctl_place) = "kctl throttle clear"' -l leaked -d 'Only those that nothing needs any more.'
+complete -c kctl -n 'test (__kctl_place) = "kctl throttle clear"' -l dry-run -d 'Show what would be done, and change nothing.'
+complete -c kctl -n 'test (__kctl_place) = "kctl throttle clear"' -s y -l yes -d 'Do it without asking.'
+complete -c kctl -n 'test (__kctl_place) = "kctl throttle clear"' -s h -l help -d 'Show this message and exit.'
+complete -c kctl -n 'test (__kctl_place) = "kctl elect-leaders"' -f -a '(kctl complete topics -- (commandline -opc)[2..] 2>/dev/null)'
+complete -c kctl -n 'test (__kctl_place) = "kctl elect-leaders"' -s r -l regex -d 'The names are regular expressions for whole names.'
+complete -c kctl -n 'test (__kctl_place) = "kctl elect-leaders"' -l election-type -x -a 'preferred unclean' -d 'preferred: the first replica. unclean: any that is left, where none leads. [default: preferred]'
+complete -c kctl -n 'test (__kctl_place) = "kctl elect-leaders"' -l broker -x -a '(kctl complete brokers -- (commandline -opc)[2..] 2>/dev/null)' -d 'What this broker would lead; of unclean elections, what it has a replica of.'
+complete -c kctl -n 'test (__kctl_place) = "kctl elect-leaders"' -l all -l all-topic-partitions -d 'All that need an election.'
+complete -c kctl -n 'test (__kctl_place) = "kctl elect-leaders"' -l file -l path-to-json-file -r -d 'The partitions of Kafka'\''s JSON.'
+complete -c kctl -n 'test (__kctl_place) = "kctl elect-leaders"' -l batch-size -r -d 'Elections at a time; all, if not. [x>=1]'
+complete -c kctl -n 'test (__kctl_place) = "kctl elect-leaders"' -l pause -r -d 'Between batches. [default: 0.0; x>=0]'
+complete -c kctl -n 'test (__kctl_place) = "kctl elect-leaders"' -l dry-run -d 'Show what would be done, and change nothing.'
+complete -c kctl -n 'test (__kctl_place) = "kctl elect-leaders"' -s y -l yes -d 'Do it without asking.'
+complete -c kctl -n 'test (__kctl_place) = "kctl elect-leaders"' -l format -x -a 'kafka' -d 'Print what Kafka'\''s own tool prints.'
+complete -c kctl -n 'test (__kctl_place) = "kctl elect-leaders"' -l topic -x -a '(kctl complete topics -- (commandline -opc)[2..] 2>/dev/null)' -d 'With --partition: the same as TOPIC:PARTITION.'
+complete -c kctl -n 'test (__kctl_place) = "kctl elect-leaders"' -l partition -r -d 'See --topic.'
+complete -c kctl -n 'test (__kctl_place) = "kctl elect-leaders"' -s h -l help -d 'Show this message and exit.'
 complete -c kctl -n 'test (__kctl_place) = "kctl perf"' -f -a produce -d 'Write random records; how many per second, and how long each took.'
 complete -c kctl -n 'test (__kctl_place) = "kctl perf"' -f -a consume -d 'Read records and throw them away; how many per second.'
 complete -c kctl -n 'test (__kctl_place) = "kctl perf"' -f -a latency -d 'Send one record at a time and wait for it: how long it takes from end to end.'
@@ -749,9 +1080,9 @@ complete -c kctl -n 'test (__kctl_place) = "kctl spark-export"' -f -a run -d 'Ex
 complete -c kctl -n 'test (__kctl_place) = "kctl spark-export"' -f -a verify -d 'Check exports: every file against its manifest and, if named, the source.'
 complete -c kctl -n 'test (__kctl_place) = "kctl spark-export"' -s h -l help -d 'Show this message and exit.'
 complete -c kctl -n 'test (__kctl_place) = "kctl spark-export run"' -f -a '(kctl complete topics -- (commandline -opc)[2..] 2>/dev/null)'
-complete -c kctl -n 'test (__kctl_place) = "kctl spark-export run"' -l to -r -d 'Where to; one export is one directory in it. [required]'
+complete -c kctl -n 'test (__kctl_place) = "kctl spark-export run"' -l to -r -d 'Where to, on any file system Spark can write; an export is a directory in it. [required]'
 complete -c kctl -n 'test (__kctl_place) = "kctl spark-export run"' -l from-dir -r -d 'Read a broker'\''s log directory, not the cluster; may be repeated.'
-complete -c kctl -n 'test (__kctl_place) = "kctl spark-export run"' -l format -r -d 'parquet, jsonl, csv or orc. [default: parquet]'
+complete -c kctl -n 'test (__kctl_place) = "kctl spark-export run"' -l format -r -d 'parquet, jsonl, csv, orc, or avro (with Spark'\''s module for it: --packages). [default: parquet]'
 complete -c kctl -n 'test (__kctl_place) = "kctl spark-export run"' -l since -r -d 'From the first record of this time on: 2026-01-31T12:00 (UTC), ms, or -15m.'
 complete -c kctl -n 'test (__kctl_place) = "kctl spark-export run"' -l until -r -d 'Up to the first record of this time.'
 complete -c kctl -n 'test (__kctl_place) = "kctl spark-export run"' -l offsets -r -d 'Only the offsets in this JSON file.'
@@ -771,9 +1102,15 @@ complete -c kctl -n 'test (__kctl_place) = "kctl spark-export run"' -l resume -d
 complete -c kctl -n 'test (__kctl_place) = "kctl spark-export run"' -l dry-run -d 'Show the plan and do nothing.'
 complete -c kctl -n 'test (__kctl_place) = "kctl spark-export run"' -l master -r -d 'The Spark cluster; by default this machine'\''s cores.'
 complete -c kctl -n 'test (__kctl_place) = "kctl spark-export run"' -l conf -r -d 'A setting of Spark'\''s; may be repeated.'
+complete -c kctl -n 'test (__kctl_place) = "kctl spark-export run"' -l packages -r -d 'Jars that Spark gets with Maven; may be repeated.'
+complete -c kctl -n 'test (__kctl_place) = "kctl spark-export run"' -l jars -r -d 'A jar for Spark; may be repeated.'
 complete -c kctl -n 'test (__kctl_place) = "kctl spark-export run"' -l py-files -r -d 'Python code for the workers; may be repeated.'
 complete -c kctl -n 'test (__kctl_place) = "kctl spark-export run"' -s h -l help -d 'Show this message and exit.'
 complete -c kctl -n 'test (__kctl_place) = "kctl spark-export verify"' -l from-dir -r -d 'Compare with a broker'\''s log directory; may be repeated.'
+complete -c kctl -n 'test (__kctl_place) = "kctl spark-export verify"' -l master -r -d 'The Spark cluster; by default this machine'\''s cores.'
+complete -c kctl -n 'test (__kctl_place) = "kctl spark-export verify"' -l conf -r -d 'A setting of Spark'\''s; may be repeated.'
+complete -c kctl -n 'test (__kctl_place) = "kctl spark-export verify"' -l packages -r -d 'Jars that Spark gets with Maven; may be repeated.'
+complete -c kctl -n 'test (__kctl_place) = "kctl spark-export verify"' -l jars -r -d 'A jar for Spark; may be repeated.'
 complete -c kctl -n 'test (__kctl_place) = "kctl spark-export verify"' -s h -l help -d 'Show this message and exit.'
 complete -c kctl -n 'test (__kctl_place) = "kctl offsets"' -f -a '(kctl complete topics -- (commandline -opc)[2..] 2>/dev/null)'
 complete -c kctl -n 'test (__kctl_place) = "kctl offsets"' -l time -r -d 'earliest, latest, max-timestamp, a time, milliseconds, or -15m: the first record of that time or later. [default: latest]'
@@ -794,16 +1131,62 @@ complete -c kctl -n 'test (__kctl_place) = "kctl delete-records"' -s y -l yes -d
 complete -c kctl -n 'test (__kctl_place) = "kctl delete-records"' -l format -x -a 'kafka' -d 'Print what Kafka'\''s own tool prints.'
 complete -c kctl -n 'test (__kctl_place) = "kctl delete-records"' -s h -l help -d 'Show this message and exit.'
 complete -c kctl -n 'test (__kctl_place) = "kctl log-dirs"' -f -a '(kctl complete topics -- (commandline -opc)[2..] 2>/dev/null)'
-complete -c kctl -n 'test (__kctl_place) = "kctl log-dirs"' -l brokers -l broker-list -r -d 'Only these brokers.'
+complete -c kctl -n 'test (__kctl_place) = "kctl log-dirs"' -l brokers -l broker-list -x -a '(kctl complete brokers -- (commandline -opc)[2..] 2>/dev/null)' -d 'Only these brokers.'
 complete -c kctl -n 'test (__kctl_place) = "kctl log-dirs"' -l by -x -a 'replica topic dir broker' -d 'A row per replica, topic, dir or broker. [default: replica]'
 complete -c kctl -n 'test (__kctl_place) = "kctl log-dirs"' -l format -x -a 'kafka' -d 'Print what Kafka'\''s own tool prints.'
 complete -c kctl -n 'test (__kctl_place) = "kctl log-dirs"' -l topic-list -r -d 'The same as TOPIC….'
 complete -c kctl -n 'test (__kctl_place) = "kctl log-dirs"' -s h -l help -d 'Show this message and exit.'
+complete -c kctl -n 'test (__kctl_place) = "kctl transactions"' -f -a list -d 'List transactional ids with the state of their transactions.'
+complete -c kctl -n 'test (__kctl_place) = "kctl transactions"' -f -a describe -d 'Show transactions: how long they run, and which partitions are still to get a marker.'
+complete -c kctl -n 'test (__kctl_place) = "kctl transactions"' -f -a producers -d 'Show who writes to partitions, and where their open transactions begin.'
+complete -c kctl -n 'test (__kctl_place) = "kctl transactions"' -f -a hanging -d 'Find transactions that will never end, and hold up whoever reads committed records.'
+complete -c kctl -n 'test (__kctl_place) = "kctl transactions"' -f -a abort -d 'Abort a transaction on one partition, past its coordinator.'
+complete -c kctl -n 'test (__kctl_place) = "kctl transactions"' -s h -l help -d 'Show this message and exit.'
+complete -c kctl -n 'test (__kctl_place) = "kctl transactions list"' -l state -r -d 'Only those in this state; can be given again.'
+complete -c kctl -n 'test (__kctl_place) = "kctl transactions list"' -l producer-id -r -d 'Only those of this producer; can be given again.'
+complete -c kctl -n 'test (__kctl_place) = "kctl transactions list"' -l longer-than -r -d 'Only those that run for longer, e.g. 5m.'
+complete -c kctl -n 'test (__kctl_place) = "kctl transactions list"' -l format -x -a 'kafka' -d 'Print what Kafka'\''s own tool prints.'
+complete -c kctl -n 'test (__kctl_place) = "kctl transactions list"' -s h -l help -d 'Show this message and exit.'
+complete -c kctl -n 'test (__kctl_place) = "kctl transactions describe"' -s A -l all -d 'All of the cluster.'
+complete -c kctl -n 'test (__kctl_place) = "kctl transactions describe"' -l format -x -a 'kafka' -d 'Print what Kafka'\''s own tool prints.'
+complete -c kctl -n 'test (__kctl_place) = "kctl transactions describe"' -s h -l help -d 'Show this message and exit.'
+complete -c kctl -n 'test (__kctl_place) = "kctl transactions producers"' -f -a '(kctl complete topics -- (commandline -opc)[2..] 2>/dev/null)'
+complete -c kctl -n 'test (__kctl_place) = "kctl transactions producers"' -l broker-id -r -d 'Ask the replicas on this broker, not the leaders.'
+complete -c kctl -n 'test (__kctl_place) = "kctl transactions producers"' -l format -x -a 'kafka' -d 'Print what Kafka'\''s own tool prints.'
+complete -c kctl -n 'test (__kctl_place) = "kctl transactions producers"' -s h -l help -d 'Show this message and exit.'
+complete -c kctl -n 'test (__kctl_place) = "kctl transactions hanging"' -f -a '(kctl complete topics -- (commandline -opc)[2..] 2>/dev/null)'
+complete -c kctl -n 'test (__kctl_place) = "kctl transactions hanging"' -l broker-id -r -d 'Ask the replicas on this broker, not the leaders.'
+complete -c kctl -n 'test (__kctl_place) = "kctl transactions hanging"' -l max-transaction-timeout -r -d 'The longest that any transaction of the cluster may take. [default: 15]'
+complete -c kctl -n 'test (__kctl_place) = "kctl transactions hanging"' -l format -x -a 'kafka' -d 'Print what Kafka'\''s own tool prints.'
+complete -c kctl -n 'test (__kctl_place) = "kctl transactions hanging"' -s h -l help -d 'Show this message and exit.'
+complete -c kctl -n 'test (__kctl_place) = "kctl transactions abort"' -f -a '(kctl complete topics -- (commandline -opc)[2..] 2>/dev/null)'
+complete -c kctl -n 'test (__kctl_place) = "kctl transactions abort"' -l start-offset -r -d 'The offset at which the transaction begins.'
+complete -c kctl -n 'test (__kctl_place) = "kctl transactions abort"' -l producer-id -r -d 'Its producer, for brokers before Kafka 2.8.'
+complete -c kctl -n 'test (__kctl_place) = "kctl transactions abort"' -l producer-epoch -r -d 'With --producer-id.'
+complete -c kctl -n 'test (__kctl_place) = "kctl transactions abort"' -l coordinator-epoch -r -d 'With --producer-id.'
+complete -c kctl -n 'test (__kctl_place) = "kctl transactions abort"' -s y -l yes -d 'Do it without asking.'
+complete -c kctl -n 'test (__kctl_place) = "kctl transactions abort"' -l dry-run -d 'Show what would be done, and change nothing.'
+complete -c kctl -n 'test (__kctl_place) = "kctl transactions abort"' -s h -l help -d 'Show this message and exit.'
+complete -c kctl -n 'test (__kctl_place) = "kctl zk"' -f -a ls -d 'List the znodes below one, with what they say.'
+complete -c kctl -n 'test (__kctl_place) = "kctl zk"' -f -a get -d 'Show one znode: what it is, its versions and times, and its data.'
+complete -c kctl -n 'test (__kctl_place) = "kctl zk"' -f -a tree -d 'Show a znode and all below it, with what they say.'
+complete -c kctl -n 'test (__kctl_place) = "kctl zk"' -s h -l help -d 'Show this message and exit.'
+complete -c kctl -n 'test (__kctl_place) = "kctl zk ls"' -s z -l zookeeper -r -d 'The cluster'\''s ZooKeeper. [KCTL_ZOOKEEPER]'
+complete -c kctl -n 'test (__kctl_place) = "kctl zk ls"' -l directory -r -d 'The first log directory of a broker of ours that needs no ZooKeeper; stopped.'
+complete -c kctl -n 'test (__kctl_place) = "kctl zk ls"' -s h -l help -d 'Show this message and exit.'
+complete -c kctl -n 'test (__kctl_place) = "kctl zk get"' -l raw -d 'Print the data as it stands, secrets included.'
+complete -c kctl -n 'test (__kctl_place) = "kctl zk get"' -s z -l zookeeper -r -d 'The cluster'\''s ZooKeeper. [KCTL_ZOOKEEPER]'
+complete -c kctl -n 'test (__kctl_place) = "kctl zk get"' -l directory -r -d 'The first log directory of a broker of ours that needs no ZooKeeper; stopped.'
+complete -c kctl -n 'test (__kctl_place) = "kctl zk get"' -s h -l help -d 'Show this message and exit.'
+complete -c kctl -n 'test (__kctl_place) = "kctl zk tree"' -l depth -r -d 'How many levels below it are shown; all of them. [x>=1]'
+complete -c kctl -n 'test (__kctl_place) = "kctl zk tree"' -s z -l zookeeper -r -d 'The cluster'\''s ZooKeeper. [KCTL_ZOOKEEPER]'
+complete -c kctl -n 'test (__kctl_place) = "kctl zk tree"' -l directory -r -d 'The first log directory of a broker of ours that needs no ZooKeeper; stopped.'
+complete -c kctl -n 'test (__kctl_place) = "kctl zk tree"' -s h -l help -d 'Show this message and exit.'
 complete -c kctl -n 'test (__kctl_place) = "kctl topics"' -f -a list -d 'List topics: how many partitions and replicas they have, and how many are short of some.'
 complete -c kctl -n 'test (__kctl_place) = "kctl topics"' -f -a describe -d 'Show how topics are laid out: leaders, replicas, ISR, and what is wrong.'
 complete -c kctl -n 'test (__kctl_place) = "kctl topics"' -f -a create -d 'Create topics, all with the same layout and settings.'
 complete -c kctl -n 'test (__kctl_place) = "kctl topics"' -f -a clone -d 'Create topics laid out and set up as another one is; records are not copied.'
-complete -c kctl -n 'test (__kctl_place) = "kctl topics"' -f -a alter -d 'Add partitions to topics, and change their settings.'
+complete -c kctl -n 'test (__kctl_place) = "kctl topics"' -f -a alter -d 'Add partitions to topics, change their settings, or the number of their replicas.'
 complete -c kctl -n 'test (__kctl_place) = "kctl topics"' -f -a configs -d 'Show the settings of topics; `kctl configs` does so for brokers too, and changes them.'
 complete -c kctl -n 'test (__kctl_place) = "kctl topics"' -f -a delete -d 'Delete topics with all their records.'
 complete -c kctl -n 'test (__kctl_place) = "kctl topics"' -s h -l help -d 'Show this message and exit.'
@@ -847,6 +1230,7 @@ complete -c kctl -n 'test (__kctl_place) = "kctl topics alter"' -f -a '(kctl com
 complete -c kctl -n 'test (__kctl_place) = "kctl topics alter"' -s r -l regex -d 'The names are regular expressions for whole names.'
 complete -c kctl -n 'test (__kctl_place) = "kctl topics alter"' -s p -l partitions -r -d 'How many partitions in all. [x>=1]'
 complete -c kctl -n 'test (__kctl_place) = "kctl topics alter"' -l replica-assignment -r -d 'Brokers of partition 0, then of 1, …; the first of each is the preferred leader.'
+complete -c kctl -n 'test (__kctl_place) = "kctl topics alter"' -l replication-factor -r -d 'How many replicas of each. [1<=x<=32767]'
 complete -c kctl -n 'test (__kctl_place) = "kctl topics alter"' -s c -l config -r -d 'Set; can be given again.'
 complete -c kctl -n 'test (__kctl_place) = "kctl topics alter"' -l delete-config -r -d 'Back to the default; can be given again.'
 complete -c kctl -n 'test (__kctl_place) = "kctl topics alter"' -l if-exists -d 'A topic that is not there is no failure.'
