@@ -55,6 +55,15 @@ class AppendOrigin(Enum):
     REPLICATION = "replication"  # a follower copying its leader
 
 
+# Names of their own, because to look up a member in its enum takes as long as several calls.
+CLIENT: Final = AppendOrigin.CLIENT
+REPLICATION: Final = AppendOrigin.REPLICATION
+_ZSTD: Final = int(Codec.ZSTD)
+
+_new: Final = tuple.__new__
+"""Makes a NamedTuple of a tuple with all its fields, in half the time of the class itself."""
+
+
 class LogAppendInfo(NamedTuple):
     """What became of an append; for a duplicate, of the batch it repeats.
 
@@ -130,7 +139,7 @@ def analyze(records: BytesLike, max_batch_bytes: int, origin: AppendOrigin) -> l
     batches = _only_batch(view) or list(iterate_batches(view))
     for batch in batches:
         header, end = batch.header, batch.end_position
-        if header.base_offset and origin is AppendOrigin.CLIENT and header.magic == CURRENT_MAGIC:
+        if header.base_offset and origin is CLIENT and header.magic == CURRENT_MAGIC:
             raise _invalid(f"base offset {header.base_offset}, not 0")
         if end - batch.position > max_batch_bytes:
             raise ApiError(
@@ -149,7 +158,7 @@ def _only_batch(view: memoryview) -> list[Batch]:
     """The batch, if `view` is exactly one of format 2, as nearly every request is; else nothing."""
     if len(view) < HEADER_SIZE or view[MAGIC_POSITION] != CURRENT_MAGIC:
         return []
-    header = BatchHeader._make(HEADER.unpack_from(view))
+    header = _new(BatchHeader, HEADER.unpack_from(view))
     is_only = header.batch_length + LOG_OVERHEAD == len(view)
     return [Batch(view, 0, header)] if is_only else []
 
@@ -200,7 +209,7 @@ def prepare_as_leader(
     first, header = batches[0], batches[0].header
     if len(batches) > 1:
         _check_set(batches)
-    if origin is AppendOrigin.CLIENT:
+    if origin is CLIENT:
         _check_client_batch(header)
     if header.magic != CURRENT_MAGIC or config.compression_type != PRODUCER:
         codec = _target_codec(first, config)
@@ -239,7 +248,7 @@ def _check_client_batch(header: BatchHeader) -> None:
     if attributes & CONTROL_MASK:
         raise _invalid("clients may not write control records")
     codec = attributes & CODEC_MASK
-    if codec > Codec.ZSTD:
+    if codec > _ZSTD:
         raise _invalid(f"there is no codec {codec}")
     room = length + LOG_OVERHEAD - HEADER_SIZE
     if not codec and count * MIN_RECORD_SIZE > room:
@@ -307,7 +316,7 @@ def _prepare_stamped(batch: Batch, stamp: LeaderStamp, config: LogConfig) -> Pre
     if attributes == header.attributes:
         head = _STAMP.pack(offset, header.batch_length, leader_epoch)
         buffers: list[Buffer] = [head, view[_STAMP_SIZE:]]
-        final = BatchHeader(offset, header.batch_length, leader_epoch, *header[3:])
+        final = _new(BatchHeader, (offset, header.batch_length, leader_epoch, *header[3:]))
     else:
         final = header._replace(
             base_offset=offset,

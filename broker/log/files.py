@@ -106,10 +106,9 @@ class FileSystem:
 
         After an error any part of them may be in the file: the caller cuts it off.
         """
-        expected = sum(map(len, buffers))
         try:
             written = os.pwritev(file.fd, buffers, position)
-            if written != expected:
+            if written != sum(map(len, buffers)):
                 self._write_rest(file, b"".join(buffers)[written:], position + written)
         except OSError as error:
             _name(error, file.path)

@@ -24,6 +24,8 @@ from typing import NamedTuple
 
 from broker.errors import ApiError, ErrorCode, OffsetOutOfRange
 from broker.log.append import (
+    CLIENT,
+    REPLICATION,
     AppendOrigin,
     LeaderStamp,
     LogAppendInfo,
@@ -223,7 +225,7 @@ class PartitionLog:
         self,
         records: BytesLike,
         leader_epoch: int,
-        origin: AppendOrigin = AppendOrigin.CLIENT,
+        origin: AppendOrigin = CLIENT,
         verification: Verification | None = None,
     ) -> LogAppendInfo:
         """Check, stamp and write one batch (or an old message set, as one batch).
@@ -243,14 +245,14 @@ class PartitionLog:
 
     def append_as_follower(self, records: BytesLike) -> LogAppendInfo:
         """Write the leader's batches as they are, offsets and epochs included."""
-        batches = analyze(records, MAX_INT32, AppendOrigin.REPLICATION)
+        batches = analyze(records, MAX_INT32, REPLICATION)
         with self._lock:
             if not batches:
                 return self._nothing_appended()
             self._check_online()
             prepared = prepare_as_follower(batches, records, self._local.log_end_offset)
             now_ms = self.environment.clock.now_ms()
-            return self._append(prepared, now_ms, AppendOrigin.REPLICATION, None)
+            return self._append(prepared, now_ms, REPLICATION, None)
 
     def _nothing_appended(self) -> LogAppendInfo:
         return LogAppendInfo(-1, -1, NO_TIMESTAMP, NO_TIMESTAMP, self.log_start_offset, 0)
@@ -302,9 +304,9 @@ class PartitionLog:
     ) -> LogAppendInfo | None:
         """Idempotence: the answer to a duplicate, an ApiError, or None to go on and write."""
         header = prepared.headers[0]
-        if header.producer_id < 0 or origin is AppendOrigin.REPLICATION:
+        if header.producer_id < 0 or origin is REPLICATION:
             return None
-        is_client = origin is AppendOrigin.CLIENT
+        is_client = origin is CLIENT
         if is_client and self.producer_state.is_next(header):
             return None
         if is_client and (written := self.producer_state.find_duplicate(header)) is not None:

@@ -157,9 +157,8 @@ class ProducerEntry:
         """A data batch was written."""
         self._take_epoch(header.producer_epoch)
         delta, timestamp = header.last_offset_delta, header.max_timestamp
-        self.batches.append(
-            BatchMetadata(header.last_sequence, header.base_offset + delta, delta, timestamp)
-        )
+        fields = (header.last_sequence, header.base_offset + delta, delta, timestamp)
+        self.batches.append(tuple.__new__(BatchMetadata, fields))  # half the time of the class
         self.last_timestamp = timestamp
 
     def end_transaction(self, producer_epoch: int, coordinator_epoch: int, timestamp: int) -> None:
