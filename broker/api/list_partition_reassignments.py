@@ -11,11 +11,11 @@ from broker.protocol.messages.list_partition_reassignments import (
 )
 
 
-def handle(
+async def handle(
     request: ListPartitionReassignmentsRequest, context: RequestContext
 ) -> ListPartitionReassignmentsResponse:
     """Those of the partitions asked for (null: of all) whose replicas are being changed."""
-    ongoing = context.services.controller.reassignments
+    ongoing = await context.services.controller.reassignments()
     asked = set(ongoing)
     if request.topics is not None:
         asked &= {TopicPartition(t.name, i) for t in request.topics for i in t.partition_indexes}

@@ -10,7 +10,7 @@ broker takes part in the next election when it has registered again (`rejoined`)
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import TypeVar
 
 from broker.clock import Clock
@@ -32,7 +32,6 @@ from broker.controller.elector import ElectedEpoch, Elector, FairElector, FirstE
 from broker.controller.event_queue import EventQueue
 from broker.controller.fenced_store import ControllerMoved, FencedStore
 from broker.controller.producer_id_blocks import allocate_block
-from broker.controller.reassignment import is_reassigned
 from broker.controller.request_batch import Sender
 from broker.controller.term import Term
 from broker.controller.topic_admin import CreatedTopic, NewTopic
@@ -347,12 +346,14 @@ class Controller:
 
     # Replicas and leaders
 
-    @property
-    def reassignments(self) -> Mapping[TopicPartition, ReplicaAssignment]:
+    async def reassignments(self) -> dict[TopicPartition, ReplicaAssignment]:
         """The partitions whose replicas are being changed."""
-        context = self._require().term.context
-        found = {name: context.assignment(name) for name in sorted(context.reassigning)}
-        return {name: assigned for name, assigned in found.items() if is_reassigned(assigned)}
+
+        async def look(active: ActiveController) -> dict[TopicPartition, ReplicaAssignment]:
+            context = active.term.context
+            return {name: context.assignment(name) for name in sorted(context.reassigning)}
+
+        return await self._act("list reassignments", look)
 
     async def reassign(self, name: TopicPartition, target: Sequence[int] | None) -> None:
         """Let a partition have the `target` replicas; None cancels what is under way."""

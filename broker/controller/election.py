@@ -16,7 +16,6 @@ from enum import Enum
 from broker.controller.leadership import Leadership
 from broker.controller.reassignment import target_of
 from broker.metadata.znodes.topics import ReplicaAssignment
-from broker.model import LeaderAndIsr
 
 
 class ElectionStrategy(Enum):
@@ -96,30 +95,3 @@ def _elect_before_shutdown(state: Leadership, candidates: Candidates) -> Elected
 def _first(replicas: Sequence[int], *among: Collection[int]) -> int | None:
     """The first replica that is in all of these."""
     return next((r for r in replicas if all(r in members for members in among)), None)
-
-
-NO_LEADER = -1
-
-
-def elect_if_offline(
-    state: LeaderAndIsr, live_brokers: Collection[int], *, allow_unclean: bool
-) -> LeaderAndIsr:
-    """The state with a live leader; unchanged if it has one, or if nobody can lead.
-
-    A. a live member of the ISR leads: no record is lost, and the dead leave the ISR;
-    B. only others are alive: one of them leads if that is allowed, and records may be lost;
-    C. nobody may lead: the partition has no leader until somebody comes back.
-    """
-    if state.leader in live_brokers:
-        return state
-    live = [replica for replica in state.replicas if replica in live_brokers]
-    in_sync = [replica for replica in live if replica in state.isr]
-    epoch = state.leader_epoch + 1
-    if in_sync:  # A
-        isr = tuple(replica for replica in state.isr if replica in live_brokers)
-        return replace(state, leader=in_sync[0], leader_epoch=epoch, isr=isr)
-    if live and allow_unclean:  # B
-        return replace(state, leader=live[0], leader_epoch=epoch, isr=(live[0],))
-    if state.leader == NO_LEADER:
-        return state
-    return replace(state, leader=NO_LEADER, leader_epoch=epoch)  # C

@@ -49,7 +49,7 @@ async def test_replicas_follow_come_in_sync_and_take_over(tmp_path: Path) -> Non
         # Phase A: all of both, the target's first; the new ones follow.
         moving = ReplicaAssignment((3, 4, 1, 2), (3, 4), (1, 2))
         assert (await world.topic("orders")).assignment[0] == moving
-        assert world.controller.reassignments == {ORDERS: moving}
+        assert await world.controller.reassignments() == {ORDERS: moving}
         assert world.brokers[3].states[ORDERS].is_new
         assert world.brokers[1].states[ORDERS].adding_replicas == [3, 4]
         assert (await world.state("orders")).leader == 1
@@ -61,7 +61,7 @@ async def test_replicas_follow_come_in_sync_and_take_over(tmp_path: Path) -> Non
         assert (await world.topic("orders")).assignment[0] == ReplicaAssignment((3, 4))
         state = await world.state("orders")
         assert (state.leader, set(state.isr)) == (3, {3, 4})
-        assert world.controller.reassignments == {}
+        assert await world.controller.reassignments() == {}
         for broker_id in (1, 2):
             assert world.brokers[broker_id].deleted == {ORDERS}
         for broker in world.brokers.values():
@@ -87,7 +87,7 @@ async def test_cancelled_reassignment_goes_back_and_deletes_what_was_begun(tmp_p
         await world.settle()
         assert (await world.topic("orders")).assignment[0] == ReplicaAssignment((1, 2))
         assert world.brokers[3].deleted == {ORDERS}
-        assert world.controller.reassignments == {}
+        assert await world.controller.reassignments() == {}
         with pytest.raises(ApiError) as refused:
             await world.controller.reassign(ORDERS, None)
         assert refused.value.code == ErrorCode.NO_REASSIGNMENT_IN_PROGRESS
@@ -113,10 +113,10 @@ async def test_several_reassignments_go_on_at_once(tmp_path: Path) -> None:
         names = [TopicPartition("orders", index) for index in range(3)]
         for name in names:
             await world.controller.reassign(name, [3])
-        assert list(world.controller.reassignments) == names
+        assert list(await world.controller.reassignments()) == names
         for name in reversed(names):
             await in_sync(world, name, [world_leader(name), 3])
-        assert world.controller.reassignments == {}
+        assert await world.controller.reassignments() == {}
         found = (await world.topic("orders")).assignment
         assert found == dict.fromkeys(range(3), ReplicaAssignment((3,)))
 
@@ -133,7 +133,7 @@ async def test_next_controller_goes_on_in_the_middle(tmp_path: Path) -> None:
         world.start_controller()
         await world.controller.start()
         await world.settle()
-        assert list(world.controller.reassignments) == [ORDERS]
+        assert list(await world.controller.reassignments()) == [ORDERS]
         await in_sync(world, ORDERS, [1, 2, 3])
         assert (await world.topic("orders")).assignment[0] == ReplicaAssignment((2, 3))
         assert (await world.state("orders")).leader == 2
@@ -159,7 +159,7 @@ async def test_same_replicas_in_another_order_change_who_is_preferred(tmp_path: 
         await world.settle()
         assert (await world.topic("orders")).assignment[0] == ReplicaAssignment((2, 1))
         assert (await world.state("orders")).leader == 1
-        assert world.controller.reassignments == {}
+        assert await world.controller.reassignments() == {}
 
 
 @pytest.mark.parametrize(
@@ -217,7 +217,7 @@ async def test_request_overrides_what_the_old_znode_asked_for(tmp_path: Path) ->
         await world.settle()
         await world.controller.reassign(ORDERS, [2])
         assert await world.store.exists(path) is None
-        assert world.controller.reassignments[ORDERS].replicas == (2, 1)
+        assert (await world.controller.reassignments())[ORDERS].replicas == (2, 1)
 
 
 async def test_topic_that_is_being_moved_does_not_grow(tmp_path: Path) -> None:
