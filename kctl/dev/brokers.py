@@ -84,16 +84,10 @@ class DevBroker:
         self.process.note(process.pid)
         return process
 
-    def wait(self, process: subprocess.Popen[bytes]) -> str:
-        """Its address, when it answers; CliError with its last words if it does not."""
-        try:
-            return wait_until_started(process, self.log_file)
-        finally:
-            process.returncode = 0  # it outlives this command: Popen need not look after it
-
     def start(self) -> str:
-        """Start it; gives its address. CliError if it cannot."""
-        return self.wait(self.launch())
+        """Start it; gives its address. CliError with its last words if it does not start."""
+        (address,) = start_all([self])
+        return address
 
     def stop(self, *, by: signal.Signals = signal.SIGTERM) -> bool:
         """End it and wait until it has ended; False if it was not running."""
@@ -109,8 +103,16 @@ class DevBroker:
 
 def start_all(brokers: Sequence[DevBroker]) -> list[str]:
     """Start them at the same time; gives their addresses. CliError if one does not start."""
-    launched = [(broker, broker.launch()) for broker in brokers]
-    return [broker.wait(process) for broker, process in launched]
+    launched: list[subprocess.Popen[bytes]] = []
+    try:
+        launched += [broker.launch() for broker in brokers]
+        return [
+            wait_until_started(process, broker.log_file)
+            for broker, process in zip(brokers, launched, strict=True)
+        ]
+    finally:
+        for process in launched:
+            process.returncode = 0  # it outlives this command: Popen need not look after it
 
 
 def stop_all(brokers: Sequence[DevBroker]) -> list[DevBroker]:

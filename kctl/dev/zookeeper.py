@@ -36,6 +36,7 @@ JAVA_OPTIONS = (
     "-XX:TieredStopAtLevel=1",
     "-XX:+UseSerialGC",
     "-Dzookeeper.forceSync=no",
+    "-Dlog4j2.level=INFO",  # without it only errors are told
 )
 _START_TIMEOUT_S = 60
 _POLL_S = 0.02

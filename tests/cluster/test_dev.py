@@ -1,0 +1,88 @@
+"""`kctl dev up --brokers 3`: a cluster from one command to the next."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.support.kctl import Kctl
+from tests.support.zookeeper import ZooKeeper
+
+
+@pytest.fixture
+def directory(tmp_path: Path, kctl: Kctl) -> Iterator[str]:
+    """Where the servers of a test live; whatever it leaves running is stopped."""
+    state = str(tmp_path / "state")
+    yield state
+    kctl("dev", "down", "--dir", state)
+
+
+def statuses(kctl: Kctl, directory: str) -> dict[object, str]:
+    rows = kctl("dev", "status", "--dir", directory, "-o", "json").json
+    return {row["id"]: row["status"] for row in rows}
+
+
+@pytest.mark.timeout(120)
+def test_a_cluster_goes_up_loses_a_broker_gets_it_back_and_goes_down(
+    kctl: Kctl, directory: str
+) -> None:
+    up = kctl("dev", "up", "--brokers", "3", "--port", "0", "--dir", directory)
+    assert up.exit_code == 0, up.stderr
+    assert "3 brokers started" in up.stderr
+    bootstrap = up.output.strip()
+    assert len(bootstrap.split(",")) == 3
+    assert kctl("brokers", "list", "-b", bootstrap, "-o", "name").output == "1\n2\n3\n"
+    running = dict.fromkeys([1, 2, 3, "zookeeper"], "running")
+    assert statuses(kctl, directory) == running
+    created = kctl("topics", "create", "t", "-b", bootstrap)
+    assert created.exit_code == 0, created.stderr
+    (topic,) = kctl("topics", "list", "-b", bootstrap, "-o", "json").json
+    assert topic["replication_factor"] == 3
+    assert kctl("dev", "kill", "2", "--dir", directory).exit_code == 0
+    assert statuses(kctl, directory) == running | {2: "stopped"}
+    again = kctl("dev", "start", "2", "--dir", directory)
+    assert again.exit_code == 0, again.stderr
+    assert kctl("dev", "stop", "3", "--dir", directory).exit_code == 0
+    assert statuses(kctl, directory) == running | {3: "stopped"}
+    assert "binding to port" in kctl("dev", "logs", "zookeeper", "--dir", directory).output
+    assert kctl("dev", "down", "--dir", directory).exit_code == 0
+    assert statuses(kctl, directory) == dict.fromkeys(running, "stopped")
+    alone = kctl("dev", "up", "--port", "0", "--dir", directory)
+    assert alone.exit_code == 1
+    assert "of a cluster of 3 brokers" in alone.stderr
+    assert kctl("dev", "down", "--delete-data", "--dir", directory).exit_code == 0
+    assert statuses(kctl, directory) == {}
+
+
+def test_a_cluster_on_a_zookeeper_that_runs_already_starts_none(
+    kctl: Kctl, directory: str, zookeeper: str, zookeeper_server: ZooKeeper
+) -> None:
+    options = ("--brokers", "2", "--port", "0", "--zookeeper", f"{zookeeper}/trial")
+    up = kctl("dev", "up", *options, "--dir", directory)
+    assert up.exit_code == 0, up.stderr
+    assert statuses(kctl, directory) == {1: "running", 2: "running"}
+    path = zookeeper.removeprefix(zookeeper_server.address)
+    assert "brokers" in zookeeper_server.children(f"{path}/trial")
+
+
+def test_without_java_one_line_says_what_to_do(
+    kctl: Kctl, directory: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("JAVA_HOME", "/nonexistent")
+    monkeypatch.setenv("PATH", "/nonexistent")
+    monkeypatch.setattr("kctl.java._wheel_home", lambda: None)
+    up = kctl("dev", "up", "--brokers", "3", "--port", "0", "--dir", directory)
+    assert up.exit_code == 1
+    assert "no Java 17 or newer" in up.stderr
+    assert "pip install" in up.stderr
+
+
+def test_a_zookeeper_that_cannot_be_reached_is_named_and_nothing_is_left_running(
+    kctl: Kctl, directory: str
+) -> None:
+    options = ("--brokers", "2", "--port", "0", "--zookeeper", "127.0.0.1:1")
+    timeout = ("--set", "zookeeper.connection.timeout.ms=500")
+    up = kctl("dev", "up", *options, *timeout, "--dir", directory)
+    assert up.exit_code == 1
+    assert "no ZooKeeper answered within 500 ms" in up.stderr
+    assert statuses(kctl, directory) == {1: "stopped", 2: "stopped"}

@@ -1,0 +1,78 @@
+"""A broker that is told to stop hands over what it leads, and is missed by nobody."""
+
+from pathlib import Path
+
+from confluent_kafka import Producer
+
+from broker.model import TopicPartition
+from tests.cluster.asking import in_sync, make_topic
+from tests.support.cluster import Cluster, running_cluster, wait_until
+from tests.support.zookeeper import ZooKeeper
+
+
+def test_leadership_moves_before_the_broker_is_gone(shared_cluster: Cluster) -> None:
+    cluster, topic = shared_cluster, "handed-over"
+    make_topic(cluster, topic, {0: [2, 3, 1], 1: [3, 2, 1]})
+    leaving = cluster.servers[2]
+    epoch = cluster.partition_state(topic)["leader_epoch"]
+    assert cluster.stop(2) == 0
+    state = cluster.partition_state(topic)
+    assert (state["leader"], state["leader_epoch"]) == (3, epoch + 1)
+    assert state["isr"] == [3, 1]
+    assert cluster.isr(topic, 1) == [3, 1]
+    assert cluster.live_brokers() == [1, 3], "the session is closed, not left to expire"
+    assert "stopping without having handed over" not in leaving.log_file.read_text()
+    cluster.start(2)
+    in_sync(cluster, TopicPartition(topic, 0), [1, 2, 3])
+
+
+def test_a_producer_loses_nothing_and_waits_little_while_each_broker_is_restarted_in_turn(
+    shared_cluster: Cluster,
+) -> None:
+    cluster, topic = shared_cluster, "rolling"
+    make_topic(cluster, topic, {0: [1, 2, 3]}, min_insync_replicas="2")
+    failed: list[object] = []
+    delivered: list[int] = []
+
+    def on_delivery(error: object, message: object) -> None:
+        failed.append(error) if error else delivered.append(message.offset())  # type: ignore[attr-defined]
+
+    producer = Producer(
+        {
+            "bootstrap.servers": cluster.bootstrap_servers,
+            "enable.idempotence": True,
+            "delivery.timeout.ms": 30_000,
+        }
+    )
+    for broker_id in (1, 2, 3):
+        producer.produce(topic, b"before", on_delivery=on_delivery)
+        in_sync(cluster, TopicPartition(topic, 0), [1, 2, 3])
+        cluster.restart(broker_id)
+        producer.produce(topic, b"after", on_delivery=on_delivery)
+        assert producer.flush(30) == 0
+    assert not failed
+    assert delivered == list(range(6))
+    in_sync(cluster, TopicPartition(topic, 0), [1, 2, 3])
+
+
+def test_the_controller_itself_can_leave(shared_cluster: Cluster) -> None:
+    cluster = shared_cluster
+    before = wait_until(cluster.controller_id, "a controller")
+    assert cluster.stop(before) == 0
+    after = wait_until(cluster.controller_id, "another controller")
+    assert after != before
+    cluster.start(before)
+
+
+def test_a_broker_that_nobody_can_follow_stops_all_the_same(
+    tmp_path: Path, zookeeper_server: ZooKeeper
+) -> None:
+    settings = {"controlled.shutdown.max.retries": 2}
+    with running_cluster(tmp_path, zookeeper_server.fresh_chroot(), 2, settings) as cluster:
+        make_topic(cluster, "both", {0: [1, 2]})
+        cluster.stop(2)
+        last = cluster.servers[1]
+        assert cluster.stop(1) == 0
+        output = last.log_file.read_text()
+        assert "1 partitions have no other replica in sync" in output
+        assert "stopping without having handed over everything" in output
