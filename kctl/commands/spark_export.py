@@ -3,16 +3,18 @@
 from dataclasses import asdict, replace
 from pathlib import Path
 from time import time
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kctl.commands.dump_log import DefaultVerbGroup
 from kctl.dump.filters import parse_times
 from kctl.errors import CliError, ExitStatus
-from kctl.groups import KctlGroup, command
+from kctl.groups import DefaultVerbGroup, command
 from kctl.help import format_examples
-from kctl.options import session_of
+from kctl.options import Session, session_of
+
+if TYPE_CHECKING:
+    from kctl.spark.session import SparkOptions
 
 DEFAULT_VERB = "run"
 
@@ -20,12 +22,26 @@ DEFAULT_VERB = "run"
 class ExportGroup(DefaultVerbGroup):
     """A group in which a command line that begins with no verb is for `run`."""
 
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Put the verb in where it was left out."""
-        if args and args[0] not in ("-h", "--help") and not self._begins_with_verb(args):
-            args = [DEFAULT_VERB, *args]
-        return KctlGroup.parse_args(self, ctx, args)
+    default_verb = DEFAULT_VERB
 
+
+Master = Annotated[
+    str | None,
+    typer.Option(metavar="URL", help="The Spark cluster; by default this machine's cores."),
+]
+Conf = Annotated[
+    list[str] | None,
+    typer.Option(metavar="KEY=VALUE", help="A setting of Spark's; may be repeated."),
+]
+Packages = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="GROUP:NAME:VERSION", help="Jars that Spark gets with Maven; may be repeated."
+    ),
+]
+Jars = Annotated[
+    list[str] | None, typer.Option(metavar="FILE", help="A jar for Spark; may be repeated.")
+]
 
 app = typer.Typer(
     cls=ExportGroup,
@@ -58,7 +74,11 @@ def run(
     ctx: typer.Context,
     to: Annotated[
         str,
-        typer.Option("--to", metavar="DIR", help="Where to; one export is one directory in it."),
+        typer.Option(
+            "--to",
+            metavar="DIR",
+            help="Where to, on any file system Spark can write; an export is a directory in it.",
+        ),
     ],
     topics: Annotated[
         list[str] | None,
@@ -74,7 +94,12 @@ def run(
         ),
     ] = None,
     export_format: Annotated[
-        str, typer.Option("--format", metavar="FORMAT", help="parquet, jsonl, csv or orc.")
+        str,
+        typer.Option(
+            "--format",
+            metavar="FORMAT",
+            help="parquet, jsonl, csv, orc, or avro (with Spark's module for it: --packages).",
+        ),
     ] = "parquet",
     since: Annotated[
         str | None,
@@ -145,14 +170,10 @@ def run(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Show the plan and do nothing.")
     ] = False,
-    master: Annotated[
-        str | None,
-        typer.Option(metavar="URL", help="The Spark cluster; by default this machine's cores."),
-    ] = None,
-    conf: Annotated[
-        list[str] | None,
-        typer.Option(metavar="KEY=VALUE", help="A setting of Spark's; may be repeated."),
-    ] = None,
+    master: Master = None,
+    conf: Conf = None,
+    packages: Packages = None,
+    jars: Jars = None,
     py_files: Annotated[
         list[str] | None,
         typer.Option(metavar="FILE", help="Python code for the workers; may be repeated."),
@@ -164,6 +185,9 @@ def run(
     chosen. Everything appears at once in a new directory DIR/export=N, with a _manifest.json that
     names offsets, records, files and checksums; a run that fails or is killed leaves nothing there.
 
+    DIR may be hdfs://, s3a:// or another address: then Spark writes the files, which takes longer
+    than letting the tasks do it. A DIR without one must be the same for all workers of --master.
+
     With --value json and no schema that fits a sample, values stay text that is known to be JSON.
     Keys and values that are not the string or JSON they are said to be go to _undecodable in the
     export, with all their columns, and are counted.
@@ -171,7 +195,6 @@ def run(
     # Only here: Arrow takes longer to import than most commands run.
     from kctl.spark.request import ExportRequest, Mode, run_export
     from kctl.spark.selection import Selection, read_offsets_file
-    from kctl.spark.session import DEFAULT_MASTER, SparkOptions
     from kctl.spark.settings import TaskSettings
 
     session = session_of(ctx)
@@ -200,12 +223,7 @@ def run(
         Mode.chosen(append=append, overwrite=overwrite, incremental=incremental, resume=resume),
         tuple(from_dir or ()),
         task_size * 2**20,
-        SparkOptions(
-            master or DEFAULT_MASTER,
-            dict(_setting(each) for each in conf or ()),
-            tuple(py_files or ()),
-            bool(session.verbose),
-        ),
+        replace(_spark_options(session, master, conf, packages, jars), py_files=_all(py_files)),
     )
     run_export(request, session, dry_run=dry_run)
 
@@ -228,6 +246,10 @@ def verify(
             metavar="LOGDIR", help="Compare with a broker's log directory; may be repeated."
         ),
     ] = None,
+    master: Master = None,
+    conf: Conf = None,
+    packages: Packages = None,
+    jars: Jars = None,
 ) -> int:
     """Check exports: every file against its manifest and, if named, the source.
 
@@ -238,12 +260,35 @@ def verify(
     from kctl.spark.verify import FINDING_COLUMNS, verify_target  # only here: see `run`
 
     session = session_of(ctx)
-    findings = verify_target(directory, tuple(from_dir or ()), session)
+    options = _spark_options(session, master, conf, packages, jars)
+    findings = verify_target(directory, tuple(from_dir or ()), session, options)
     session.out.rows([asdict(each) for each in findings], FINDING_COLUMNS, name="what")
     if findings:
         return ExitStatus.FOUND
     session.out.note(f"{directory}: nothing to complain about")
     return ExitStatus.OK
+
+
+def _spark_options(
+    session: Session,
+    master: str | None,
+    conf: list[str] | None,
+    packages: list[str] | None,
+    jars: list[str] | None,
+) -> "SparkOptions":
+    from kctl.spark.session import DEFAULT_MASTER, SparkOptions
+
+    return SparkOptions(
+        master or DEFAULT_MASTER,
+        dict(_setting(each) for each in conf or ()),
+        packages=_all(packages),
+        jars=_all(jars),
+        is_verbose=bool(session.verbose),
+    )
+
+
+def _all(given: list[str] | None) -> tuple[str, ...]:
+    return tuple(given or ())
 
 
 def _setting(text: str) -> tuple[str, str]:

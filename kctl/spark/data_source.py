@@ -13,9 +13,10 @@
     tail = spark.readStream.format("kctl").options(**the_same).load()
 
 Options: `topics` (names or patterns, with commas), `bootstrap.servers` or `from.dir` (directories,
-with commas), `isolation`, `since`, `until`, `last`, `task.bytes`, `timeout`, and for streams
-`starting.offsets` (earliest or latest). Offsets are pinned when the DataFrame is made; records go
-to Spark as Arrow batches. An export of many gigabytes is quicker with `kctl spark-export`, whose
+with commas), `command.config` (a client.properties file on the driver, for TLS and SASL),
+`isolation`, `since`, `until`, `last`, `task.bytes`, `timeout`, and for streams `starting.offsets`
+(earliest or latest). Offsets are pinned when the DataFrame is made; records go to Spark as Arrow
+batches. An export of many gigabytes is quicker with `kctl spark-export`, whose
 tasks write their files themselves.
 """
 
@@ -74,7 +75,9 @@ class Request:
             raise CliError("the option topics is missing")
         self._directories = [Path(name) for name in _names(given.get("from.dir", ""))]
         self._session = Session(
-            given.get("bootstrap.servers"), timeout=float(given.get("timeout", DEFAULT_TIMEOUT_S))
+            given.get("bootstrap.servers"),
+            command_config=given.get("command.config"),
+            timeout=float(given.get("timeout", DEFAULT_TIMEOUT_S)),
         )
         self.task_bytes = int(given.get("task.bytes", DEFAULT_TASK_BYTES))
         self.is_from_latest = given.get("starting.offsets", "latest") == "latest"
@@ -84,6 +87,7 @@ class Request:
             bootstrap_servers="" if self._directories else self._session.bootstrap_servers(),
             timeout_s=self._session.timeout,
             isolation=isolation,
+            security=None if self._directories else self._session.security,
         )
         now_ms = round(time.time() * 1000)
         self.selection = Selection(

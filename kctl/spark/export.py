@@ -1,20 +1,15 @@
-"""The driver's side of an export: run the tasks on Spark, watch them, publish what they made."""
+"""The driver's side of an export: run the tasks on Spark, watch them, say what they made."""
 
-import errno
-import threading
-from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import Any
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 
-from kctl.errors import CliError, ExitStatus
+from kctl.spark.jobs import run_job
 from kctl.spark.plan import ExportTask, Plan
 from kctl.spark.results import TaskResult
 from kctl.spark.session import SparkOptions, spark_session
 from kctl.spark.settings import TaskSettings
-from kctl.spark.target import Target
+from kctl.spark.target import Exports, Target
 from kctl.spark.task import run_task
-
-_POLL_S = 0.2
 
 
 @dataclass(frozen=True)
@@ -23,6 +18,7 @@ class Progress:
 
     tasks: int
     done_tasks: int
+    running_tasks: int
     done_bytes: int
     records: int
 
@@ -30,101 +26,90 @@ class Progress:
 Watch = Callable[[Progress], None]
 
 
-def run_plan(plan: Plan, target: Target, options: SparkOptions, watch: Watch) -> list[TaskResult]:
+def run_plan(
+    plan: Plan, target: Exports, settings: TaskSettings, options: SparkOptions, watch: Watch
+) -> list[TaskResult]:
     """Do the tasks of a pinned plan that are not done yet.
 
-    CliError says in one line what failed. Finished tasks stay for `--resume`; if the disk is full
-    they do not, because then space is what is needed.
+    CliError says in one line what failed. Finished tasks stay for `--resume` where tasks write
+    themselves; if the disk is full they do not, because then space is what is needed.
     """
-    settings = TaskSettings.from_json(plan.options)
-    done = {task.index: target.staging.result(task.index) for task in plan.tasks}
-    todo = [task for task in plan.tasks if done[task.index] is None]
+    if isinstance(target, Target):
+        return _run_tasks(plan, target, settings, options, watch)
+    if not plan.tasks:
+        return []
+    from kctl.spark.spark_writer import SparkWriter  # few targets need it
+
+    with spark_session(options) as spark:
+        writer = SparkWriter(spark, str(target.staging.out), _largest_first(plan.tasks), settings)
+        watcher = _Watcher(plan, writer.results, watch)
+        run_job(spark.sparkContext, writer.save, watcher.look)
+        return writer.finished()
+
+
+def _run_tasks(
+    plan: Plan, target: Target, settings: TaskSettings, options: SparkOptions, watch: Watch
+) -> list[TaskResult]:
+    staging = target.staging
+    done = _Finished(plan, staging.result)
+    todo = [task for task in plan.tasks if task.index not in done()]
     if todo:
         with spark_session(options) as spark:
-            _run_on_spark(spark, todo, settings, _Watcher(plan, target, watch))
-    results = [target.staging.result(task.index) for task in plan.tasks]
-    return [result for result in results if result is not None]
+            context = spark.sparkContext
+            work = context.parallelize(_largest_first(todo), len(todo))
+            run_job(
+                context,
+                lambda: work.foreach(lambda task: _discard(run_task(task, settings))),
+                _Watcher(plan, done, watch).look,
+            )
+    results = done()
+    return [results[task.index] for task in plan.tasks]
 
 
-def _run_on_spark(
-    spark: Any, tasks: list[ExportTask], settings: TaskSettings, watcher: "_Watcher"
-) -> None:
-    context = spark.sparkContext
-    context.setJobGroup("kctl", "kctl spark-export", interruptOnCancel=True)
-    # The largest first, so that no long one is left for the end.
-    ordered = sorted(tasks, key=lambda task: -task.size_bytes)
-    work = context.parallelize(ordered, len(ordered))
-    failure: list[Exception] = []
-
-    def run() -> None:
-        try:
-            work.foreach(lambda task: _discard(run_task(task, settings)))
-        except Exception as error:  # noqa: BLE001 - handed to the thread that waits
-            failure.append(error)
-
-    # Py4J waits in C for Java; in a thread of its own the wait leaves room for Ctrl-C.
-    job = threading.Thread(target=run, daemon=True)
-    job.start()
-    try:
-        while job.is_alive():
-            job.join(_POLL_S)
-            watcher.look()
-    except KeyboardInterrupt:
-        context.cancelAllJobs()
-        job.join(10)
-        raise CliError(
-            "interrupted; nothing was published", "--resume finishes it", ExitStatus.INTERRUPTED
-        ) from None
-    if failure:
-        raise explain(failure[0]) from failure[0]
+def _largest_first(tasks: "tuple[ExportTask, ...] | list[ExportTask]") -> list[ExportTask]:
+    """So that no long one is left for the end."""
+    return sorted(tasks, key=lambda task: -task.size_bytes)
 
 
 def _discard(_: object) -> None:
     """The result is in the staging directory; Spark need not carry it."""
 
 
-def explain(error: Exception) -> CliError:
-    """The last line of what a worker raised, which is the one that says what was wrong."""
-    lines = [line.strip() for line in str(error).splitlines()]
-    raised = [line for line in lines if _is_exception(line)]
-    reason = raised[0].partition(": ")[2] if raised else (lines or ["?"])[0]
-    if f"[Errno {errno.ENOSPC}]" in str(error) or "No space left" in str(error):
-        return DiskFull(f"the disk is full: {reason}", "nothing was published, nothing is left")
-    return CliError(f"a task failed: {reason}", "nothing was published; --resume tries again")
+class _Finished:
+    """The results there are, by task; each is read once."""
 
+    def __init__(self, plan: Plan, read: Callable[[int], TaskResult | None]) -> None:
+        self._indices = [task.index for task in plan.tasks]
+        self._read = read
+        self._results: dict[int, TaskResult] = {}
 
-class DiskFull(CliError):
-    """No space: the one failure after which finished tasks are in the way."""
-
-
-def _is_exception(line: str) -> bool:
-    name = line.partition(": ")[0]
-    return (
-        name.replace(".", "").isidentifier()
-        and name.rpartition(".")[2][:1].isupper()
-        and (not line.startswith(("Caused", "Driver", "org.")))
-    )
+    def __call__(self) -> Mapping[int, TaskResult]:
+        for index in self._indices:
+            if index not in self._results and (result := self._read(index)) is not None:
+                self._results[index] = result
+        return self._results
 
 
 class _Watcher:
-    """Sums up what is done whenever it is asked to look."""
+    """Tells how far a run is whenever it is asked to look."""
 
-    def __init__(self, plan: Plan, target: Target, watch: Watch) -> None:
-        self._waiting = {task.index: task for task in plan.tasks}
-        self._target = target
+    def __init__(
+        self, plan: Plan, results: Callable[[], Mapping[int, TaskResult]], watch: Watch
+    ) -> None:
+        self._sizes = {task.index: task.size_bytes for task in plan.tasks}
+        self._results = results
         self._watch = watch
-        self._state = Progress(len(plan.tasks), 0, 0, 0)
 
-    def look(self) -> None:
-        """Count the tasks that have finished since."""
-        for index, task in list(self._waiting.items()):
-            result = self._target.staging.result(index)
-            if result is not None:
-                del self._waiting[index]
-                self._state = replace(
-                    self._state,
-                    done_tasks=self._state.done_tasks + 1,
-                    done_bytes=self._state.done_bytes + task.size_bytes,
-                    records=self._state.records + sum(c.records for c in result.counts),
-                )
-        self._watch(self._state)
+    def look(self, running_tasks: int) -> None:
+        """Sum up what has finished."""
+        results = self._results()
+        counts = [count for result in results.values() for count in result.counts]
+        self._watch(
+            Progress(
+                len(self._sizes),
+                len(results),
+                running_tasks,
+                sum(self._sizes[index] for index in results),
+                sum(count.records for count in counts),
+            )
+        )

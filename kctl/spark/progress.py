@@ -39,7 +39,10 @@ def progress_bar(plan: Plan) -> Iterator[Watch]:
         task = bar.add_task("starting Spark", total=plan.size_bytes)
 
         def watch(state: Progress) -> None:
-            text = f"{state.done_tasks}/{state.tasks} tasks, {state.records:,} records"
+            text = (
+                f"{state.done_tasks}/{state.tasks} tasks, {state.running_tasks} running, "
+                f"{state.records:,} records"
+            )
             bar.update(task, completed=state.done_bytes, description=text)
 
         yield watch

@@ -12,8 +12,10 @@ from uuid import uuid4
 
 from kctl.errors import CliError, ExitStatus
 from kctl.options import Session
-from kctl.spark.export import DiskFull, run_plan
+from kctl.spark.export import run_plan
+from kctl.spark.jobs import DiskFull
 from kctl.spark.log_source import LogSource
+from kctl.spark.places import Place
 from kctl.spark.plan import Piece, Plan, pack
 from kctl.spark.progress import progress_bar
 from kctl.spark.results import TaskResult, sum_counts
@@ -21,7 +23,8 @@ from kctl.spark.schema import encode_struct, infer_struct
 from kctl.spark.selection import Selection, Source, choose_ranges
 from kctl.spark.session import SparkOptions
 from kctl.spark.settings import ContentType, TaskSettings
-from kctl.spark.target import Target
+from kctl.spark.spark_target import open_target
+from kctl.spark.target import Exports
 from kctl.spark.task import piece_tables
 from kctl.spark.wire_source import WireSource
 from kctl.tables import Column
@@ -84,49 +87,62 @@ class ExportRequest:
 
 def run_export(request: ExportRequest, session: Session, *, dry_run: bool) -> None:
     """Do what was asked for; CliError if it cannot be done, and then nothing is published."""
-    target = Target(request.to)
-    _check_target(target, request.mode)
-    if dry_run:
-        plan = (
-            target.staging.plan()
-            if request.mode is Mode.RESUME
-            else _plan(request, target, session)
-        )
-        session.out.rows(list(_plan_rows(plan)), PLAN_COLUMNS, name="task")
-        return
+    with open_target(request.to, request.spark, request.settings.export_format) as target:
+        _check_target(target, request.mode)
+        if dry_run:
+            is_resumed = request.mode is Mode.RESUME
+            plan = target.staging.plan() if is_resumed else _plan(request, target, session)
+            session.out.rows(list(_plan_rows(plan)), PLAN_COLUMNS, name="task")
+            return
+        _run(request, target, session)
+
+
+def _run(request: ExportRequest, target: Exports, session: Session) -> None:
     started = time.monotonic()
-    with _leaving_nothing(target), target.staging.locked():
-        if request.mode is Mode.RESUME:
-            plan = target.staging.plan()
-        else:
-            plan = _plan(request, target, session)
-            if request.mode is Mode.INCREMENTAL and not plan.tasks and target.exports():
-                session.out.note(f"nothing new since {target.export_path(target.exports()[-1])}")
-                target.clean_up()
-                return
+    is_resumed = request.mode is Mode.RESUME
+    is_taken_over = is_resumed or request.mode is Mode.OVERWRITE
+    lock = target.staging.locked(is_taken_over=is_taken_over)
+    # What a run leaves is cleaned away under its lock: what is there without it is another's.
+    with _in_words(target), lock, _leaving_nothing(target):
+        plan = target.staging.plan() if is_resumed else _plan(request, target, session)
+        if request.mode is Mode.INCREMENTAL and not plan.tasks and target.exports():
+            session.out.note(f"nothing new since {target.export_path(target.exports()[-1])}")
+            target.clean_up()
+            return
+        if not is_resumed:
             target.staging.begin(plan)
+        settings = TaskSettings.from_json(plan.options)
+        if settings.bootstrap_servers:
+            settings = replace(settings, security=session.security)
         with progress_bar(plan) as watch:
-            results = run_plan(plan, target, request.spark, watch)
+            results = run_plan(plan, target, settings, request.spark, watch)
         path = target.commit(plan, results)
     _summarise(session, plan, results, path, time.monotonic() - started)
 
 
 @contextlib.contextmanager
-def _leaving_nothing(target: Target) -> Iterator[None]:
+def _leaving_nothing(target: Exports) -> Iterator[None]:
     """After a failure keep only what `--resume` can use: finished tasks under their plan."""
     try:
         yield
     except BaseException as error:
         if isinstance(error, DiskFull) or not target.staging.has_finished_tasks:
             target.clean_up()
-        if isinstance(error, OSError):
-            raise CliError(
-                f"{error.filename or target.path}: {(error.strerror or str(error)).lower()}"
-            ) from error
         raise
 
 
-def _check_target(target: Target, mode: Mode) -> None:
+@contextlib.contextmanager
+def _in_words(target: Exports) -> Iterator[None]:
+    """A file system that refuses is a line that names the path."""
+    try:
+        yield
+    except OSError as error:
+        raise CliError(
+            f"{error.filename or target.path}: {(error.strerror or str(error)).lower()}"
+        ) from error
+
+
+def _check_target(target: Exports, mode: Mode) -> None:
     """Refuse what would mix, lose or repeat data."""
     if mode is Mode.RESUME:
         if not target.staging.is_resumable:
@@ -152,7 +168,7 @@ def _check_target(target: Target, mode: Mode) -> None:
         )
 
 
-def _plan(request: ExportRequest, target: Target, session: Session) -> Plan:
+def _plan(request: ExportRequest, target: Exports, session: Session) -> Plan:
     """Pin the offsets and cut them into tasks."""
     selection = request.selection
     if not selection.topics:
@@ -171,6 +187,7 @@ def _plan(request: ExportRequest, target: Target, session: Session) -> Plan:
         request.settings,
         staging=str(target.staging.path),
         bootstrap_servers="" if request.from_dirs else session.bootstrap_servers(),
+        security=None if request.from_dirs else session.security,
     )
     if settings.value_type is ContentType.JSON and not settings.value_schema:
         settings = replace(settings, value_schema=infer_schema(pieces, settings))
@@ -206,7 +223,7 @@ def _plan_rows(plan: Plan) -> Iterator[Mapping[str, Any]]:
 
 
 def _summarise(
-    session: Session, plan: Plan, results: list[TaskResult], path: Path, seconds: float
+    session: Session, plan: Plan, results: list[TaskResult], path: Place, seconds: float
 ) -> None:
     counts = sum_counts(plan.ranges, results)
     session.out.rows([asdict(count) for count in counts.values()], SUMMARY_COLUMNS, name="topic")

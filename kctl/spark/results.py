@@ -7,6 +7,8 @@ from typing import Any
 from broker.model import TopicPartition
 from kctl.spark.plan import OffsetRange
 
+UNKNOWN = -1
+
 
 @dataclass(frozen=True)
 class ExportedFile:
@@ -14,6 +16,7 @@ class ExportedFile:
 
     path: str
     records: int
+    """UNKNOWN where a file was only looked at, and its format does not say."""
     size_bytes: int
     crc32c: str
 

@@ -25,6 +25,9 @@ class SparkOptions:
     master: str = DEFAULT_MASTER
     conf: Mapping[str, str] = field(default_factory=dict)
     py_files: tuple[str, ...] = ()
+    packages: tuple[str, ...] = ()
+    """Maven coordinates of what Spark is to get by itself."""
+    jars: tuple[str, ...] = ()
     is_verbose: bool = False
 
     @property
@@ -86,6 +89,10 @@ def _start(options: SparkOptions, scratch: Path, log_file: Path) -> Any:
 
 def _defaults(options: SparkOptions) -> dict[str, str]:
     settings = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false"}
+    if options.packages:
+        settings["spark.jars.packages"] = ",".join(options.packages)
+    if options.jars:
+        settings["spark.jars"] = ",".join(options.jars)
     if options.is_local:
         settings |= {
             "spark.driver.host": "127.0.0.1",

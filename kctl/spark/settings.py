@@ -1,15 +1,18 @@
 """How the tasks of an export read and write: the same for all of them, kept with the plan."""
 
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from kctl.errors import CliError, ExitStatus
 from kctl.spark.columns import DEFAULT_COLUMNS, TYPES
 from kctl.spark.schema import encode_struct, parse_ddl
 from kctl.spark.writers import ExportFormat
+
+if TYPE_CHECKING:
+    from kctl.security.settings import SecuritySettings
 
 DEFAULT_FILE_BYTES = 256 * 1024 * 1024
 
@@ -84,6 +87,9 @@ class TaskSettings:
     value_schema: str = ""
     """Of JSON values the fields, from `encode_struct`; empty: text that is known to be JSON."""
     file_bytes: int = DEFAULT_FILE_BYTES
+    security: "SecuritySettings | None" = field(default=None, repr=False)
+    """TLS and SASL towards the cluster. It holds secrets: it goes to tasks with their code, and is
+    never written into a plan or a manifest."""
 
     @classmethod
     def parse(
@@ -116,8 +122,10 @@ class TaskSettings:
         )
 
     def to_json(self) -> dict[str, Any]:
-        """As JSON can hold it."""
-        return asdict(self)
+        """As JSON can hold it; without `security`."""
+        fields = asdict(replace(self, security=None))
+        del fields["security"]
+        return fields
 
     @classmethod
     def from_json(cls, fields: dict[str, Any]) -> "TaskSettings":

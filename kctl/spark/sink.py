@@ -9,7 +9,7 @@ from crc32c import crc32c
 
 from kctl.spark.content import UNDECODABLE, decode_content
 from kctl.spark.plan import Piece
-from kctl.spark.results import ExportedFile
+from kctl.spark.results import UNKNOWN, ExportedFile
 from kctl.spark.settings import PartitionColumn, TaskSettings
 from kctl.spark.writers import ExportFormat, TableWriter, open_writer
 
@@ -105,9 +105,30 @@ def _split(piece: Piece, table: pa.Table, level: PartitionColumn) -> list[tuple[
         return [(piece.topic, table)]
     if level is PartitionColumn.PARTITION:
         return [(piece.partition, table)]
-    texts = pc.strftime(table.column("timestamp"), format=_TIME_FORMATS[level])
-    texts = pc.fill_null(texts, "__HIVE_DEFAULT_PARTITION__")
+    texts = pc.fill_null(time_texts(table, level), "__HIVE_DEFAULT_PARTITION__")
     return [(text.as_py(), table.filter(pc.equal(texts, text))) for text in pc.unique(texts)]
+
+
+def time_texts(table: pa.Table, level: PartitionColumn) -> pa.ChunkedArray:
+    """Date or hour of every row, as they name directories; null without a timestamp."""
+    return pc.strftime(table.column("timestamp"), format=_TIME_FORMATS[level])
+
+
+def describe_file(path: Path, relative: str) -> ExportedFile:
+    """A data file as it is; records are UNKNOWN where its format does not say."""
+    return ExportedFile(relative, _rows(path), path.stat().st_size, file_checksum(path))
+
+
+def _rows(path: Path) -> int:
+    """How many rows a file says it has."""
+    if path.suffix != ".parquet":
+        return UNKNOWN
+    from pyarrow import parquet
+
+    try:
+        return int(parquet.read_metadata(path).num_rows)
+    except pa.ArrowInvalid:  # damaged: the checksum will say so
+        return UNKNOWN
 
 
 def file_checksum(path: Path) -> str:

@@ -13,15 +13,14 @@ rename of its directory, so there is never half a task, and never two of the sam
 
 import fcntl
 import json
-import os
-import shutil
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import Any
 from uuid import uuid4
 
 from kctl.errors import CliError
+from kctl.spark.places import Place, remove_tree, write_json
 from kctl.spark.plan import Plan
 from kctl.spark.results import TaskResult
 
@@ -29,28 +28,20 @@ STAGING = "_staging"
 _RESULT = "result.json"
 
 
-class Staging:
-    """The staging directory of one target."""
+class PlannedRun(ABC):
+    """What the driver keeps of a run, wherever that is: the plan, and the export's new directory.
 
-    def __init__(self, path: Path) -> None:
+    Tasks write below `path` themselves (`Staging`), or Spark does (`SparkStaging`).
+    """
+
+    def __init__(self, path: Place) -> None:
         self.path = path
-        self._plan_file = path / "plan.json"
-        self._attempts = path / "attempts"
-        self._done = path / "done"
         self.out = path / "out"
+        self._plan_file = path / "plan.json"
 
-    @contextmanager
-    def locked(self) -> Iterator[None]:
-        """Keep other runs out of the target; the lock ends with the process, whatever ends it."""
-        self.path.mkdir(parents=True, exist_ok=True)
-        with (self.path / "lock").open("w") as lock:
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError as error:
-                raise CliError(
-                    f"another export into {self.path.parent} is running", "wait until it has ended"
-                ) from error
-            yield
+    @abstractmethod
+    def locked(self, *, is_taken_over: bool = False) -> AbstractContextManager[None]:
+        """Keep other runs out of the target; `is_taken_over` for one that ends another's."""
 
     @property
     def is_resumable(self) -> bool:
@@ -60,14 +51,17 @@ class Staging:
     @property
     def has_finished_tasks(self) -> bool:
         """Whether resuming would save anything."""
-        return self.is_resumable and self._done.is_dir() and any(self._done.iterdir())
+        return False
 
     def begin(self, plan: Plan) -> None:
         """Pin the plan; whatever an earlier run has left is gone."""
         self.clear()
-        self._attempts.mkdir()
-        self._done.mkdir()
+        self._prepare()
         write_json(self._plan_file, plan.to_json())
+
+    def _prepare(self) -> None:
+        """Make what tasks find there; they make nothing themselves that might outlive the run."""
+        self.path.mkdir(parents=True, exist_ok=True)
 
     def plan(self) -> Plan:
         """The plan of the run that was broken off."""
@@ -76,13 +70,57 @@ class Staging:
     def clear(self) -> None:
         """Remove everything but the lock; the plan first, so that no half is ever resumed."""
         self._plan_file.unlink(missing_ok=True)
-        for path in (self._attempts, self._done, self.out):
-            shutil.rmtree(path, ignore_errors=True)
+        remove_tree(self.out)
 
     def remove(self) -> None:
         """Remove the directory itself."""
         self.clear()
-        shutil.rmtree(self.path, ignore_errors=True)
+        remove_tree(self.path)
+
+    @abstractmethod
+    def assemble(self, result: TaskResult) -> None:
+        """Bring a task's files to where they are in the export; may be done again."""
+
+
+class Staging(PlannedRun):
+    """The staging directory of a target that tasks write to."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path)
+        self._directory = path
+        self._attempts = path / "attempts"
+        self._done = path / "done"
+
+    @contextmanager
+    def locked(self, *, is_taken_over: bool = False) -> Iterator[None]:
+        """Keep other runs out of the target; the lock ends with the process, whatever ends it."""
+        del is_taken_over  # a lock that is held is held by somebody who lives
+        self._directory.mkdir(parents=True, exist_ok=True)
+        with (self._directory / "lock").open("w") as lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError as error:
+                raise CliError(
+                    f"another export into {self._directory.parent} is running",
+                    "wait until it has ended",
+                ) from error
+            yield
+
+    @property
+    def has_finished_tasks(self) -> bool:
+        """Whether resuming would save anything."""
+        return self.is_resumable and self._done.is_dir() and any(self._done.iterdir())
+
+    def _prepare(self) -> None:
+        super()._prepare()
+        self._attempts.mkdir()
+        self._done.mkdir()
+
+    def clear(self) -> None:
+        """Remove everything but the lock; the plan first, so that no half is ever resumed."""
+        super().clear()
+        remove_tree(self._attempts)
+        remove_tree(self._done)
 
     # tasks
 
@@ -95,7 +133,7 @@ class Staging:
             yield path
         finally:
             # Gone already if it was finished.
-            shutil.rmtree(path, ignore_errors=True)
+            remove_tree(path)
 
     def finish(self, attempt: Path, result: TaskResult) -> TaskResult:
         """Make the attempt the task's one; where another was first, that one's result counts."""
@@ -121,7 +159,7 @@ class Staging:
         """Move a task's files to where they are in the export; may be done again."""
         for file in result.files:
             source = self._done / _name(result.index) / file.path
-            target = self.out / file.path
+            target = self._directory / self.out.name / file.path
             target.parent.mkdir(parents=True, exist_ok=True)
             if source.exists():
                 source.rename(target)
@@ -129,13 +167,3 @@ class Staging:
 
 def _name(index: int) -> str:
     return f"task-{index:05d}"
-
-
-def write_json(path: Path, document: dict[str, Any]) -> None:
-    """Write a document so that it is there whole or not at all, also after a power cut."""
-    draft = path.with_name(f".{path.name}.{uuid4().hex[:8]}")
-    with draft.open("w", encoding="utf-8") as file:
-        json.dump(document, file, ensure_ascii=False, indent=1)
-        file.flush()
-        os.fsync(file.fileno())
-    draft.replace(path)

@@ -13,7 +13,8 @@ column `export`. A directory appears whole or not at all, so no reader ever sees
 
 import json
 import re
-import shutil
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
@@ -21,29 +22,28 @@ from typing import Any
 
 from broker.model import TopicPartition
 from kctl import __version__
-from kctl.errors import CliError, ExitStatus
+from kctl.errors import CliError
+from kctl.spark.places import Place, remove_tree, write_json
 from kctl.spark.plan import OffsetRange, Plan
-from kctl.spark.results import TaskResult, sum_counts
-from kctl.spark.staging import STAGING, Staging, write_json
+from kctl.spark.results import ExportedFile, TaskResult, sum_counts
+from kctl.spark.sink import describe_file
+from kctl.spark.staging import STAGING, PlannedRun, Staging
 
 MANIFEST = "_manifest.json"
 _EXPORT = re.compile(r"export=(\d+)")
 _REPLACED = "_replaced"
 
 
-class Target:
-    """A directory of exports."""
+class Exports(ABC):
+    """A directory of exports, wherever it is."""
 
-    def __init__(self, location: str) -> None:
-        scheme, separator, rest = location.partition("://")
-        if separator and scheme != "file":
-            raise CliError(
-                f"{location}: only directories of a file system can be exported to",
-                "mount it, or export to a directory and copy that",
-                ExitStatus.USAGE,
-            )
-        self.path = Path(rest if separator else location).absolute()
-        self.staging = Staging(self.path / STAGING)
+    def __init__(self, path: Place, staging: PlannedRun) -> None:
+        self.path = path
+        self.staging = staging
+
+    @abstractmethod
+    def found_files(self, number: int) -> Mapping[str, ExportedFile]:
+        """The data files of an export as they are, by their path in it."""
 
     def exports(self) -> list[int]:
         """The numbers of the exports that are published, rising."""
@@ -52,9 +52,9 @@ class Target:
         names = (_EXPORT.fullmatch(path.name) for path in self.path.iterdir())
         return sorted(int(name[1]) for name in names if name)
 
-    def export_path(self, number: int) -> Path:
+    def export_path(self, number: int) -> Place:
         """Where an export is, or will be."""
-        return self.path / f"export={number:05d}"
+        return self.path / _name(number)
 
     def manifest(self, number: int) -> dict[str, Any]:
         """What an export says of itself; CliError if it does not."""
@@ -85,24 +85,24 @@ class Target:
             not _EXPORT.fullmatch(name) and name not in (STAGING, _REPLACED) for name in names
         )
 
-    def commit(self, plan: Plan, results: list[TaskResult]) -> Path:
+    def commit(self, plan: Plan, results: list[TaskResult]) -> Place:
         """Publish a finished run; what it replaces is removed after, not before.
 
         May be done again after a crash at any point: a run is published once.
         """
         published = self._published(plan.run_id)
         path = published or self._publish(plan, results)
-        shutil.rmtree(self.path / _REPLACED, ignore_errors=True)
+        remove_tree(self.path / _REPLACED)
         self.staging.remove()
         return path
 
-    def _published(self, run_id: str) -> Path | None:
+    def _published(self, run_id: str) -> Place | None:
         for number in self.exports():
             if self.manifest(number)["run_id"] == run_id:
                 return self.export_path(number)
         return None
 
-    def _publish(self, plan: Plan, results: list[TaskResult]) -> Path:
+    def _publish(self, plan: Plan, results: list[TaskResult]) -> Place:
         staging = self.staging
         staging.out.mkdir(exist_ok=True)
         for result in results:
@@ -111,7 +111,7 @@ class Target:
         if plan.is_overwrite:
             self._set_aside()
         path = self.export_path((self.exports() or [0])[-1] + 1)
-        staging.out.rename(path)
+        _rename(staging.out, path)
         return path
 
     def _set_aside(self) -> None:
@@ -120,13 +120,46 @@ class Target:
         aside.mkdir(exist_ok=True)
         for number in self.exports():
             path = self.export_path(number)
-            path.rename(aside / path.name)
+            _rename(path, aside / path.name)
 
     def clean_up(self) -> None:
         """Leave nothing of a run that came to nothing."""
         self.staging.remove()
         if self.path.is_dir() and not any(self.path.iterdir()):
             self.path.rmdir()
+
+
+class Target(Exports):
+    """A directory of exports on this machine, or on one that all workers share."""
+
+    path: Path
+    staging: Staging
+
+    def __init__(self, location: str) -> None:
+        path = Path(location.removeprefix("file://")).absolute()
+        super().__init__(path, Staging(path / STAGING))
+
+    def export_path(self, number: int) -> Path:
+        """Where an export is, or will be."""
+        return self.path / _name(number)
+
+    def found_files(self, number: int) -> Mapping[str, ExportedFile]:
+        """The data files of an export as they are, by their path in it."""
+        directory = self.export_path(number)
+        return {
+            (relative := str(path.relative_to(directory))): describe_file(path, relative)
+            for path in sorted(directory.rglob("*"))
+            if path.is_file() and not path.name.startswith(("_", "."))
+        }
+
+
+def _name(number: int) -> str:
+    return f"export={number:05d}"
+
+
+def _rename(source: Place, to: Place) -> None:
+    """Both are of the same file system."""
+    source.rename(to)  # type: ignore[arg-type]
 
 
 def make_manifest(plan: Plan, results: list[TaskResult]) -> dict[str, Any]:

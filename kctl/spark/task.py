@@ -43,20 +43,22 @@ def _export_piece(piece: Piece, settings: TaskSettings, sink: Sink) -> Partition
     count = PartitionCount(piece.topic, piece.partition)
     columns = tuple(dict.fromkeys((*settings.columns, "offset", "timestamp")))
     for table, size_bytes in piece_tables(piece, settings, columns):
-        undecodable = sink.write(piece, table)
-        offsets = table.column("offset")
-        count = count.plus(
-            PartitionCount(
-                piece.topic,
-                piece.partition,
-                len(table) - undecodable,
-                undecodable,
-                size_bytes,
-                offsets[0].as_py(),
-                offsets[-1].as_py(),
-            )
-        )
+        count = count.plus(count_table(piece, table, sink.write(piece, table), size_bytes))
     return count
+
+
+def count_table(piece: Piece, table: pa.Table, undecodable: int, size_bytes: int) -> PartitionCount:
+    """What a table adds to the count of its partition; it has the column `offset`, and rows."""
+    offsets = table.column("offset")
+    return PartitionCount(
+        piece.topic,
+        piece.partition,
+        len(table) - undecodable,
+        undecodable,
+        size_bytes,
+        offsets[0].as_py(),
+        offsets[-1].as_py(),
+    )
 
 
 def piece_tables(

@@ -1,18 +1,19 @@
 """Whether exports are what their manifests say, and what the source says."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from kctl.errors import CliError
 from kctl.options import Session
 from kctl.spark.log_source import LogSource
 from kctl.spark.plan import OffsetRange
+from kctl.spark.results import UNKNOWN, ExportedFile
 from kctl.spark.selection import Source
+from kctl.spark.session import SparkOptions
 from kctl.spark.settings import IsolationLevel, TaskSettings
-from kctl.spark.sink import file_checksum
-from kctl.spark.target import Target
+from kctl.spark.spark_target import open_target
+from kctl.spark.target import Exports
 from kctl.spark.task import count_records
 from kctl.spark.wire_source import WireSource
 from kctl.tables import Column
@@ -30,9 +31,15 @@ class Finding:
     problem: str
 
 
-def verify_target(location: str, from_dirs: tuple[Path, ...], session: Session) -> list[Finding]:
+def verify_target(
+    location: str, from_dirs: tuple[Path, ...], session: Session, options: SparkOptions
+) -> list[Finding]:
     """Look at every export of a target; CliError if there is none."""
-    target = Target(location)
+    with open_target(location, options) as target:
+        return _verify(target, from_dirs, session)
+
+
+def _verify(target: Exports, from_dirs: tuple[Path, ...], session: Session) -> list[Finding]:
     if not target.exports():
         raise CliError(f"{target.path}: holds no export", "kctl spark-export TOPIC… --to DIR")
     source: Source | None = None
@@ -45,56 +52,47 @@ def verify_target(location: str, from_dirs: tuple[Path, ...], session: Session) 
     for number in target.exports():
         findings += verify_files(target, number)
         if source is not None:
-            findings += verify_source(target, number, source, servers, session.timeout)
+            settings = TaskSettings(
+                "",
+                bootstrap_servers=servers,
+                timeout_s=session.timeout,
+                security=session.security if servers else None,
+            )
+            findings += verify_source(target, number, source, settings)
     return findings
 
 
-def verify_files(target: Target, number: int) -> Iterator[Finding]:
+def verify_files(target: Exports, number: int) -> Iterator[Finding]:
     """Compare the files of one export with its manifest: presence, size, checksum, sums."""
     manifest = target.manifest(number)
-    directory = target.export_path(number)
-    for file in manifest["files"]:
-        problem = _file_problem(directory / file["path"], file)
+    found = target.found_files(number)
+    expected = {fields["path"]: ExportedFile(**fields) for fields in manifest["files"]}
+    for path, file in expected.items():
+        problem = _file_problem(found.get(path), file)
         if problem:
-            yield Finding(number, file["path"], problem)
-    known = {file["path"] for file in manifest["files"]}
-    for path in sorted(directory.rglob("*")):
-        name = str(path.relative_to(directory))
-        if path.is_file() and name not in known and not path.name.startswith(("_", ".")):
-            yield Finding(number, name, "is not in the manifest")
-    in_files = sum(file["records"] for file in manifest["files"])
+            yield Finding(number, path, problem)
+    for path in found.keys() - expected.keys():
+        yield Finding(number, path, "is not in the manifest")
+    in_files = sum(file.records for file in expected.values())
     counted = sum(p["records"] + p["undecodable"] for p in manifest["partitions"])
     if in_files != counted:
         yield Finding(number, "manifest", f"{counted} records by partition, {in_files} by file")
 
 
-def _file_problem(path: Path, expected: dict[str, Any]) -> str:
-    if not path.exists():
+def _file_problem(found: ExportedFile | None, expected: ExportedFile) -> str:
+    if found is None:
         return "is missing"
-    size = path.stat().st_size
-    if size != expected["size_bytes"]:
-        return f"expected {expected['size_bytes']} bytes, found {size}"
-    checksum = file_checksum(path)
-    if checksum != expected["crc32c"]:
-        return f"expected crc32c {expected['crc32c']}, found {checksum}"
-    rows = _rows(path)
-    if rows is not None and rows != expected["records"]:
-        return f"expected {expected['records']} records, found {rows}"
+    if found.size_bytes != expected.size_bytes:
+        return f"expected {expected.size_bytes} bytes, found {found.size_bytes}"
+    if found.crc32c != expected.crc32c:
+        return f"expected crc32c {expected.crc32c}, found {found.crc32c}"
+    if found.records not in (expected.records, UNKNOWN):
+        return f"expected {expected.records} records, found {found.records}"
     return ""
 
 
-def _rows(path: Path) -> int | None:
-    """How many rows a file says it has; None for formats that do not say."""
-    if path.suffix != ".parquet":
-        return None
-    from pyarrow import parquet
-
-    rows: int = parquet.read_metadata(path).num_rows
-    return rows
-
-
 def verify_source(
-    target: Target, number: int, source: Source, bootstrap_servers: str, timeout_s: float
+    target: Exports, number: int, source: Source, settings: TaskSettings
 ) -> Iterator[Finding]:
     """Count the exported ranges in the source again, and compare.
 
@@ -102,9 +100,7 @@ def verify_source(
     """
     manifest = target.manifest(number)
     isolation = IsolationLevel(manifest["settings"]["isolation"])
-    settings = TaskSettings(
-        "", bootstrap_servers=bootstrap_servers, timeout_s=timeout_s, isolation=isolation
-    )
+    settings = replace(settings, isolation=isolation)
     ranges = [OffsetRange(p["topic"], p["partition"], **p["range"]) for p in manifest["partitions"]]
     available = set(source.partitions())
     there = {

@@ -11,6 +11,7 @@ from typing import Any, Final, TypeVar
 
 from broker.errors import ApiError, ErrorCode
 from broker.model import TopicPartition, Uuid
+from broker.net.authentication import PLAINTEXT
 from broker.net.client import Client
 from broker.protocol.messages.describe_log_dirs import (
     DescribeLogDirsRequest,
@@ -26,6 +27,7 @@ from broker.records.batch import Batch, check_crc, iterate_batches
 from kctl.admin.connection import CLIENT_ID, ask
 from kctl.errors import CliError
 from kctl.options import Session
+from kctl.security.clients import client_security
 from kctl.spark.plan import OffsetRange, Piece, split_evenly
 from kctl.spark.settings import IsolationLevel, TaskSettings
 
@@ -190,7 +192,10 @@ class _Fetcher:
         self._thread = ThreadPoolExecutor(1, "fetch")
         self._runner = asyncio.Runner()
         self._client = Client(
-            settings.bootstrap_servers, client_id=CLIENT_ID, request_timeout_s=settings.timeout_s
+            settings.bootstrap_servers,
+            client_id=CLIENT_ID,
+            request_timeout_s=settings.timeout_s,
+            security=PLAINTEXT if settings.security is None else client_security(settings.security),
         )
 
     def __enter__(self) -> "_Fetcher":

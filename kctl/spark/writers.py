@@ -17,6 +17,12 @@ class ExportFormat(StrEnum):
     JSONL = "jsonl"
     CSV = "csv"
     ORC = "orc"
+    AVRO = "avro"
+
+    @property
+    def spark_name(self) -> str:
+        """What Spark calls it."""
+        return "json" if self is ExportFormat.JSONL else self.value
 
 
 class TableWriter(Protocol):
@@ -80,14 +86,11 @@ class CsvFile:
     def __init__(self, path: Path, schema: pa.Schema) -> None:
         from pyarrow import csv
 
-        text = pa.schema([(field.name, _csv_type(field.type)) for field in schema])
-        self._schema = text
-        self._writer = csv.CSVWriter(path, text)
+        self._writer = csv.CSVWriter(path, _csv_schema(schema))
 
     def write(self, table: pa.Table) -> None:
         """Add lines."""
-        columns = [_csv_column(column) for column in table.columns]
-        self._writer.write_table(pa.Table.from_arrays(columns, schema=self._schema))
+        self._writer.write_table(csv_table(table))
 
     def close(self) -> None:
         """Write what is left."""
@@ -118,6 +121,16 @@ def _plain(value: object) -> str:
     return value.isoformat() if hasattr(value, "isoformat") else str(value)
 
 
+def csv_table(table: pa.Table) -> pa.Table:
+    """The rows in numbers and text."""
+    columns = [_csv_column(column) for column in table.columns]
+    return pa.Table.from_arrays(columns, schema=_csv_schema(table.schema))
+
+
+def _csv_schema(schema: pa.Schema) -> pa.Schema:
+    return pa.schema([(field.name, _csv_type(field.type)) for field in schema])
+
+
 def _csv_type(kind: pa.DataType) -> pa.DataType:
     return kind if pa.types.is_integer(kind) else pa.string()
 
@@ -127,13 +140,15 @@ def _csv_column(column: pa.ChunkedArray) -> pa.ChunkedArray:
     if pa.types.is_integer(kind) or pa.types.is_string(kind):
         return column
     show = _json if pa.types.is_nested(kind) else _plain
-    return pa.chunked_array([[None if v is None else show(v) for v in column.to_pylist()]])
+    texts = [None if value is None else show(value) for value in column.to_pylist()]
+    return pa.chunked_array([pa.array(texts, pa.string())])
 
 
 def _json(value: object) -> str:
     return json.dumps(value, ensure_ascii=False, default=_plain)
 
 
+# Avro has none: Spark writes it, see spark_writer.
 _WRITERS: dict[ExportFormat, Callable[[Path, Any], TableWriter]] = {
     ExportFormat.PARQUET: ParquetFile,
     ExportFormat.JSONL: JsonLinesFile,

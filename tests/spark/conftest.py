@@ -1,6 +1,7 @@
 """One Spark for all tests of a run that need one; `kctl spark-export` finds and uses it."""
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,8 +10,18 @@ from kctl.spark.session import SparkOptions, spark_session
 
 
 @pytest.fixture(scope="session")
-def spark() -> Iterator[Any]:
+def lake(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The directory behind viewfs://lake/data, a file system that only Hadoop knows."""
+    return tmp_path_factory.mktemp("lake")
+
+
+@pytest.fixture(scope="session")
+def spark(lake: Path) -> Iterator[Any]:
     """A local Spark with two cores that gives a task three tries; mark the test `spark`."""
-    conf = {"spark.sql.session.timeZone": "UTC", "spark.sql.shuffle.partitions": "2"}
+    conf = {
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.shuffle.partitions": "2",
+        "spark.hadoop.fs.viewfs.mounttable.lake.link./data": lake.as_uri(),
+    }
     with spark_session(SparkOptions("local[2,3]", conf)) as session:
         yield session

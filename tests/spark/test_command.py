@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from kctl.spark.target import Target
-from tests.spark.support import LOGS, export_without_spark
+from tests.spark.support import LOGS, export_without_spark, make_plan
 from tests.support.kctl import Kctl
 
 
@@ -81,6 +81,18 @@ def test_target_that_holds_an_export_needs_a_word(kctl: Kctl, out: str) -> None:
     assert "holds an export already" in result.stderr
     for flag in ("--append", "--incremental", "--overwrite"):
         assert flag in result.stderr
+
+
+def test_regression_run_that_finds_another_running_leaves_its_work_alone(
+    kctl: Kctl, out: str
+) -> None:
+    other = Target(out).staging
+    with other.locked():
+        other.begin(make_plan(LOGS, Target(out), "txn"))
+        result = kctl("spark-export", "txn", "--from-dir", str(LOGS), "--to", out, "--append")
+        assert result.exit_code == 1
+        assert "is running" in result.stderr
+        assert other.is_resumable
 
 
 @pytest.mark.parametrize("flag", ["--append", "--overwrite", "--incremental"])

@@ -256,8 +256,8 @@ def test_interrupted_run_publishes_nothing_and_resume_finishes_it(
 ) -> None:
     arguments = ("rolled", "--from-dir", str(LOGS), "--to", str(tmp_path / "out"))
 
-    def interrupt(self: Any) -> None:
-        if self._target.staging.has_finished_tasks:
+    def interrupt(self: Any, _running_tasks: int) -> None:
+        if self._results():
             raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:

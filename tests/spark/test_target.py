@@ -8,6 +8,7 @@ import pytest
 from kctl.errors import CliError
 from kctl.spark.results import TaskResult
 from kctl.spark.settings import TaskSettings
+from kctl.spark.spark_target import is_local
 from kctl.spark.staging import Staging
 from kctl.spark.target import Target
 from kctl.spark.task import run_task
@@ -119,9 +120,15 @@ def test_exported_up_to_is_the_end_of_the_range_and_not_the_last_record(target: 
     assert target.exported_up_to() == {("rolled", 0): 1500, ("txn", 0): 266}
 
 
-def test_other_file_systems_are_refused() -> None:
-    with pytest.raises(CliError, match="s3a://bucket/x"):
-        Target("s3a://bucket/x")
+@pytest.mark.parametrize(
+    ("location", "is_here"),
+    [("/tmp/x", True), ("file:///tmp/x", True), ("out", True), ("s3a://bucket/x", False)],
+)
+def test_only_paths_of_this_machine_are_written_by_the_tasks(location: str, is_here: bool) -> None:
+    assert is_local(location) is is_here
+
+
+def test_file_address_is_a_path() -> None:
     assert Target("file:///tmp/x").path == Path("/tmp/x")
 
 

@@ -1,0 +1,77 @@
+"""Jobs on Spark that can be watched, interrupted, and fail in one line."""
+
+import errno
+import threading
+from collections.abc import Callable
+from typing import Any
+from uuid import uuid4
+
+from kctl.errors import CliError, ExitStatus
+
+_POLL_S = 0.2
+_CANCEL_S = 20
+
+
+class DiskFull(CliError):
+    """No space: the one failure after which finished tasks are in the way."""
+
+
+def run_job(context: Any, work: Callable[[], None], look: Callable[[int], None]) -> None:
+    """Do `work`, which starts Spark jobs, and call `look` meanwhile with the tasks that run.
+
+    CliError says in one line what failed. Ctrl-C cancels the jobs and waits until their tasks
+    have ended, so that none of them writes on.
+    """
+    group = f"kctl-{uuid4().hex[:8]}"
+    failure: list[Exception] = []
+
+    def run() -> None:
+        context.setJobGroup(group, "kctl spark-export", interruptOnCancel=True)
+        try:
+            work()
+        except Exception as error:  # noqa: BLE001 - handed to the thread that waits
+            failure.append(error)
+
+    # Py4J waits in C for Java; in a thread of its own the wait leaves room for Ctrl-C.
+    job = threading.Thread(target=run, daemon=True)
+    job.start()
+    try:
+        while job.is_alive():
+            job.join(_POLL_S)
+            look(running_tasks(context, group))
+    except KeyboardInterrupt:
+        context.cancelJobGroup(group)
+        job.join(_CANCEL_S)
+        raise CliError(
+            "interrupted; nothing was published", "--resume finishes it", ExitStatus.INTERRUPTED
+        ) from None
+    if failure:
+        raise explain(failure[0]) from failure[0]
+
+
+def running_tasks(context: Any, group: str) -> int:
+    """How many tasks of a group of jobs are being worked on, as Spark's status says."""
+    status = context.statusTracker()
+    jobs = [status.getJobInfo(job) for job in status.getJobIdsForGroup(group)]
+    stages = [status.getStageInfo(stage) for job in jobs if job for stage in job.stageIds]
+    return sum(stage.numActiveTasks for stage in stages if stage)
+
+
+def explain(error: Exception) -> CliError:
+    """The last line of what a worker raised, which is the one that says what was wrong."""
+    text = str(error)
+    lines = [line.strip() for line in text.splitlines()]
+    raised = [line for line in lines if _is_exception(line)]
+    reason = raised[0].partition(": ")[2] if raised else (lines or ["?"])[0]
+    if f"[Errno {errno.ENOSPC}]" in text or "No space left" in text:
+        return DiskFull(f"the disk is full: {reason}", "nothing was published, nothing is left")
+    return CliError(f"a task failed: {reason}", "nothing was published; --resume tries again")
+
+
+def _is_exception(line: str) -> bool:
+    name = line.partition(": ")[0]
+    return (
+        name.replace(".", "").isidentifier()
+        and name.rpartition(".")[2][:1].isupper()
+        and (not line.startswith(("Caused", "Driver", "org.")))
+    )
