@@ -15,53 +15,85 @@ from kctl.errors import CliError, ExitStatus
 from kctl.groups import LazyCommand, LazyGroup
 from kctl.options import Session
 
+TOPICS = "Topics and records"
+GROUPS = "Groups and transactions"
+CLUSTER = "The cluster"
+FILES = "Files and tables"
+KCTL = "kctl, and a cluster to try it on"
+
 COMMANDS = {
-    "api-versions": LazyCommand(
-        "kctl.commands.api_versions", "Show which requests each broker understands."
+    "topics": LazyCommand(
+        "kctl.commands.topics", "Make, find, describe, change and delete topics.", section=TOPICS
     ),
-    "brokers": LazyCommand("kctl.commands.brokers", "The brokers of the cluster."),
-    "cluster": LazyCommand("kctl.commands.cluster", "The cluster as a whole."),
-    "configs": LazyCommand("kctl.commands.configs", "Settings of topics and brokers."),
-    "context": LazyCommand("kctl.commands.context", "Clusters by name."),
-    "dev": LazyCommand("kctl.commands.dev", "A broker on this machine, for development."),
-    "metadata": LazyCommand("kctl.commands.metadata", "Where a cluster keeps its metadata."),
-    "dump-log": LazyCommand("kctl.commands.dump_log", "Read, check and repair the files of a log."),
-    "produce": LazyCommand("kctl.commands.produce", "Write records to a topic."),
-    "consume": LazyCommand("kctl.commands.consume", "Read records from topics."),
-    "groups": LazyCommand("kctl.commands.groups", "Consumer groups: who reads what, how far."),
-    "reassign": LazyCommand("kctl.commands.reassign", "Move replicas between brokers."),
-    "replicas": LazyCommand("kctl.commands.replicas", "Replicas of partitions."),
-    "throttle": LazyCommand("kctl.commands.throttle", "How fast replicas may be copied."),
-    "elect-leaders": LazyCommand(
-        "kctl.commands.elect_leaders",
-        "Elect leaders of partitions: preferred replicas, or any replica that is left.",
+    "configs": LazyCommand(
+        "kctl.commands.configs", "Settings of topics and brokers.", section=TOPICS
     ),
-    "perf": LazyCommand("kctl.commands.perf", "Measure how fast a cluster writes and reads."),
-    "spark-export": LazyCommand(
-        "kctl.commands.spark_export", "Export topics to Parquet and other tables, on Spark."
-    ),
+    "produce": LazyCommand("kctl.commands.produce", "Write records to a topic.", section=TOPICS),
+    "consume": LazyCommand("kctl.commands.consume", "Read records from topics.", section=TOPICS),
     "offsets": LazyCommand(
         "kctl.commands.offsets",
         "Show offsets of partitions: their ends, their beginnings, or where a time falls.",
+        section=TOPICS,
     ),
     "delete-records": LazyCommand(
         "kctl.commands.delete_records",
         "Delete the oldest records of partitions: before an offset, before a time, or all.",
+        section=TOPICS,
     ),
-    "log-dirs": LazyCommand(
-        "kctl.commands.log_dirs",
-        "Show replicas in the log directories of brokers, with their sizes; the largest first.",
+    "perf": LazyCommand(
+        "kctl.commands.perf", "Measure how fast a cluster writes and reads.", section=TOPICS
+    ),
+    "groups": LazyCommand(
+        "kctl.commands.groups", "Consumer groups: who reads what, how far.", section=GROUPS
     ),
     "transactions": LazyCommand(
         "kctl.commands.transactions",
         "Transactions: which are open, who writes, which hang; end those that do.",
+        section=GROUPS,
+    ),
+    "cluster": LazyCommand("kctl.commands.cluster", "The cluster as a whole.", section=CLUSTER),
+    "brokers": LazyCommand("kctl.commands.brokers", "The brokers of the cluster.", section=CLUSTER),
+    "api-versions": LazyCommand(
+        "kctl.commands.api_versions",
+        "Show which requests each broker understands.",
+        section=CLUSTER,
+    ),
+    "log-dirs": LazyCommand(
+        "kctl.commands.log_dirs",
+        "Show replicas in the log directories of brokers, with their sizes; the largest first.",
+        section=CLUSTER,
+    ),
+    "reassign": LazyCommand(
+        "kctl.commands.reassign", "Move replicas between brokers.", section=CLUSTER
+    ),
+    "throttle": LazyCommand(
+        "kctl.commands.throttle", "How fast replicas may be copied.", section=CLUSTER
+    ),
+    "elect-leaders": LazyCommand(
+        "kctl.commands.elect_leaders",
+        "Elect leaders of partitions: preferred replicas, or any replica that is left.",
+        section=CLUSTER,
+    ),
+    "replicas": LazyCommand("kctl.commands.replicas", "Replicas of partitions.", section=CLUSTER),
+    "metadata": LazyCommand(
+        "kctl.commands.metadata", "Where a cluster keeps its metadata.", section=CLUSTER
     ),
     "zk": LazyCommand(
         "kctl.commands.zk",
         "The znodes of a cluster: what ZooKeeper, or a broker alone, keeps for it.",
+        section=CLUSTER,
     ),
-    "topics": LazyCommand(
-        "kctl.commands.topics", "Make, find, describe, change and delete topics."
+    "dump-log": LazyCommand(
+        "kctl.commands.dump_log", "Read, check and repair the files of a log.", section=FILES
+    ),
+    "spark-export": LazyCommand(
+        "kctl.commands.spark_export",
+        "Export topics to Parquet and other tables, on Spark.",
+        section=FILES,
+    ),
+    "context": LazyCommand("kctl.commands.context", "Clusters by name.", section=KCTL),
+    "dev": LazyCommand(
+        "kctl.commands.dev", "A broker on this machine, for development.", section=KCTL
     ),
     "complete": LazyCommand(
         "kctl.commands.complete",

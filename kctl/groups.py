@@ -89,6 +89,8 @@ class LazyCommand:
 
     module: str
     summary: str
+    section: str = ""
+    """The heading under which help lists it."""
     hidden: bool = False
 
 

@@ -6,8 +6,8 @@ and is the same text on a terminal, in a pipe and in the tests.
 
 import inspect
 import textwrap
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from typer.core import TyperArgument, TyperGroup, TyperOption
@@ -47,6 +47,8 @@ class CommandHelp:
     parameters: tuple[ParameterHelp, ...]
     subcommands: tuple[tuple[str, str], ...]
     examples: tuple[str, ...]
+    headings: Mapping[str, str] = field(default_factory=dict)
+    """Under which heading help lists a subcommand; those that have none are `Commands`."""
 
     @property
     def name(self) -> str:
@@ -60,6 +62,13 @@ class CommandHelp:
             if not parameter.is_argument:
                 sections.setdefault(parameter.panel, []).append(parameter)
         return {title: options for title, options in sections.items() if options}
+
+    def sections(self) -> dict[str, list[tuple[str, str]]]:
+        """The subcommands under their headings."""
+        found: dict[str, list[tuple[str, str]]] = {}
+        for name, summary in self.subcommands:
+            found.setdefault(self.headings.get(name, "Commands"), []).append((name, summary))
+        return found
 
     def arguments(self) -> list[ParameterHelp]:
         """What stands on the command line without a name."""
@@ -78,7 +87,13 @@ def read_help(command: Any, ctx: Any) -> CommandHelp:
         parameters=tuple(_read_parameter(parameter, ctx) for parameter in shown),
         subcommands=tuple(_read_subcommands(command, ctx)),
         examples=tuple(examples_of(command.epilog)),
+        headings={name: lazy.section for name, lazy in _lazy(command) if lazy.section},
     )
+
+
+def _lazy(command: Any) -> Iterable[tuple[str, Any]]:
+    """The commands of a group that imports them when they are used."""
+    return getattr(command, "lazy_commands", {}).items()
 
 
 def _read_parameter(parameter: TyperOption | TyperArgument, ctx: Any) -> ParameterHelp:
@@ -114,13 +129,12 @@ def help_lines(command: CommandHelp) -> Iterator[str]:
     yield from textwrap.wrap(f"Usage: {command.usage}", WIDTH, subsequent_indent=" " * 7)
     yield from ("", *textwrap.wrap(command.summary, WIDTH))
     yield from _prose(command.description)
-    sections = {"Commands": list(command.subcommands)}
-    sections["Arguments"] = [(a.usage, a.text) for a in command.arguments()]
+    widest = max((len(name) for name, _ in command.subcommands), default=0)
+    for title, entries in command.sections().items():
+        yield from _section(title, entries, widest)  # so that all commands stand in one column
+    yield from _section("Arguments", [(a.usage, a.text) for a in command.arguments()])
     for title, options in command.panels().items():
-        sections[title or "Options"] = [(option.usage, option.text) for option in options]
-    for title, entries in sections.items():
-        if entries:
-            yield from ("", f"{title}:", *_definitions(entries))
+        yield from _section(title or "Options", [(o.usage, o.text) for o in options])
     if command.examples:
         yield from ("", EXAMPLES_TITLE, *(f"  {example}" for example in command.examples))
 
@@ -133,9 +147,12 @@ def _prose(text: str) -> Iterator[str]:
         yield from paragraph.splitlines() if as_written else textwrap.wrap(paragraph, WIDTH)
 
 
-def _definitions(entries: Sequence[tuple[str, str]]) -> Iterator[str]:
-    """Terms on the left, their explanation wrapped on the right."""
-    column = min(max(len(term) for term, _ in entries), 30) + 4
+def _section(title: str, entries: Sequence[tuple[str, str]], widest: int = 0) -> Iterator[str]:
+    """A heading with terms on the left and their explanations, wrapped, on the right."""
+    if not entries:
+        return
+    yield from ("", f"{title}:")
+    column = min(max(widest, *(len(term) for term, _ in entries)), 30) + 4
     for term, text in entries:
         first, *more = textwrap.wrap(text, WIDTH - column) or [""]
         if len(term) > column - 4:  # too long to stand beside its explanation

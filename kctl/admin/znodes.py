@@ -1,6 +1,7 @@
 """Znodes of a cluster as they stand: one, its children, or a whole branch. Nothing is written."""
 
 import asyncio
+import sys
 from dataclasses import dataclass
 
 from broker.metadata.errors import NoNode
@@ -42,7 +43,7 @@ async def read_children(place: Place, path: str) -> list[ShownZnode]:
     checked = _checked(path)
     async with place.opened(create=False) as store:
         await _read(store, checked)
-        names = await store.children(checked)
+        names = sorted(await store.children(checked), key=_natural)
         return list(await asyncio.gather(*(_read(store, join(checked, name)) for name in names)))
 
 
@@ -52,7 +53,8 @@ async def read_tree(place: Place, path: str) -> list[ShownZnode]:
         found = await read_branch(store, _checked(path))
     if not found:
         raise _no_node(path)
-    return [_shown(node) for node in found if not node.path.startswith("/zookeeper")]
+    ordered = sorted(found, key=lambda node: [_natural(part) for part in node.path.split("/")])
+    return [_shown(node) for node in ordered if not node.path.startswith("/zookeeper")]
 
 
 async def _read(store: MetadataStore, path: str) -> ShownZnode:
@@ -75,6 +77,11 @@ def _checked(path: str) -> str:
     except ValueError as error:
         raise CliError(str(error), "e.g. /brokers/topics", ExitStatus.USAGE) from error
     return full
+
+
+def _natural(name: str) -> tuple[int, str]:
+    """Numbers by their size, before everything else by name: partition 2 is before 10."""
+    return (int(name), "") if name.isdecimal() else (sys.maxsize, name)
 
 
 def _no_node(path: str) -> CliError:

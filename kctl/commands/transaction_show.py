@@ -61,7 +61,7 @@ PRODUCER_COLUMNS = [
     Column("coordinator_epoch", right=True, wide=True),
     Column("last_sequence", right=True),
     Column("last_write"),
-    Column("start_offset", "OPEN-SINCE-OFFSET", right=True),
+    Column("start_offset", "OPEN-AT", right=True),
 ]
 HANGING_COLUMNS = [*PRODUCER_COLUMNS[:5], PRODUCER_COLUMNS[-1], Column("age", right=True)]
 DEFAULT_MAX_TIMEOUT_MIN = 15

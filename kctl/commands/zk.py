@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated
 
 import typer
@@ -133,26 +133,29 @@ def tree(
 
 
 def tree_lines(nodes: Sequence[ShownZnode]) -> Iterator[str]:
-    """A branch as a drawing; `nodes` are parents before children, siblings by name."""
-    top = nodes[0].depth
-    last_of_all = _last_children(nodes)
-    # Which of the nodes above still has siblings to come: those go on as a line.
-    rails: list[str] = []
-    for node in nodes:
-        level = node.depth - top
-        del rails[max(0, level - 1) :]
-        is_last = node.path in last_of_all
-        edge = "" if level == 0 else "└── " if is_last else "├── "
-        name = node.path if level == 0 else node.name
-        yield f"{''.join(rails)}{edge}{name}{_said(node)}"
-        if level:
-            rails.append("    " if is_last else "│   ")
+    """A branch as a drawing; `nodes` are parents before children, and the first is above all.
+
+    A node that says nothing and has one child shares its line, as in `0/state`.
+    """
+    children: dict[str, list[ShownZnode]] = {}
+    for node in nodes[1:]:
+        children.setdefault(node.path.rpartition("/")[0] or "/", []).append(node)
+    top = nodes[0]
+    yield f"{top.path}{_said(top)}"
+    yield from _below(top.path, "", children)
 
 
-def _last_children(nodes: Sequence[ShownZnode]) -> set[str]:
-    """The paths of nodes after which none of their siblings comes."""
-    last = {node.path.rpartition("/")[0]: node.path for node in nodes}
-    return set(last.values())
+def _below(path: str, rail: str, children: Mapping[str, list[ShownZnode]]) -> Iterator[str]:
+    """The lines of what is below a node; `rail` is what stands left of all of them."""
+    found = children.get(path, [])
+    for number, node in enumerate(found, start=1):
+        is_last = number == len(found)
+        name, end = node.name, node
+        while not end.explained.summary and len(children.get(end.path, [])) == 1:
+            (end,) = children[end.path]
+            name = f"{name}/{end.name}"
+        yield f"{rail}{'└── ' if is_last else '├── '}{name}{_said(end)}"
+        yield from _below(end.path, rail + ("    " if is_last else "│   "), children)
 
 
 def _said(node: ShownZnode) -> str:

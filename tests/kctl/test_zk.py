@@ -116,8 +116,12 @@ def test_tree_draws_the_branch(kctl: Kctl, directory: str) -> None:
 def test_whole_tree_has_every_znode(kctl: Kctl, directory: str) -> None:
     found = kctl("zk", "tree", "--directory", directory, "-o", "name").output.splitlines()
     assert set(found) == set(ZNODES)
-    drawn = kctl("zk", "tree", "--directory", directory).output.splitlines()
-    assert len(drawn) == len(ZNODES)
+    drawn = kctl("zk", "tree", "/brokers/topics/orders", "--directory", directory).output
+    assert [line.split("  ")[0] for line in drawn.splitlines()] == [
+        "/brokers/topics/orders",
+        "└── partitions",
+        *(f"    {'└' if number == 5 else '├'}── {number}/state" for number in range(6)),
+    ]
 
 
 @pytest.mark.parametrize(
