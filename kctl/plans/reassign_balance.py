@@ -5,15 +5,17 @@ nothing: replicas go from fuller to emptier brokers; preferred leaders change by
 replicas alone, which costs no bytes.
 """
 
+from bisect import bisect_left, insort
 from collections import defaultdict, deque
-from collections.abc import Set
+from collections.abc import Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from broker.model import TopicPartition
 from kctl.plans.reassign_draft import Draft
 
 TOLERATED = 20
-"""Bytes are even enough when no move would take a 20th of the mean off the fuller broker."""
+"""Bytes are even enough when no broker is a 20th of the mean away from it."""
 
 
 class _Step(NamedTuple):
@@ -22,43 +24,77 @@ class _Step(NamedTuple):
     target: int
 
 
+@dataclass(frozen=True)
+class _Aim:
+    """What loads ought to be."""
+
+    mean: float
+    slack: float
+    by_size: bool
+
+    def wants(self, fuller: int, emptier: int) -> bool:
+        """Whether something should go from one broker to the other, by their loads."""
+        is_off = fuller > self.mean + self.slack or emptier < self.mean - self.slack
+        return is_off and fuller - emptier > 1
+
+    def ideal(self, fuller: int, emptier: int) -> float:
+        """The weight that takes neither of them past the mean; if one is past it, the middle."""
+        surplus, deficit = fuller - self.mean, self.mean - emptier
+        return min(surplus, deficit) if min(surplus, deficit) > 0 else (fuller - emptier) / 2
+
+
 def even_out_replicas(draft: Draft, onto: Set[int], *, by_size: bool) -> None:
     """Move replicas from fuller brokers to emptier ones, but only to those in `onto`.
 
-    Racks get no more crowded by it.
+    Racks get no more crowded by it. By count it ends where no two brokers differ by more than
+    one, as far as the moves can be made; by size, where all are near the mean.
     """
-    total = sum(draft.loads[broker] for broker in draft.allowed)
-    slack = total // len(draft.allowed) // TOLERATED if by_size else 0
-    while step := _next_step(draft, onto, slack):
+    mean = sum(draft.loads[broker] for broker in draft.allowed) / len(draft.allowed)
+    aim = _Aim(mean, mean / TOLERATED if by_size else 0.0, by_size)
+    while step := _next_step(draft, onto, aim):
         draft.replace(*step)
 
 
-def _next_step(draft: Draft, onto: Set[int], slack: int) -> _Step | None:
+def _next_step(draft: Draft, onto: Set[int], aim: _Aim) -> _Step | None:
     """The move from the fullest broker to the emptiest that makes a difference."""
     by_load = sorted(draft.allowed, key=lambda broker: (draft.loads[broker], broker))
     for source in reversed(by_load):
         for target in by_load:
-            gap = draft.loads[source] - draft.loads[target]
-            if gap <= slack:
+            if not aim.wants(draft.loads[source], draft.loads[target]):
                 break
-            if target in onto and (best := _best_partition(draft, source, target, slack)):
+            if target in onto and (best := _best_partition(draft, source, target, aim)):
                 return _Step(best, source, target)
     return None
 
 
-def _best_partition(draft: Draft, source: int, target: int, slack: int) -> TopicPartition | None:
-    """The one that brings the two brokers closest together; the smallest of those that tie."""
-    gap = draft.loads[source] - draft.loads[target]
-    fit = [
-        partition
-        for partition in draft.held[source] - draft.held[target]
-        # The fuller of the two becomes emptier by this much.
-        if min(draft.weight(partition), gap - draft.weight(partition)) > slack
-        and draft.crowd(partition, target, without=source) <= draft.crowd(partition, source)
-    ]
-    if not fit:
-        return None
-    return min(fit, key=lambda tp: (abs(2 * draft.weight(tp) - gap), draft.layout.size(tp), tp))
+def _best_partition(draft: Draft, source: int, target: int, aim: _Aim) -> TopicPartition | None:
+    """The one that comes closest to evening the two out; by count, the smallest that can go."""
+    fuller, emptier = draft.loads[source], draft.loads[target]
+    ideal = aim.ideal(fuller, emptier) if aim.by_size else 0.0
+    for partition in _nearest(draft.held[source], ideal):
+        weight = draft.weight(partition)
+        # A tenth at least of what is copied must count, or two brokers would just change places.
+        gain = min(weight, fuller - emptier - weight)
+        if (
+            gain * 10 >= weight > 0
+            and gain > 0
+            and target not in draft.replicas[partition]
+            and draft.crowd(partition, target, without=source) <= draft.crowd(partition, source)
+        ):
+            return partition
+    return None
+
+
+def _nearest(held: Sequence[tuple[int, TopicPartition]], ideal: float) -> Iterator[TopicPartition]:
+    """Partitions by how far their size is from the ideal, the smaller of two first."""
+    above = bisect_left(held, ideal, key=lambda entry: entry[0])
+    below = above - 1
+    while below >= 0 or above < len(held):
+        takes_below = above == len(held) or (
+            below >= 0 and ideal - held[below][0] <= held[above][0] - ideal
+        )
+        yield held[below if takes_below else above][1]
+        below, above = (below - 1, above) if takes_below else (below, above + 1)
 
 
 def even_out_leaders(draft: Draft) -> None:
@@ -67,16 +103,20 @@ def even_out_leaders(draft: Draft) -> None:
     A broker that leads too much may share no partition with one that leads too little, so
     leadership is handed on along a chain of brokers.
     """
-    while chain := _shortest_chain(draft):
-        for partition, broker in chain:
-            draft.prefer(partition, broker)
-
-
-def _shortest_chain(draft: Draft) -> list[tuple[TopicPartition, int]]:
-    """Partitions and their next leaders, from a broker with two or more too many; or nothing."""
     led: dict[int, list[TopicPartition]] = defaultdict(list)
     for partition, replicas in draft.replicas.items():
         led[replicas[0]].append(partition)
+    while chain := _shortest_chain(draft, led):
+        for partition, broker in chain:
+            led[draft.replicas[partition][0]].remove(partition)
+            insort(led[broker], partition)
+            draft.prefer(partition, broker)
+
+
+def _shortest_chain(
+    draft: Draft, led: Mapping[int, Sequence[TopicPartition]]
+) -> list[tuple[TopicPartition, int]]:
+    """Partitions and their next leaders, from a broker with two or more too many; or nothing."""
     for start in sorted(draft.allowed, key=lambda broker: (-len(led[broker]), broker)):
         came_by: dict[int, tuple[TopicPartition, int]] = {}
         waiting = deque([start])

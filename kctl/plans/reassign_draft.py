@@ -5,6 +5,7 @@ each step of a plan can ask for the emptiest broker. All choices are made in a f
 same cluster and the same goals give the same plan.
 """
 
+from bisect import bisect_left, insort
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -43,8 +44,8 @@ class Draft:
         self.layout = layout
         self.allowed = sorted(allowed)
         self.replicas = {tp: list(found) for tp, found in sorted(layout.replicas.items())}
-        self.held: dict[int, set[TopicPartition]] = defaultdict(set)
-        """The partitions that each broker has a replica of."""
+        self.held: dict[int, list[tuple[int, TopicPartition]]] = defaultdict(list)
+        """The replicas that each broker has, with their bytes, the smallest first."""
         self.loads: Counter[int] = Counter()
         """What each broker carries: replicas, or their bytes."""
         self._racks = racks
@@ -119,7 +120,8 @@ class Draft:
     def _count(self, partition: TopicPartition, broker: int, by: int) -> None:
         self.loads[broker] += by * self.weight(partition)
         self._of_topic[broker, partition.topic] += by
+        held, entry = self.held[broker], (self.layout.size(partition), partition)
         if by > 0:
-            self.held[broker].add(partition)
+            insort(held, entry)
         else:
-            self.held[broker].discard(partition)
+            del held[bisect_left(held, entry)]

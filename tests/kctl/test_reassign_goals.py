@@ -19,6 +19,8 @@ from kctl.plans.reassign_goals import (
     plan_reassignment,
 )
 
+T0, T1, T2 = (TopicPartition("t", index) for index in range(3))
+
 
 @st.composite
 def layouts(draw: st.DrawFn, *, replicas: int | None = None, racks: bool = True) -> Layout:
@@ -162,6 +164,20 @@ def test_balance_by_size_lowers_the_fullest_broker_if_it_moves_anything(layout: 
     assert then <= now
 
 
+def test_balance_by_size_moves_no_more_bytes_than_stand_out_and_comes_near_the_mean() -> None:
+    found = {TopicPartition("t", index): (1,) for index in range(90)}
+    layout = Layout(dict.fromkeys((1, 2, 3)), found, dict.fromkeys(found, 10))
+    changes = plan_reassignment(layout, Goals(balance=frozenset({Balance.SIZE})))
+    total = total_row(layout, changes, layout.brokers)
+    assert int(str(total["move_bytes"])) <= 600
+    assert float(str(total["byte_skew_then"])) <= 1.05
+
+
+def test_balance_by_size_leaves_alone_what_a_move_would_only_turn_round() -> None:
+    layout = Layout(dict.fromkeys((1, 2)), {T0: (1,), T1: (2,)}, {T0: 100, T1: 5})
+    assert plan_reassignment(layout, Goals(balance=frozenset({Balance.SIZE}))) == {}
+
+
 @given(layouts())
 def test_new_brokers_get_replicas_and_nobody_else_does(layout: Layout) -> None:
     new = {broker: layout.brokers[min(layout.brokers)] for broker in (7, 8)}
@@ -169,9 +185,6 @@ def test_new_brokers_get_replicas_and_nobody_else_does(layout: Layout) -> None:
     changes = plan_reassignment(wider, Goals(add=frozenset(new), racks=Racks.IGNORED))
     for move in moves_of(wider, changes):
         assert set(move.adding) <= set(new)
-
-
-T0, T1, T2 = (TopicPartition("t", index) for index in range(3))
 
 
 def test_leadership_is_handed_on_along_a_chain() -> None:

@@ -1,6 +1,8 @@
 """Reassignments, throttles, elections and replicas on a real cluster of three, beside its tools."""
 
 import json
+import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -13,6 +15,7 @@ from confluent_kafka import Producer
 
 from broker.assignment import assign_replicas
 from kctl.commands import reassign_runner
+from kctl.docs.tree import walk_commands
 from kctl.errors import CliError
 from kctl.plans.reassign_files import parse_reassignment, reassignment_json
 from tests.support.kctl import Kctl, KctlResult
@@ -326,3 +329,60 @@ def test_damaged_replica_is_found(run: Run, cluster: RealKafka) -> None:
     assert by_partition[0]["status"] == "differs"
     assert "broker 3's batch is damaged" in by_partition[0]["findings"][0]
     assert by_partition[1]["status"] == "same"
+
+
+EXAMPLES = [
+    example
+    for command in walk_commands()
+    if command.path[1:2] in [("reassign",), ("throttle",), ("elect-leaders",), ("replicas",)]
+    for example in command.examples
+]
+
+
+def test_examples_of_the_help_work_on_three_brokers(
+    run: Run, cluster: RealKafka, tmp_path: Path
+) -> None:
+    make(run, "orders", "1:2,2:3,3:1")
+    make(run, "payments", "1")
+    fill(cluster, "orders", 3)
+    for example in EXAMPLES:
+        plan_file(tmp_path / "plan.json", {("orders", 0): [1, 2]})
+        result = run(*shlex.split(example)[1:])
+        assert result.exit_code == 0, (example, result.stderr)
+
+
+def test_replicas_move_between_directories_in_kafkas_words(
+    kctl: Kctl, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    one, two = tmp_path / "one", tmp_path / "two"
+    with running_kafka(tmp_path, 1, {"log.dirs": f"{one},{two}"}) as lone:
+        env = {"KCTL_BOOTSTRAP_SERVERS": lone.bootstrap_servers}
+
+        def run(*args: str) -> KctlResult:
+            return kctl(*args, env=env)
+
+        assert run("topics", "create", "theirs", "ours").exit_code == 0
+        plans = {}
+        for name in ("theirs", "ours"):
+            here = one if (one / f"{name}-0").exists() else two
+            entry = {"topic": name, "partition": 0, "replicas": [1]}
+            entry["log_dirs"] = [str(two if here == one else one)]
+            plans[name] = tmp_path / f"{name}.json"
+            plans[name].write_text(json.dumps({"version": 1, "partitions": [entry]}))
+        words = ["--reassignment-json-file", str(plans["ours"])]
+        same_words(run, lone, ["--verify", *words], ["verify", *words])
+        rate = ["--replica-alter-log-dirs-throttle", "1000000"]
+        mine = run("reassign", "execute", *words, *rate, "--yes", "--format", "kafka")
+        their_words = ["--reassignment-json-file", str(plans["theirs"]), *rate]
+        expected = theirs(lone, REASSIGN, "--execute", *their_words).stdout
+        assert _without_dirs(mine.output, "ours") == _without_dirs(expected, "theirs")
+        deadline = time.monotonic() + 30
+        while run("reassign", "verify", *words).exit_code == 3:
+            assert time.monotonic() < deadline
+        verified = same_words(run, lone, ["--verify", *words], ["verify", *words])
+        assert "Reassignment of replica ours-0-1 completed successfully." in verified
+
+
+def _without_dirs(text: str, name: str) -> str:
+    return re.sub(r"directory to \S+", "directory to D", text.replace(name, "t"))
