@@ -17,13 +17,8 @@ from broker.net.connection import Answer, CloseConnection, Peer
 from broker.protocol.api_keys import ApiKey
 from broker.protocol.codec import decode_from, encode_into
 from broker.protocol.errors import DecodeError
-from broker.protocol.framing import SIZE, set_size
-from broker.protocol.headers import (
-    RequestHeader,
-    ResponseHeader,
-    decode_request_header,
-    response_header_version,
-)
+from broker.protocol.framing import set_size
+from broker.protocol.headers import RequestHeader, decode_request_header, start_response
 from broker.protocol.primitives import Part
 from broker.protocol.schema import Request, Response
 
@@ -109,7 +104,5 @@ def _encode(
 ) -> list[Part] | None:
     if response is None:
         return None
-    head = bytearray(SIZE.size)
-    header = ResponseHeader(correlation_id=correlation_id)
-    encode_into(header, response_header_version(api_key, version), head)
+    head = start_response(api_key, version, correlation_id)
     return set_size(encode_into(response, version, head))

@@ -55,6 +55,14 @@ def _has_records(cls: StructMeta) -> bool:
     )
 
 
+def _has_arrays(cls: StructMeta) -> bool:
+    """Whether there may be so many fields that a copy of the buffer pays."""
+    return any(
+        field.is_array or (isinstance(field.type, StructMeta) and _has_arrays(field.type))
+        for field in cls.fields
+    )
+
+
 class _Decoder:
     """Writes a decoding function."""
 
@@ -71,7 +79,7 @@ class _Decoder:
             s.line("e = len(b)")
             if self._has_records:
                 s.line("m = memoryview(b)")
-            else:
+            elif _has_arrays(cls):
                 s.line(f"if b.__class__ is not bytes and e <= {_SMALL_BUFFER}: b = bytes(b)")
             self._struct(cls, 0, "")
             s.line("return o0, p")

@@ -109,7 +109,7 @@ def set_size(parts: list[Part]) -> list[Part]:
     """Write the size of a frame into the four bytes that were left for it at the start."""
     head = parts[0]
     assert isinstance(head, bytearray)  # noqa: S101
-    SIZE.pack_into(head, 0, sum(len(part) for part in parts) - SIZE.size)
+    SIZE.pack_into(head, 0, sum(map(len, parts)) - SIZE.size)
     return parts
 
 

@@ -9,9 +9,11 @@ from broker.protocol.codec import encode
 from broker.protocol.errors import DecodeError
 from broker.protocol.headers import (
     RequestHeader,
+    ResponseHeader,
     decode_request_header,
     request_header_version,
     response_header_version,
+    start_response,
 )
 
 
@@ -32,6 +34,14 @@ def test_header_versions_follow_the_flexible_versions(
 ) -> None:
     assert request_header_version(api, version) == request_header
     assert response_header_version(api, version) == response_header
+
+
+@pytest.mark.parametrize("version", [8, 9])
+def test_response_starts_with_room_for_the_size_and_the_declared_header(version: int) -> None:
+    declared = encode(
+        ResponseHeader(correlation_id=-77), response_header_version(ApiKey.PRODUCE, version)
+    )
+    assert start_response(ApiKey.PRODUCE, version, -77) == bytes(4) + declared
 
 
 @pytest.mark.parametrize("client_id", ["", "kctl", "ключ", None])
