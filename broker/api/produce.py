@@ -15,7 +15,13 @@ from typing import Final
 
 from broker.api.context import RequestContext
 from broker.api.leaders import current_leader
-from broker.api.transactional_append import is_transactional, verify_append
+from broker.api.transactional_append import (
+    NOT_ASKED,
+    Verified,
+    ask_elsewhere,
+    is_transactional,
+    verify_append,
+)
 from broker.errors import ApiError, CorruptRecord, ErrorCode
 from broker.log.append import InvalidRecords, LogAppendInfo
 from broker.net.connection import CloseConnection
@@ -54,17 +60,32 @@ _ADMIN_CLIENT_ID: Final = "__admin_client"
 
 def handle(
     request: ProduceRequest, context: RequestContext
-) -> ProduceResponse | Awaitable[ProduceResponse] | None:
+) -> ProduceResponse | Awaitable[ProduceResponse | None] | None:
     """Append every batch; answer when as many replicas have them as `acks` asks for."""
     if request.acks not in _VALID_ACKS:
         return error_response(request, ErrorCode.INVALID_REQUIRED_ACKS)
+    if request.transactional_id is not None and (asking := ask_elsewhere(request, context)):
+        return _when_verified(asking, request, context)
+    return _append_all(request, context, NOT_ASKED)
+
+
+async def _when_verified(
+    asking: Awaitable[Verified], request: ProduceRequest, context: RequestContext
+) -> ProduceResponse | None:
+    response = _append_all(request, context, await asking)
+    return response if response is None or isinstance(response, ProduceResponse) else await response
+
+
+def _append_all(
+    request: ProduceRequest, context: RequestContext, verified: Verified
+) -> ProduceResponse | Awaitable[ProduceResponse] | None:
     appended: dict[tuple[str, int], Appended] = {}
     response = ProduceResponse(
         responses=[
             TopicProduceResponse(
                 name=topic.name,
                 partition_responses=[
-                    _produce_partition(topic.name, data, request, context, appended)
+                    _produce_partition(topic.name, data, request, context, appended, verified)
                     for data in topic.partition_data
                 ],
             )
@@ -85,6 +106,7 @@ def _produce_partition(
     request: ProduceRequest,
     context: RequestContext,
     appended: dict[tuple[str, int], Appended],
+    verified: Verified,
 ) -> PartitionProduceResponse:
     replicas = context.services.replicas
     try:
@@ -93,7 +115,9 @@ def _produce_partition(
         _check_topic(topic, context)
         verification = None
         if is_transactional(records):
-            verification = verify_append(partition, records, request.transactional_id, context)
+            verification = verify_append(
+                partition, records, request.transactional_id, context, verified
+            )
         info = partition.append_as_leader(records, request.acks, verification=verification)
     except InvalidRecords as error:
         return _refused(data.index, error)
