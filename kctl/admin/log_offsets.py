@@ -13,7 +13,7 @@ from broker.protocol.messages.list_offsets import (
     ListOffsetsRequest,
     ListOffsetsTopic,
 )
-from kctl.errors import CliError
+from kctl.words.missing import no_such
 
 LATEST_TIMESTAMP = -1
 EARLIEST_TIMESTAMP = -2
@@ -37,8 +37,8 @@ async def partitions_of(client: Client, topics: Iterable[str]) -> dict[str, list
     found = await known_partitions(client, topics)
     missing = [topic for topic, partitions in found.items() if partitions is None]
     if missing:
-        names = ", ".join(map(repr, missing))
-        raise CliError(f"no such topic: {names}", "kctl topics list shows those there are")
+        there = (await client.refresh_metadata(None)).topics
+        raise no_such("topic", missing, (topic.name or "" for topic in there))
     return {topic: partitions or [] for topic, partitions in found.items()}
 
 

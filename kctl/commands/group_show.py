@@ -20,6 +20,7 @@ from kctl.plans.lag import GroupLag, PartitionLag, Verdict
 from kctl.records.times import format_duration
 from kctl.streaming.choices import now_ms, usage
 from kctl.tables import Column
+from kctl.words.missing import no_such
 from kctl.words.zookeeper import OldGroupsOption
 
 LIST_COLUMNS = [
@@ -160,7 +161,7 @@ def describe(
         _show_kafka(session, found, view)
     else:
         _show(session, [one for one in found if one.group.exists], view, only_lagging)
-    _check_missing(found)
+    _check_missing(session, zookeeper, found)
     _check_conditions(found, conditions)
 
 
@@ -290,12 +291,11 @@ def total_row(one: GroupLag) -> dict[str, object]:
     }
 
 
-def _check_missing(found: Sequence[GroupLag]) -> None:
-    missing = [repr(one.group.group_id) for one in found if not one.group.exists]
+def _check_missing(session: Session, zookeeper: str | None, found: Sequence[GroupLag]) -> None:
+    missing = [one.group.group_id for one in found if not one.group.exists]
     if missing:
-        raise CliError(
-            f"no such group: {', '.join(missing)}", "kctl groups list shows those there are"
-        )
+        there = ask_groups(session, zookeeper, lambda groups: groups.listed())
+        raise no_such("group", missing, [group.group_id for group in there])
 
 
 def _check_conditions(found: Sequence[GroupLag], conditions: Sequence[Condition]) -> None:

@@ -161,7 +161,7 @@ def delete(
         session.out.lines([missing_line(kafka_topic or ",".join(names or ()))])
         return ExitStatus.FAILED
     if not if_exists:
-        require_all_found(wanted, topics)
+        require_all_found(wanted, topics, session)
     if not topics:
         session.out.note("there is nothing to delete")
         return None

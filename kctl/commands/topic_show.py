@@ -31,6 +31,7 @@ from kctl.topic_view import (
     partition_rows,
     topic_records,
 )
+from kctl.words.missing import no_such
 from kctl.words.topics import (
     ExcludeInternal,
     KafkaTopic,
@@ -59,7 +60,7 @@ def list_topics(
     if text_format:
         session.out.lines(list_lines([topic.name for topic in topics]))
     else:
-        require_all_found(wanted, found)
+        require_all_found(wanted, found, session)
         session.out.rows(list_rows(topics), LIST_COLUMNS, name="topic")
 
 
@@ -132,7 +133,7 @@ def describe(
     if by_id is not None:
         _require_id(found, by_id, if_exists)
     elif not if_exists:
-        require_all_found(wanted, found.topics)
+        require_all_found(wanted, found.topics, session)
     if with_overrides:
         _show_overrides(session, found)
     else:
@@ -140,11 +141,16 @@ def describe(
     return None
 
 
-def require_all_found(wanted: Selection, topics: Sequence[Topic]) -> None:
-    """CliError naming what was asked for and is not there."""
+def require_all_found(
+    wanted: Selection, topics: Sequence[Topic], session: Session | None = None
+) -> None:
+    """CliError naming what was asked for and is not there; with a session, also what may be meant.
+
+    `topics` may be those alone that were asked for by name, so the cluster is asked for the rest.
+    """
     if missing := wanted.missing(topic.name for topic in topics):
-        names = ", ".join(map(repr, missing))
-        raise CliError(f"no such topic: {names}", "kctl topics list shows those there are")
+        there = ask(session, find_topics) if session else topics
+        raise no_such("topic", missing, [topic.name for topic in there])
 
 
 def _pick(topics: Sequence[Topic], wanted: Selection) -> list[Topic]:

@@ -1,0 +1,52 @@
+"""Names that are not there: what they may have been meant to be."""
+
+import pytest
+
+from kctl.words.missing import no_such
+from tests.support.broker import RunningBroker
+from tests.support.streaming import Run, kctl_on
+
+LISTED = "kctl topics list shows those there are"
+
+
+@pytest.mark.parametrize(
+    ("name", "known", "hint"),
+    [
+        ("oders", ["orders", "payments"], f"did you mean orders? {LISTED}"),
+        ("order-1", ["order-2", "order-3", "x"], f"did you mean order-3 or order-2? {LISTED}"),
+        ("zebra", ["orders", "payments"], LISTED),
+        ("zebra", [], LISTED),
+    ],
+)
+def test_names_spelled_alike_are_offered(name: str, known: list[str], hint: str) -> None:
+    error = no_such("topic", [name], known)
+    assert (error.message, error.hint) == (f"no such topic: {name!r}", hint)
+
+
+@pytest.fixture(scope="module")
+def run(shared_broker: RunningBroker) -> Run:
+    run = kctl_on(shared_broker)
+    assert run("topics", "create", "orders").exit_code == 0
+    assert run("produce", "orders", stdin="a\n").exit_code == 0
+    assert run("consume", "orders", "--group", "billing", "--exit").exit_code == 0
+    return run
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["topics", "describe", "oders"],
+        ["topics", "delete", "oders", "--yes"],
+        ["consume", "oders"],
+        ["perf", "consume", "oders"],
+    ],
+)
+def test_commands_offer_the_topic_that_was_meant(run: Run, words: list[str]) -> None:
+    result = run(*words)
+    assert result.exit_code == 1
+    assert "no such topic: 'oders'" in result.stderr
+    assert "did you mean orders?" in result.stderr
+
+
+def test_describing_a_misspelled_group_offers_the_one_that_was_meant(run: Run) -> None:
+    assert "did you mean billing?" in run("groups", "describe", "biling").stderr
