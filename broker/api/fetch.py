@@ -196,11 +196,15 @@ def _read_partition(
         records = _records(found, context.api_version)
     except ApiError as error:
         return _failed(target, error, context), True
-    if target.replica is not None:
-        records = _throttled(target.replica, partition, records, context)
+    has_more = found.records is not None
+    replica = target.replica
+    if replica is not None:
+        records = _throttled(replica, partition, records, context)
         partition.follower_fetched(
-            target.replica, asked.fetch_offset, asked.log_start_offset, reader.session.last_fetch_ms
+            replica, asked.fetch_offset, asked.log_start_offset, reader.session.last_fetch_ms
         )
+        # One that is not in sync may be taken in at any fetch, even where nothing moves.
+        has_more = has_more or replica.broker_id not in partition.state.isr
     log = partition.log
     answer = PartitionData(
         partition_index=asked.partition,
@@ -210,7 +214,7 @@ def _read_partition(
         aborted_transactions=_aborted(found),
         records=records,
     )
-    return answer, found.records is not None
+    return answer, has_more
 
 
 def _check_role(target: Target, partition: Partition, reader: _Reader) -> None:

@@ -5,6 +5,7 @@ from typing import Final
 
 from broker.api.context import RequestContext
 from broker.errors import ErrorCode
+from broker.model import Uuid
 from broker.protocol.messages.leader_and_isr import LeaderAndIsrRequest, LeaderAndIsrResponse
 from broker.replica.controller_requests import refused_leader_and_isr
 
@@ -34,6 +35,5 @@ def _ungrouped(response: LeaderAndIsrResponse) -> LeaderAndIsrResponse:
 def error_response(request: LeaderAndIsrRequest, code: ErrorCode) -> LeaderAndIsrResponse:
     """The error for the whole, and on every partition."""
     response = refused_leader_and_isr(request, code)
-    # Only requests up to version 1 have them apart; up to 4 they are answered apart as well, but
-    # nothing tells those versions from later ones here, and no controller of that age is left.
-    return _ungrouped(response) if request.ungrouped_partition_states else response
+    has_ids = any(topic.topic_id != Uuid.ZERO for topic in request.topic_states)
+    return response if has_ids else _ungrouped(response)

@@ -274,13 +274,9 @@ class ReplicaManager:
     # --- what comes round ------------------------------------------------------------------------
 
     def shrink_isrs(self) -> None:
-        """Leave out of the ISRs who lags, take in who was refused before.
-
-        Every half of `replica.lag.time.max.ms`.
-        """
+        """Leave out of the ISRs who lags; every half of `replica.lag.time.max.ms`."""
         for partition in self._partitions.values():
             partition.maybe_shrink_isr()
-            partition.maybe_expand_isr()
 
     def load_high_watermarks(self) -> None:
         """Read the checkpoints; a damaged one costs only that followers are asked again."""

@@ -262,16 +262,6 @@ class Partition:
             self.state.partition_epoch,
         )
         self.maybe_advance_high_watermark()
-        self.maybe_expand_isr()
-
-    def maybe_expand_isr(self) -> None:
-        """Take in who came in sync while another change was under way.
-
-        Where nothing moves, the follower's session has nothing to ask for again.
-        """
-        for replica in self.followers.values():
-            if self.is_leader and replica.broker_id not in self.maximal_isr:
-                self._maybe_expand_isr(replica)
 
     def isr_refused(self) -> None:
         """The controller surely did not change anything: back to the committed ISR."""
