@@ -22,7 +22,7 @@ CODE := broker kctl bench tests setup.py
 # which some machines ask for, would cost more than the tests.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup demo test check docs bench test-kafka clean
+.PHONY: help setup demo test check docs bench test-kafka chaos clean
 
 help:  ## show this list
 	@sed -n 's/^\([a-z-]*\): .*## \(.*\)/  make \1	\2/p' Makefile | expand -t 20
@@ -33,7 +33,7 @@ demo: $(INSTALLED)  ## a guided tour: start a broker, look at it with kctl, stop
 	@$(BIN)/kctl demo
 
 test: check  ## the checks, then every test that needs no Apache Kafka
-	$(PYTEST) -m "not kafka"
+	$(PYTEST) -m "not kafka and not chaos"
 
 check: $(INSTALLED)  ## lint, format, types, and whether the generated docs are current
 	$(BIN)/ruff check $(CODE)
@@ -49,6 +49,9 @@ bench: $(INSTALLED)  ## measure, side by side with others, and print ratios
 
 test-kafka: $(INSTALLED)  ## the tests against a real Apache Kafka; needs Maven and Java 17
 	$(BIN)/python -m pytest -m kafka
+
+chaos: $(INSTALLED)  ## faults under load for minutes, then everything compared; CHAOS_SECONDS, CHAOS_SEED
+	$(BIN)/python -m pytest -m chaos tests/chaos
 
 clean:  ## remove what make and the tools have made
 	rm -rf $(VENV) build .mypy_cache .pytest_cache .ruff_cache .hypothesis *.egg-info

@@ -9,15 +9,19 @@ from pathlib import Path
 
 import pytest
 
+from tests.crash.checks import (
+    check_acks_one,
+    check_followed,
+    check_idempotent,
+    check_transactions,
+)
 from tests.crash.workload import (
-    PARTITIONS,
     Following,
+    LibrdkafkaSending,
     Sending,
     Transacting,
     Work,
-    committed_offsets,
     create_topics,
-    read_log,
 )
 from tests.support.broker import RunningBroker, running_broker
 from tests.support.processes import free_port
@@ -49,8 +53,8 @@ def start_load(servers: str) -> Load:
     create_topics(servers, "idempotent", "acks-one", "transactions")
     one = {"acks": 1, "max.in.flight.requests.per.connection": 1}  # a retry keeps the order
     load = Load(
-        Sending(servers, "idempotent", {"enable.idempotence": True}),
-        Sending(servers, "acks-one", one),
+        LibrdkafkaSending(servers, "idempotent", {"enable.idempotence": True}),
+        LibrdkafkaSending(servers, "acks-one", one),
         Transacting(servers, "transactions"),
         Following(servers, "idempotent"),
     )
@@ -88,58 +92,11 @@ def survive(directory: Path, deaths: int) -> tuple[Load, int]:
     return load, port
 
 
-def check_sent(sending: Sending, servers: str) -> list[list[bytes]]:
-    """Everything promised is at its place; gives the values by partition."""
-    assert sending.refused == []
-    log = read_log(servers, sending.topic)
-    for records in log:
-        offsets = [offset for offset, _ in records]
-        assert offsets == list(range(len(records)))
-    found = {(index, at): value for index, records in enumerate(log) for at, value in records}
-    broken = {
-        value: place for value, place in sending.promised.items() if found.get(place) != value
-    }
-    assert broken == {}
-    return [[value for _, value in records] for records in log]
-
-
-def check_idempotent(sending: Sending, servers: str) -> None:
-    values = check_sent(sending, servers)
-    for index, seen in enumerate(values):
-        assert seen == [b"%d" % n for n in range(index, sending.num_sent, PARTITIONS)]
-
-
-def check_acks_one(sending: Sending, servers: str) -> None:
-    """What was sent twice may be there twice, never in another order."""
-    for index, seen in enumerate(check_sent(sending, servers)):
-        firsts = list(dict.fromkeys(seen))
-        assert firsts == [b"%d" % n for n in range(index, sending.num_sent, PARTITIONS)]
-
-
-def check_transactions(transacting: Transacting, servers: str) -> None:
-    log = read_log(servers, transacting.topic, "read_committed")
-    seen = [[int(value) for _, value in records] for records in log]
-    assert seen[0] == seen[1] == seen[2], "a transaction is there in part"
-    assert seen[0] == sorted(set(seen[0])), "a transaction is there twice, or out of order"
-    assert transacting.committed <= set(seen[0]) <= transacting.committed | transacting.unknown
-    assert transacting.committed
-    assert transacting.aborted
-
-
-def check_following(following: Following, servers: str) -> None:
-    committed = committed_offsets(servers, following.topic, following.topic)
-    assert following.changed == []
-    for partition, offset in following.committed.items():
-        assert committed[partition] >= offset
-        assert {(partition, at) for at in range(offset)} <= following.read.keys()
-    assert following.committed
-
-
 def check(load: Load, servers: str) -> None:
     check_idempotent(load.idempotent, servers)
     check_acks_one(load.acks_one, servers)
     check_transactions(load.transacting, servers)
-    check_following(load.following, servers)
+    check_followed([load.following], servers)
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Clients that go on through every death of their broker, and remember what they were promised."""
+"""Clients that go on through every death of their brokers, and remember what they were promised."""
 
 import itertools
 import threading
@@ -10,7 +10,7 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, Topi
 from confluent_kafka.admin import AdminClient, NewTopic
 
 PARTITIONS = 3
-TIMEOUT_S = 30
+TIMEOUT_S = 60
 PACE_S = 0.0005
 """Between two records: the load shall last through the deaths, not fill the disk."""
 
@@ -25,9 +25,10 @@ Log = list[list[tuple[int, bytes]]]
 """By partition: offset and value of every record."""
 
 
-def create_topics(servers: str, *names: str) -> None:
+def create_topics(servers: str, *names: str, replication_factor: int = 1) -> None:
     admin = AdminClient({"bootstrap.servers": servers})
-    for made in admin.create_topics([NewTopic(name, PARTITIONS, 1) for name in names]).values():
+    wanted = [NewTopic(name, PARTITIONS, replication_factor) for name in names]
+    for made in admin.create_topics(wanted).values():
         made.result(TIMEOUT_S)
 
 
@@ -36,12 +37,16 @@ class Work:
 
     def __init__(self) -> None:
         self._is_over = threading.Event()
-        self._thread = threading.Thread(target=self._run)
+        self._thread = threading.Thread(target=self._run, daemon=True)
         self.failure: Exception | None = None
 
     def start(self) -> None:
         """Begin."""
         self._thread.start()
+
+    def give_up(self) -> None:
+        """End soon, without waiting for it."""
+        self._is_over.set()
 
     def stop(self) -> None:
         """End in order; raises what the work failed with."""
@@ -70,33 +75,53 @@ class Work:
 class Sending(Work):
     """Numbers in order, spread over the partitions; `promised` has what was acknowledged."""
 
-    def __init__(self, servers: str, topic: str, settings: dict[str, Any]) -> None:
+    def __init__(self, topic: str) -> None:
         super().__init__()
         self.topic = topic
         self.promised: dict[bytes, tuple[int, int]] = {}
         """Partition and offset by value."""
-        self.refused: list[KafkaError] = []
+        self.refused: list[object] = []
         self.num_sent = 0
-        common = {"bootstrap.servers": servers, "linger.ms": 2, **IMPATIENT}
-        self._producer = Producer(common | settings)
+        self.longest_silence_s = 0.0
+        """The longest time without a promise."""
+        self._last_promise_s = time.monotonic()
 
     def step(self) -> None:
         """Send one."""
-        self._producer.produce(
-            self.topic,
-            b"%d" % self.num_sent,
-            partition=self.num_sent % PARTITIONS,
-            on_delivery=self._delivered,
-        )
+        self.send(b"%d" % self.num_sent, self.num_sent % PARTITIONS)
         self.num_sent += 1
-        self._producer.poll(0)
         time.sleep(PACE_S)
+
+    def send(self, value: bytes, partition: int) -> None:
+        """Hand one over to the client."""
+        raise NotImplementedError
+
+    def promise(self, value: bytes, partition: int, offset: int) -> None:
+        """The broker has acknowledged it."""
+        self.promised[value] = (partition, offset)
+        now_s = time.monotonic()
+        self.longest_silence_s = max(self.longest_silence_s, now_s - self._last_promise_s)
+        self._last_promise_s = now_s
+
+
+class LibrdkafkaSending(Sending):
+    """With librdkafka."""
+
+    def __init__(self, servers: str, topic: str, settings: dict[str, Any]) -> None:
+        super().__init__(topic)
+        common = {"bootstrap.servers": servers, "linger.ms": 2, **IMPATIENT}
+        self._producer = Producer(common | settings)
+
+    def send(self, value: bytes, partition: int) -> None:
+        """Hand one over, and hear of those before it."""
+        self._producer.produce(self.topic, value, partition=partition, on_delivery=self._delivered)
+        self._producer.poll(0)
 
     def _delivered(self, error: KafkaError | None, message: Any) -> None:
         if error is not None:
             self.refused.append(error)
         else:
-            self.promised[message.value()] = (message.partition(), message.offset())
+            self.promise(message.value(), message.partition(), message.offset())
 
     def finish(self) -> None:
         """Wait until all are acknowledged."""
@@ -165,20 +190,25 @@ def _patiently(call: Callable[[], object]) -> None:
 
 
 class Following(Work):
-    """A group of one that reads a topic, commits, and remembers what it was promised."""
+    """A member of a group that reads a topic, commits, and remembers what it was promised."""
 
-    def __init__(self, servers: str, topic: str) -> None:
+    def __init__(self, servers: str, topic: str, isolation_level: str = "read_uncommitted") -> None:
         super().__init__()
         self.topic = topic
+        self.group_id = topic
+        self.isolation_level = isolation_level
         self.read: dict[tuple[int, int], bytes] = {}
         """Value by partition and offset."""
         self.changed: list[tuple[int, int]] = []
         """Where another value was read than before."""
         self.committed: dict[int, int] = {}
         """Invariant: acknowledged by the coordinator."""
+        self.went_back: list[tuple[int, int]] = []
+        """What was read again though it was committed: partition and offset."""
         settings = {
             "bootstrap.servers": servers,
-            "group.id": topic,
+            "group.id": self.group_id,
+            "isolation.level": isolation_level,
             "auto.offset.reset": "earliest",
             "enable.auto.commit": False,
             **IMPATIENT,
@@ -200,6 +230,8 @@ class Following(Work):
     def _take(self, partition: int, offset: int, value: bytes) -> None:
         if self.read.setdefault((partition, offset), value) != value:
             self.changed.append((partition, offset))
+        if offset < self.committed.get(partition, 0):
+            self.went_back.append((partition, offset))
 
     def _commit(self, offsets: list[TopicPartition]) -> None:
         try:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 from kazoo.client import KazooClient
@@ -9,12 +10,42 @@ from kazoo.client import KazooClient
 from kctl.dev.zookeeper import ZOO_CFG, zookeeper_command
 from tests.support.processes import ServerProcess, free_port
 
+_SECRET = 0xB3415C00
+"""ZooKeeper's own: it draws a session's password from the session's id and this."""
 
+
+@dataclass
 class ZooKeeper:
-    """A running ZooKeeper."""
+    """A running ZooKeeper, which keeps its port and its data from one start to the next."""
 
-    def __init__(self, address: str) -> None:
-        self.address = address
+    directory: Path
+    port: int
+    server: ServerProcess
+
+    @property
+    def address(self) -> str:
+        """Where it listens."""
+        return f"127.0.0.1:{self.port}"
+
+    def kill(self) -> None:
+        """End it as a crash would: kill -9."""
+        self.server.process.kill()
+        self.server.process.wait()
+
+    def start(self) -> None:
+        """Start it again, and return when it answers."""
+        self.server = _launch(self.directory)
+        self.server.wait_for_port(self.port)
+
+    def expire_session(self, session_id: int) -> None:
+        """End somebody else's session, by coming back to it in their name and closing it.
+
+        They learn of it with their next request, as they would of one that had timed out.
+        """
+        client = KazooClient(self.address, client_id=(session_id, session_password(session_id)))
+        client.start(timeout=20)
+        client.stop()
+        client.close()
 
     def fresh_chroot(self) -> str:
         """A connect string with an empty tree of its own, as `zookeeper.connect` takes it."""
@@ -38,13 +69,29 @@ class ZooKeeper:
             client.close()
 
 
+def session_password(session_id: int) -> bytes:
+    """The password of a session: sixteen bytes of Java's random numbers, seeded with its id."""
+    mask = (1 << 48) - 1
+    state = (session_id ^ _SECRET ^ 0x5DEECE66D) & mask
+    password = b""
+    while len(password) < 16:
+        state = (state * 0x5DEECE66D + 0xB) & mask
+        password += (state >> 16).to_bytes(4, "little")
+    return password
+
+
+def _launch(directory: Path) -> ServerProcess:
+    return ServerProcess(zookeeper_command(directory / "zoo.cfg"), directory / "zookeeper.log")
+
+
 @contextmanager
 def running_zookeeper(directory: Path) -> Iterator[ZooKeeper]:
     """Start a ZooKeeper that keeps its data in `directory`; ended with the block."""
     port = free_port()
-    config = directory / "zoo.cfg"
-    config.write_text(ZOO_CFG.format(directory=directory, port=port))
-    command = zookeeper_command(config)
-    with ServerProcess(command, directory / "zookeeper.log") as server:
-        server.wait_for_port(port)
-        yield ZooKeeper(f"127.0.0.1:{port}")
+    (directory / "zoo.cfg").write_text(ZOO_CFG.format(directory=directory, port=port))
+    zookeeper = ZooKeeper(directory, port, _launch(directory))
+    try:
+        zookeeper.server.wait_for_port(port)
+        yield zookeeper
+    finally:
+        zookeeper.server.stop()

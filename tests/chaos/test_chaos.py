@@ -1,0 +1,31 @@
+"""Everything that can go wrong, for minutes: `make chaos`.
+
+CHAOS_SECONDS says for how long, CHAOS_SEED which faults in which order (printed with each run).
+"""
+
+import os
+import random
+from pathlib import Path
+
+import pytest
+
+from tests.chaos.faults import ALL, in_rounds
+from tests.chaos.run import run_chaos, stage
+
+SECONDS = int(os.environ.get("CHAOS_SECONDS", "180"))
+SEED = int(os.environ.get("CHAOS_SEED", "0")) or random.randrange(1, 1_000_000)
+
+
+@pytest.mark.chaos
+@pytest.mark.zk
+@pytest.mark.timeout(SECONDS + 600)
+def test_nothing_promised_is_broken_whatever_happens(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def say(line: str) -> None:
+        with capsys.disabled():
+            print(line, flush=True)
+
+    say(f"\nCHAOS_SEED={SEED} CHAOS_SECONDS={SECONDS}")
+    with stage(tmp_path, SEED) as place:
+        run_chaos(place, in_rounds(ALL, place.random), SECONDS, say)

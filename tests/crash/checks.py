@@ -1,0 +1,65 @@
+"""What must be true of a cluster after its faults: told by what clients were promised."""
+
+from collections.abc import Sequence
+
+from tests.crash.workload import (
+    PARTITIONS,
+    Following,
+    Sending,
+    Transacting,
+    committed_offsets,
+    read_log,
+)
+
+
+def check_sent(sending: Sending, servers: str) -> list[list[bytes]]:
+    """Everything promised is at its place; gives the values by partition."""
+    assert sending.refused == []
+    log = read_log(servers, sending.topic)
+    for records in log:
+        offsets = [offset for offset, _ in records]
+        assert offsets == list(range(len(records)))
+    found = {(index, at): value for index, records in enumerate(log) for at, value in records}
+    broken = {
+        value: place for value, place in sending.promised.items() if found.get(place) != value
+    }
+    assert broken == {}
+    return [[value for _, value in records] for records in log]
+
+
+def check_idempotent(sending: Sending, servers: str) -> None:
+    values = check_sent(sending, servers)
+    for index, seen in enumerate(values):
+        assert seen == [b"%d" % n for n in range(index, sending.num_sent, PARTITIONS)]
+
+
+def check_acks_one(sending: Sending, servers: str) -> None:
+    """What was sent twice may be there twice, never in another order."""
+    for index, seen in enumerate(check_sent(sending, servers)):
+        firsts = list(dict.fromkeys(seen))
+        assert firsts == [b"%d" % n for n in range(index, sending.num_sent, PARTITIONS)]
+
+
+def check_transactions(transacting: Transacting, servers: str) -> None:
+    log = read_log(servers, transacting.topic, "read_committed")
+    seen = [[int(value) for _, value in records] for records in log]
+    assert seen[0] == seen[1] == seen[2], "a transaction is there in part"
+    assert seen[0] == sorted(set(seen[0])), "a transaction is there twice, or out of order"
+    assert transacting.committed <= set(seen[0]) <= transacting.committed | transacting.unknown
+    assert transacting.committed
+    assert transacting.aborted
+
+
+def check_followed(members: Sequence[Following], servers: str) -> None:
+    """The members of one group: what they committed is committed, and they had read all of it."""
+    first = members[0]
+    committed = committed_offsets(servers, first.group_id, first.topic)
+    log = read_log(servers, first.topic, first.isolation_level)
+    read = set().union(*(member.read.keys() for member in members))
+    for member in members:
+        assert member.changed == []
+        assert member.went_back == []
+        for partition, offset in member.committed.items():
+            assert committed[partition] >= offset
+            assert {(partition, at) for at, _ in log[partition] if at < offset} <= read
+    assert any(member.committed for member in members)
