@@ -4,6 +4,7 @@ The controller tells it, with UpdateMetadata: all live brokers each time, and th
 have changed. One request is taken up as a whole; nobody sees half of it.
 """
 
+import asyncio
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
@@ -66,6 +67,8 @@ class MetadataCache:
     topics: dict[str, TopicMetadata] = field(default_factory=dict)
     names: dict[Uuid, str] = field(default_factory=dict)
     """Topic names by id. Invariant: exactly the topics."""
+    told: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set when the controller has described the cluster for the first time."""
 
     def brokers_of(self, listener_name: str) -> tuple[BrokerEndpoint, ...]:
         """The live brokers that have this listener."""
@@ -100,6 +103,7 @@ class MetadataCache:
         deleted: list[TopicPartition] = []
         for topic in _by_topic(request):
             deleted += self._update_topic(topic)
+        self.told.set()
         return deleted
 
     def _update_topic(self, topic: UpdateMetadataTopicState) -> list[TopicPartition]:

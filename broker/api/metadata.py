@@ -3,8 +3,13 @@
 Version 0 cannot say "all topics" with null: there an empty list means all, from 1 on none. Topics
 asked for by name (not by id) that do not exist are created if both the request and the broker
 (`auto.create.topics.enable`) allow it; the answer then waits until they are there.
+
+A broker that has only just started knows of nobody, not even of itself, until the controller tells
+it. An empty cluster is nothing that clients expect (librdkafka then asks no more), so they wait.
 """
 
+import asyncio
+import contextlib
 from collections.abc import Awaitable, Iterable, Mapping
 
 from broker.api.authorized_operations import CLUSTER_OPERATIONS, NOT_ASKED, TOPIC_OPERATIONS
@@ -27,14 +32,32 @@ _LISTENER_ERRORS = 6
 """The first version that tells a missing listener from a missing leader."""
 _TOPIC_IDS = 12
 """The version that asks by topic id."""
+_LONGEST_WAIT_S = 10
+"""For the controller's first word; then the client hears that the cluster is empty."""
 
 
 def handle(
     request: MetadataRequest, context: RequestContext
 ) -> MetadataResponse | Awaitable[MetadataResponse]:
     """The cluster as the client's listener shows it; a topic that is not there has an error."""
+    _check_ids(request, context.api_version)
+    if not context.services.metadata.told.is_set():
+        return _answer_when_told(request, context)
+    return _answer(request, context)
+
+
+async def _answer_when_told(request: MetadataRequest, context: RequestContext) -> MetadataResponse:
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(_LONGEST_WAIT_S):
+            await context.services.metadata.told.wait()
+    answer = _answer(request, context)
+    return answer if isinstance(answer, MetadataResponse) else await answer
+
+
+def _answer(
+    request: MetadataRequest, context: RequestContext
+) -> MetadataResponse | Awaitable[MetadataResponse]:
     services, version = context.services, context.api_version
-    _check_ids(request, version)
     if request.topics is None or (not request.topics and version == _ALL_FROM_EMPTY):
         return _respond(request, context, services.metadata.topics.values(), ())
     ids = dict.fromkeys(t.topic_id for t in request.topics if t.topic_id != Uuid.ZERO)
