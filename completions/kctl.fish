@@ -5,9 +5,51 @@ function __kctl_place
     for word in (commandline -opc)[2..]
         if test -n "$skip"; set skip; continue; end
         switch "$place:$word"
-            case 'kctl api-versions:--format'
+            case 'kctl topics list:--format'
                 set skip 1
-            case 'kctl cluster id:--format'
+            case 'kctl topics list:--topic'
+                set skip 1
+            case 'kctl topics describe:--topic-id'
+                set skip 1
+            case 'kctl topics describe:--format'
+                set skip 1
+            case 'kctl topics describe:--topic'
+                set skip 1
+            case 'kctl topics create:-p' 'kctl topics create:--partitions'
+                set skip 1
+            case 'kctl topics create:--replication-factor'
+                set skip 1
+            case 'kctl topics create:-c' 'kctl topics create:--config'
+                set skip 1
+            case 'kctl topics create:--replica-assignment'
+                set skip 1
+            case 'kctl topics create:--format'
+                set skip 1
+            case 'kctl topics create:--topic'
+                set skip 1
+            case 'kctl topics clone:-p' 'kctl topics clone:--partitions'
+                set skip 1
+            case 'kctl topics clone:--replication-factor'
+                set skip 1
+            case 'kctl topics clone:-c' 'kctl topics clone:--config'
+                set skip 1
+            case 'kctl topics alter:-p' 'kctl topics alter:--partitions'
+                set skip 1
+            case 'kctl topics alter:--replica-assignment'
+                set skip 1
+            case 'kctl topics alter:--replication-factor'
+                set skip 1
+            case 'kctl topics alter:-c' 'kctl topics alter:--config'
+                set skip 1
+            case 'kctl topics alter:--delete-config'
+                set skip 1
+            case 'kctl topics alter:--format'
+                set skip 1
+            case 'kctl topics alter:--topic'
+                set skip 1
+            case 'kctl topics delete:--format'
+                set skip 1
+            case 'kctl topics delete:--topic'
                 set skip 1
             case 'kctl configs describe:--format'
                 set skip 1
@@ -46,58 +88,6 @@ function __kctl_place
             case 'kctl configs alter:--broker'
                 set skip 1
             case 'kctl configs alter:--broker-logger'
-                set skip 1
-            case 'kctl context set:-z' 'kctl context set:--zookeeper'
-                set skip 1
-            case 'kctl dev up:--port'
-                set skip 1
-            case 'kctl dev up:--brokers'
-                set skip 1
-            case 'kctl dev up:--zookeeper'
-                set skip 1
-            case 'kctl dev up:--set'
-                set skip 1
-            case 'kctl dev up:--dir'
-                set skip 1
-            case 'kctl dev status:--dir'
-                set skip 1
-            case 'kctl dev start:--dir'
-                set skip 1
-            case 'kctl dev stop:--dir'
-                set skip 1
-            case 'kctl dev kill:--dir'
-                set skip 1
-            case 'kctl dev down:--dir'
-                set skip 1
-            case 'kctl dev logs:--dir'
-                set skip 1
-            case 'kctl dump-log show:--offset'
-                set skip 1
-            case 'kctl dump-log show:--time'
-                set skip 1
-            case 'kctl dump-log show:--key'
-                set skip 1
-            case 'kctl dump-log show:--header'
-                set skip 1
-            case 'kctl dump-log show:--producer-id'
-                set skip 1
-            case 'kctl dump-log show:--kind'
-                set skip 1
-            case 'kctl dump-log show:--format'
-                set skip 1
-            case 'kctl dump-log show:--files'
-                set skip 1
-            case 'kctl dump-log show:--max-bytes'
-                set skip 1
-            case 'kctl dump-log show:--max-message-size'
-                set skip 1
-            case 'kctl dump-log show:--key-decoder-class'
-                set skip 1
-            case 'kctl dump-log show:--value-decoder-class'
-                set skip 1
-            case 'kctl dump-log repair:--to'
-                set skip 1
-            case 'kctl dump-log repair:--index-interval-bytes'
                 set skip 1
             case 'kctl produce:-i' 'kctl produce:--input'
                 set skip 1
@@ -147,6 +137,56 @@ function __kctl_place
                 set skip 1
             case 'kctl consume:-X' 'kctl consume:--property'
                 set skip 1
+            case 'kctl offsets:--time'
+                set skip 1
+            case 'kctl offsets:--format'
+                set skip 1
+            case 'kctl offsets:--topic'
+                set skip 1
+            case 'kctl offsets:--partitions'
+                set skip 1
+            case 'kctl offsets:--topic-partitions'
+                set skip 1
+            case 'kctl delete-records:--offset'
+                set skip 1
+            case 'kctl delete-records:--time'
+                set skip 1
+            case 'kctl delete-records:--file' 'kctl delete-records:--offset-json-file'
+                set skip 1
+            case 'kctl delete-records:--format'
+                set skip 1
+            case 'kctl perf produce:-n' 'kctl perf produce:--num-records' 'kctl perf produce:--messages'
+                set skip 1
+            case 'kctl perf produce:-s' 'kctl perf produce:--record-size'
+                set skip 1
+            case 'kctl perf produce:--throughput'
+                set skip 1
+            case 'kctl perf produce:-a' 'kctl perf produce:--acks'
+                set skip 1
+            case 'kctl perf produce:-z' 'kctl perf produce:--compression'
+                set skip 1
+            case 'kctl perf produce:-X' 'kctl perf produce:--property'
+                set skip 1
+            case 'kctl perf produce:--format'
+                set skip 1
+            case 'kctl perf consume:-n' 'kctl perf consume:--num-records' 'kctl perf consume:--messages'
+                set skip 1
+            case 'kctl perf consume:--idle'
+                set skip 1
+            case 'kctl perf consume:-X' 'kctl perf consume:--property'
+                set skip 1
+            case 'kctl perf consume:--format'
+                set skip 1
+            case 'kctl perf latency:-n' 'kctl perf latency:--num-records' 'kctl perf latency:--messages'
+                set skip 1
+            case 'kctl perf latency:-s' 'kctl perf latency:--record-size'
+                set skip 1
+            case 'kctl perf latency:-a' 'kctl perf latency:--acks'
+                set skip 1
+            case 'kctl perf latency:-X' 'kctl perf latency:--property'
+                set skip 1
+            case 'kctl perf latency:--format'
+                set skip 1
             case 'kctl groups list:--state'
                 set skip 1
             case 'kctl groups list:--zookeeper'
@@ -192,6 +232,46 @@ function __kctl_place
             case 'kctl groups delete:--zookeeper'
                 set skip 1
             case 'kctl groups delete:--format'
+                set skip 1
+            case 'kctl transactions list:--state'
+                set skip 1
+            case 'kctl transactions list:--producer-id'
+                set skip 1
+            case 'kctl transactions list:--longer-than'
+                set skip 1
+            case 'kctl transactions list:--format'
+                set skip 1
+            case 'kctl transactions describe:--format'
+                set skip 1
+            case 'kctl transactions producers:--broker-id'
+                set skip 1
+            case 'kctl transactions producers:--format'
+                set skip 1
+            case 'kctl transactions hanging:--broker-id'
+                set skip 1
+            case 'kctl transactions hanging:--max-transaction-timeout'
+                set skip 1
+            case 'kctl transactions hanging:--format'
+                set skip 1
+            case 'kctl transactions abort:--start-offset'
+                set skip 1
+            case 'kctl transactions abort:--producer-id'
+                set skip 1
+            case 'kctl transactions abort:--producer-epoch'
+                set skip 1
+            case 'kctl transactions abort:--coordinator-epoch'
+                set skip 1
+            case 'kctl cluster id:--format'
+                set skip 1
+            case 'kctl api-versions:--format'
+                set skip 1
+            case 'kctl log-dirs:--brokers' 'kctl log-dirs:--broker-list'
+                set skip 1
+            case 'kctl log-dirs:--by'
+                set skip 1
+            case 'kctl log-dirs:--format'
+                set skip 1
+            case 'kctl log-dirs:--topic-list'
                 set skip 1
             case 'kctl reassign plan:--drain'
                 set skip 1
@@ -253,16 +333,6 @@ function __kctl_place
                 set skip 1
             case 'kctl reassign cancel:--format'
                 set skip 1
-            case 'kctl replicas verify:--time'
-                set skip 1
-            case 'kctl replicas verify:--fetch-size'
-                set skip 1
-            case 'kctl replicas verify:--max-wait-ms'
-                set skip 1
-            case 'kctl replicas verify:--format'
-                set skip 1
-            case 'kctl replicas verify:--topics-include'
-                set skip 1
             case 'kctl throttle set:--brokers'
                 set skip 1
             case 'kctl throttle set:--log-dirs'
@@ -285,37 +355,57 @@ function __kctl_place
                 set skip 1
             case 'kctl elect-leaders:--partition'
                 set skip 1
-            case 'kctl perf produce:-n' 'kctl perf produce:--num-records' 'kctl perf produce:--messages'
+            case 'kctl replicas verify:--time'
                 set skip 1
-            case 'kctl perf produce:-s' 'kctl perf produce:--record-size'
+            case 'kctl replicas verify:--fetch-size'
                 set skip 1
-            case 'kctl perf produce:--throughput'
+            case 'kctl replicas verify:--max-wait-ms'
                 set skip 1
-            case 'kctl perf produce:-a' 'kctl perf produce:--acks'
+            case 'kctl replicas verify:--format'
                 set skip 1
-            case 'kctl perf produce:-z' 'kctl perf produce:--compression'
+            case 'kctl replicas verify:--topics-include'
                 set skip 1
-            case 'kctl perf produce:-X' 'kctl perf produce:--property'
+            case 'kctl zk ls:-z' 'kctl zk ls:--zookeeper'
                 set skip 1
-            case 'kctl perf produce:--format'
+            case 'kctl zk ls:--directory'
                 set skip 1
-            case 'kctl perf consume:-n' 'kctl perf consume:--num-records' 'kctl perf consume:--messages'
+            case 'kctl zk get:-z' 'kctl zk get:--zookeeper'
                 set skip 1
-            case 'kctl perf consume:--idle'
+            case 'kctl zk get:--directory'
                 set skip 1
-            case 'kctl perf consume:-X' 'kctl perf consume:--property'
+            case 'kctl zk tree:--depth'
                 set skip 1
-            case 'kctl perf consume:--format'
+            case 'kctl zk tree:-z' 'kctl zk tree:--zookeeper'
                 set skip 1
-            case 'kctl perf latency:-n' 'kctl perf latency:--num-records' 'kctl perf latency:--messages'
+            case 'kctl zk tree:--directory'
                 set skip 1
-            case 'kctl perf latency:-s' 'kctl perf latency:--record-size'
+            case 'kctl dump-log show:--offset'
                 set skip 1
-            case 'kctl perf latency:-a' 'kctl perf latency:--acks'
+            case 'kctl dump-log show:--time'
                 set skip 1
-            case 'kctl perf latency:-X' 'kctl perf latency:--property'
+            case 'kctl dump-log show:--key'
                 set skip 1
-            case 'kctl perf latency:--format'
+            case 'kctl dump-log show:--header'
+                set skip 1
+            case 'kctl dump-log show:--producer-id'
+                set skip 1
+            case 'kctl dump-log show:--kind'
+                set skip 1
+            case 'kctl dump-log show:--format'
+                set skip 1
+            case 'kctl dump-log show:--files'
+                set skip 1
+            case 'kctl dump-log show:--max-bytes'
+                set skip 1
+            case 'kctl dump-log show:--max-message-size'
+                set skip 1
+            case 'kctl dump-log show:--key-decoder-class'
+                set skip 1
+            case 'kctl dump-log show:--value-decoder-class'
+                set skip 1
+            case 'kctl dump-log repair:--to'
+                set skip 1
+            case 'kctl dump-log repair:--index-interval-bytes'
                 set skip 1
             case 'kctl spark-export run:--to'
                 set skip 1
@@ -367,119 +457,29 @@ function __kctl_place
                 set skip 1
             case 'kctl spark-export verify:--jars'
                 set skip 1
-            case 'kctl offsets:--time'
+            case 'kctl context set:-z' 'kctl context set:--zookeeper'
                 set skip 1
-            case 'kctl offsets:--format'
+            case 'kctl dev up:--port'
                 set skip 1
-            case 'kctl offsets:--topic'
+            case 'kctl dev up:--brokers'
                 set skip 1
-            case 'kctl offsets:--partitions'
+            case 'kctl dev up:--zookeeper'
                 set skip 1
-            case 'kctl offsets:--topic-partitions'
+            case 'kctl dev up:--set'
                 set skip 1
-            case 'kctl delete-records:--offset'
+            case 'kctl dev up:--dir'
                 set skip 1
-            case 'kctl delete-records:--time'
+            case 'kctl dev status:--dir'
                 set skip 1
-            case 'kctl delete-records:--file' 'kctl delete-records:--offset-json-file'
+            case 'kctl dev start:--dir'
                 set skip 1
-            case 'kctl delete-records:--format'
+            case 'kctl dev stop:--dir'
                 set skip 1
-            case 'kctl log-dirs:--brokers' 'kctl log-dirs:--broker-list'
+            case 'kctl dev kill:--dir'
                 set skip 1
-            case 'kctl log-dirs:--by'
+            case 'kctl dev down:--dir'
                 set skip 1
-            case 'kctl log-dirs:--format'
-                set skip 1
-            case 'kctl log-dirs:--topic-list'
-                set skip 1
-            case 'kctl transactions list:--state'
-                set skip 1
-            case 'kctl transactions list:--producer-id'
-                set skip 1
-            case 'kctl transactions list:--longer-than'
-                set skip 1
-            case 'kctl transactions list:--format'
-                set skip 1
-            case 'kctl transactions describe:--format'
-                set skip 1
-            case 'kctl transactions producers:--broker-id'
-                set skip 1
-            case 'kctl transactions producers:--format'
-                set skip 1
-            case 'kctl transactions hanging:--broker-id'
-                set skip 1
-            case 'kctl transactions hanging:--max-transaction-timeout'
-                set skip 1
-            case 'kctl transactions hanging:--format'
-                set skip 1
-            case 'kctl transactions abort:--start-offset'
-                set skip 1
-            case 'kctl transactions abort:--producer-id'
-                set skip 1
-            case 'kctl transactions abort:--producer-epoch'
-                set skip 1
-            case 'kctl transactions abort:--coordinator-epoch'
-                set skip 1
-            case 'kctl zk ls:-z' 'kctl zk ls:--zookeeper'
-                set skip 1
-            case 'kctl zk ls:--directory'
-                set skip 1
-            case 'kctl zk get:-z' 'kctl zk get:--zookeeper'
-                set skip 1
-            case 'kctl zk get:--directory'
-                set skip 1
-            case 'kctl zk tree:--depth'
-                set skip 1
-            case 'kctl zk tree:-z' 'kctl zk tree:--zookeeper'
-                set skip 1
-            case 'kctl zk tree:--directory'
-                set skip 1
-            case 'kctl topics list:--format'
-                set skip 1
-            case 'kctl topics list:--topic'
-                set skip 1
-            case 'kctl topics describe:--topic-id'
-                set skip 1
-            case 'kctl topics describe:--format'
-                set skip 1
-            case 'kctl topics describe:--topic'
-                set skip 1
-            case 'kctl topics create:-p' 'kctl topics create:--partitions'
-                set skip 1
-            case 'kctl topics create:--replication-factor'
-                set skip 1
-            case 'kctl topics create:-c' 'kctl topics create:--config'
-                set skip 1
-            case 'kctl topics create:--replica-assignment'
-                set skip 1
-            case 'kctl topics create:--format'
-                set skip 1
-            case 'kctl topics create:--topic'
-                set skip 1
-            case 'kctl topics clone:-p' 'kctl topics clone:--partitions'
-                set skip 1
-            case 'kctl topics clone:--replication-factor'
-                set skip 1
-            case 'kctl topics clone:-c' 'kctl topics clone:--config'
-                set skip 1
-            case 'kctl topics alter:-p' 'kctl topics alter:--partitions'
-                set skip 1
-            case 'kctl topics alter:--replica-assignment'
-                set skip 1
-            case 'kctl topics alter:--replication-factor'
-                set skip 1
-            case 'kctl topics alter:-c' 'kctl topics alter:--config'
-                set skip 1
-            case 'kctl topics alter:--delete-config'
-                set skip 1
-            case 'kctl topics alter:--format'
-                set skip 1
-            case 'kctl topics alter:--topic'
-                set skip 1
-            case 'kctl topics delete:--format'
-                set skip 1
-            case 'kctl topics delete:--topic'
+            case 'kctl dev logs:--dir'
                 set skip 1
             case '*:-b' '*:--bootstrap-server'
                 set skip 1
@@ -493,17 +493,21 @@ function __kctl_place
                 set skip 1
         end
         switch "$place $word"
-            case 'kctl api-versions'
+            case 'kctl topics'
                 set place "$place $word"
-            case 'kctl brokers'
+            case 'kctl topics list'
                 set place "$place $word"
-            case 'kctl brokers list'
+            case 'kctl topics describe'
                 set place "$place $word"
-            case 'kctl cluster'
+            case 'kctl topics create'
                 set place "$place $word"
-            case 'kctl cluster describe'
+            case 'kctl topics clone'
                 set place "$place $word"
-            case 'kctl cluster id'
+            case 'kctl topics alter'
+                set place "$place $word"
+            case 'kctl topics configs'
+                set place "$place $word"
+            case 'kctl topics delete'
                 set place "$place $word"
             case 'kctl configs'
                 set place "$place $word"
@@ -520,6 +524,118 @@ function __kctl_place
             case 'kctl configs subtract'
                 set place "$place $word"
             case 'kctl configs diff'
+                set place "$place $word"
+            case 'kctl produce'
+                set place "$place $word"
+            case 'kctl consume'
+                set place "$place $word"
+            case 'kctl offsets'
+                set place "$place $word"
+            case 'kctl delete-records'
+                set place "$place $word"
+            case 'kctl perf'
+                set place "$place $word"
+            case 'kctl perf produce'
+                set place "$place $word"
+            case 'kctl perf consume'
+                set place "$place $word"
+            case 'kctl perf latency'
+                set place "$place $word"
+            case 'kctl groups'
+                set place "$place $word"
+            case 'kctl groups list'
+                set place "$place $word"
+            case 'kctl groups describe'
+                set place "$place $word"
+            case 'kctl groups watch'
+                set place "$place $word"
+            case 'kctl groups reset-offsets'
+                set place "$place $word"
+            case 'kctl groups delete-offsets'
+                set place "$place $word"
+            case 'kctl groups remove-members'
+                set place "$place $word"
+            case 'kctl groups delete'
+                set place "$place $word"
+            case 'kctl transactions'
+                set place "$place $word"
+            case 'kctl transactions list'
+                set place "$place $word"
+            case 'kctl transactions describe'
+                set place "$place $word"
+            case 'kctl transactions producers'
+                set place "$place $word"
+            case 'kctl transactions hanging'
+                set place "$place $word"
+            case 'kctl transactions abort'
+                set place "$place $word"
+            case 'kctl cluster'
+                set place "$place $word"
+            case 'kctl cluster describe'
+                set place "$place $word"
+            case 'kctl cluster id'
+                set place "$place $word"
+            case 'kctl brokers'
+                set place "$place $word"
+            case 'kctl brokers list'
+                set place "$place $word"
+            case 'kctl api-versions'
+                set place "$place $word"
+            case 'kctl log-dirs'
+                set place "$place $word"
+            case 'kctl reassign'
+                set place "$place $word"
+            case 'kctl reassign plan'
+                set place "$place $word"
+            case 'kctl reassign run'
+                set place "$place $word"
+            case 'kctl reassign execute'
+                set place "$place $word"
+            case 'kctl reassign verify'
+                set place "$place $word"
+            case 'kctl reassign list'
+                set place "$place $word"
+            case 'kctl reassign cancel'
+                set place "$place $word"
+            case 'kctl throttle'
+                set place "$place $word"
+            case 'kctl throttle list'
+                set place "$place $word"
+            case 'kctl throttle set'
+                set place "$place $word"
+            case 'kctl throttle clear'
+                set place "$place $word"
+            case 'kctl elect-leaders'
+                set place "$place $word"
+            case 'kctl replicas'
+                set place "$place $word"
+            case 'kctl replicas verify'
+                set place "$place $word"
+            case 'kctl metadata'
+                set place "$place $word"
+            case 'kctl metadata copy'
+                set place "$place $word"
+            case 'kctl zk'
+                set place "$place $word"
+            case 'kctl zk ls'
+                set place "$place $word"
+            case 'kctl zk get'
+                set place "$place $word"
+            case 'kctl zk tree'
+                set place "$place $word"
+            case 'kctl dump-log'
+                set place "$place $word"
+            case 'kctl dump-log show'
+                set place "$place $word"
+            case 'kctl dump-log check'
+                set place "$place $word"
+            case 'kctl dump-log repair'
+                set place "$place $word"
+            case 'kctl spark-export'
+                set place "$place $word"
+            case 'kctl spark-export run'
+                set place "$place $word"
+            case 'kctl spark-export verify'
                 set place "$place $word"
             case 'kctl context'
                 set place "$place $word"
@@ -549,162 +665,103 @@ function __kctl_place
                 set place "$place $word"
             case 'kctl dev logs'
                 set place "$place $word"
-            case 'kctl metadata'
-                set place "$place $word"
-            case 'kctl metadata copy'
-                set place "$place $word"
-            case 'kctl dump-log'
-                set place "$place $word"
-            case 'kctl dump-log show'
-                set place "$place $word"
-            case 'kctl dump-log check'
-                set place "$place $word"
-            case 'kctl dump-log repair'
-                set place "$place $word"
-            case 'kctl produce'
-                set place "$place $word"
-            case 'kctl consume'
-                set place "$place $word"
-            case 'kctl groups'
-                set place "$place $word"
-            case 'kctl groups list'
-                set place "$place $word"
-            case 'kctl groups describe'
-                set place "$place $word"
-            case 'kctl groups watch'
-                set place "$place $word"
-            case 'kctl groups reset-offsets'
-                set place "$place $word"
-            case 'kctl groups delete-offsets'
-                set place "$place $word"
-            case 'kctl groups remove-members'
-                set place "$place $word"
-            case 'kctl groups delete'
-                set place "$place $word"
-            case 'kctl reassign'
-                set place "$place $word"
-            case 'kctl reassign plan'
-                set place "$place $word"
-            case 'kctl reassign run'
-                set place "$place $word"
-            case 'kctl reassign execute'
-                set place "$place $word"
-            case 'kctl reassign verify'
-                set place "$place $word"
-            case 'kctl reassign list'
-                set place "$place $word"
-            case 'kctl reassign cancel'
-                set place "$place $word"
-            case 'kctl replicas'
-                set place "$place $word"
-            case 'kctl replicas verify'
-                set place "$place $word"
-            case 'kctl throttle'
-                set place "$place $word"
-            case 'kctl throttle list'
-                set place "$place $word"
-            case 'kctl throttle set'
-                set place "$place $word"
-            case 'kctl throttle clear'
-                set place "$place $word"
-            case 'kctl elect-leaders'
-                set place "$place $word"
-            case 'kctl perf'
-                set place "$place $word"
-            case 'kctl perf produce'
-                set place "$place $word"
-            case 'kctl perf consume'
-                set place "$place $word"
-            case 'kctl perf latency'
-                set place "$place $word"
-            case 'kctl spark-export'
-                set place "$place $word"
-            case 'kctl spark-export run'
-                set place "$place $word"
-            case 'kctl spark-export verify'
-                set place "$place $word"
-            case 'kctl offsets'
-                set place "$place $word"
-            case 'kctl delete-records'
-                set place "$place $word"
-            case 'kctl log-dirs'
-                set place "$place $word"
-            case 'kctl transactions'
-                set place "$place $word"
-            case 'kctl transactions list'
-                set place "$place $word"
-            case 'kctl transactions describe'
-                set place "$place $word"
-            case 'kctl transactions producers'
-                set place "$place $word"
-            case 'kctl transactions hanging'
-                set place "$place $word"
-            case 'kctl transactions abort'
-                set place "$place $word"
-            case 'kctl zk'
-                set place "$place $word"
-            case 'kctl zk ls'
-                set place "$place $word"
-            case 'kctl zk get'
-                set place "$place $word"
-            case 'kctl zk tree'
-                set place "$place $word"
-            case 'kctl topics'
-                set place "$place $word"
-            case 'kctl topics list'
-                set place "$place $word"
-            case 'kctl topics describe'
-                set place "$place $word"
-            case 'kctl topics create'
-                set place "$place $word"
-            case 'kctl topics clone'
-                set place "$place $word"
-            case 'kctl topics alter'
-                set place "$place $word"
-            case 'kctl topics configs'
-                set place "$place $word"
-            case 'kctl topics delete'
-                set place "$place $word"
         end
     end
     echo $place
 end
-complete -c kctl -n 'test (__kctl_place) = "kctl"' -f -a api-versions -d 'Show which requests each broker understands.'
-complete -c kctl -n 'test (__kctl_place) = "kctl"' -f -a brokers -d 'The brokers of the cluster.'
-complete -c kctl -n 'test (__kctl_place) = "kctl"' -f -a cluster -d 'The cluster as a whole.'
+complete -c kctl -n 'test (__kctl_place) = "kctl"' -f -a topics -d 'Make, find, describe, change and delete topics.'
 complete -c kctl -n 'test (__kctl_place) = "kctl"' -f -a configs -d 'Settings of topics and brokers.'
-complete -c kctl -n 'test (__kctl_place) = "kctl"' -f -a context -d 'Clusters by name.'
-complete -c kctl -n 'test (__kctl_place) = "kctl"' -f -a dev -d 'A broker on this machine, for development.'
-complete -c kctl -n 'test (__kctl_place) = "kctl"' -f -a metadata -d 'Where a cluster keeps its metadata.'
-complete -c kctl -n 'test (__kctl_place) = "kctl"' -f -a dump-log -d 'Read, check and repair the files of a log.'
 complete -c kctl -n 'test (__kctl_place) = "kctl"' -f -a produce -d 'Write records to a topic.'
 complete -c kctl -n 'test (__kctl_place) = "kctl"' -f -a consume -d 'Read records from topics.'
-complete -c kctl -n 'test (__kctl_place) = "kctl"' -f -a groups -d 'Consumer groups: who reads what, how far.'
-complete -c kctl -n 'test (__kctl_place) = "kctl"' -f -a reassign -d 'Move replicas between brokers.'
-complete -c kctl -n 'test (__kctl_place) = "kctl"' -f -a replicas -d 'Replicas of partitions.'
-complete -c kctl -n 'test (__kctl_place) = "kctl"' -f -a throttle -d 'How fast replicas may be copied.'
-complete -c kctl -n 'test (__kctl_place) = "kctl"' -f -a elect-leaders -d 'Elect leaders of partitions: preferred replicas, or any replica that is left.'
-complete -c kctl -n 'test (__kctl_place) = "kctl"' -f -a perf -d 'Measure how fast a cluster writes and reads.'
-complete -c kctl -n 'test (__kctl_place) = "kctl"' -f -a spark-export -d 'Export topics to Parquet and other tables, on Spark.'
 complete -c kctl -n 'test (__kctl_place) = "kctl"' -f -a offsets -d 'Show offsets of partitions: their ends, their beginnings, or where a time falls.'
 complete -c kctl -n 'test (__kctl_place) = "kctl"' -f -a delete-records -d 'Delete the oldest records of partitions: before an offset, before a time, or all.'
-complete -c kctl -n 'test (__kctl_place) = "kctl"' -f -a log-dirs -d 'Show replicas in the log directories of brokers, with their sizes; the largest first.'
+complete -c kctl -n 'test (__kctl_place) = "kctl"' -f -a perf -d 'Measure how fast a cluster writes and reads.'
+complete -c kctl -n 'test (__kctl_place) = "kctl"' -f -a groups -d 'Consumer groups: who reads what, how far.'
 complete -c kctl -n 'test (__kctl_place) = "kctl"' -f -a transactions -d 'Transactions: which are open, who writes, which hang; end those that do.'
+complete -c kctl -n 'test (__kctl_place) = "kctl"' -f -a cluster -d 'The cluster as a whole.'
+complete -c kctl -n 'test (__kctl_place) = "kctl"' -f -a brokers -d 'The brokers of the cluster.'
+complete -c kctl -n 'test (__kctl_place) = "kctl"' -f -a api-versions -d 'Show which requests each broker understands.'
+complete -c kctl -n 'test (__kctl_place) = "kctl"' -f -a log-dirs -d 'Show replicas in the log directories of brokers, with their sizes; the largest first.'
+complete -c kctl -n 'test (__kctl_place) = "kctl"' -f -a reassign -d 'Move replicas between brokers.'
+complete -c kctl -n 'test (__kctl_place) = "kctl"' -f -a throttle -d 'How fast replicas may be copied.'
+complete -c kctl -n 'test (__kctl_place) = "kctl"' -f -a elect-leaders -d 'Elect leaders of partitions: preferred replicas, or any replica that is left.'
+complete -c kctl -n 'test (__kctl_place) = "kctl"' -f -a replicas -d 'Replicas of partitions.'
+complete -c kctl -n 'test (__kctl_place) = "kctl"' -f -a metadata -d 'Where a cluster keeps its metadata.'
 complete -c kctl -n 'test (__kctl_place) = "kctl"' -f -a zk -d 'The znodes of a cluster: what ZooKeeper, or a broker alone, keeps for it.'
-complete -c kctl -n 'test (__kctl_place) = "kctl"' -f -a topics -d 'Make, find, describe, change and delete topics.'
+complete -c kctl -n 'test (__kctl_place) = "kctl"' -f -a dump-log -d 'Read, check and repair the files of a log.'
+complete -c kctl -n 'test (__kctl_place) = "kctl"' -f -a spark-export -d 'Export topics to Parquet and other tables, on Spark.'
+complete -c kctl -n 'test (__kctl_place) = "kctl"' -f -a context -d 'Clusters by name.'
+complete -c kctl -n 'test (__kctl_place) = "kctl"' -f -a dev -d 'A broker on this machine, for development.'
 complete -c kctl -n 'test (__kctl_place) = "kctl"' -l version -d 'Print kctl'\''s version.'
 complete -c kctl -n 'test (__kctl_place) = "kctl"' -s h -l help -d 'Show this message and exit.'
-complete -c kctl -n 'test (__kctl_place) = "kctl api-versions"' -l format -x -a 'kafka' -d 'Print what Kafka'\''s own tool prints.'
-complete -c kctl -n 'test (__kctl_place) = "kctl api-versions"' -s h -l help -d 'Show this message and exit.'
-complete -c kctl -n 'test (__kctl_place) = "kctl brokers"' -f -a list -d 'List the brokers: where they listen, their racks, and which one is the controller.'
-complete -c kctl -n 'test (__kctl_place) = "kctl brokers"' -s h -l help -d 'Show this message and exit.'
-complete -c kctl -n 'test (__kctl_place) = "kctl brokers list"' -s h -l help -d 'Show this message and exit.'
-complete -c kctl -n 'test (__kctl_place) = "kctl cluster"' -f -a describe -d 'Show the cluster'\''s id, its controller and its brokers.'
-complete -c kctl -n 'test (__kctl_place) = "kctl cluster"' -f -a id -d 'Print the cluster'\''s id and nothing else.'
-complete -c kctl -n 'test (__kctl_place) = "kctl cluster"' -s h -l help -d 'Show this message and exit.'
-complete -c kctl -n 'test (__kctl_place) = "kctl cluster describe"' -s h -l help -d 'Show this message and exit.'
-complete -c kctl -n 'test (__kctl_place) = "kctl cluster id"' -l format -x -a 'kafka' -d 'Print what Kafka'\''s own tool prints.'
-complete -c kctl -n 'test (__kctl_place) = "kctl cluster id"' -s h -l help -d 'Show this message and exit.'
+complete -c kctl -n 'test (__kctl_place) = "kctl topics"' -f -a list -d 'List topics: how many partitions and replicas they have, and how many are short of some.'
+complete -c kctl -n 'test (__kctl_place) = "kctl topics"' -f -a describe -d 'Show how topics are laid out: leaders, replicas, ISR, and what is wrong.'
+complete -c kctl -n 'test (__kctl_place) = "kctl topics"' -f -a create -d 'Create topics, all with the same layout and settings.'
+complete -c kctl -n 'test (__kctl_place) = "kctl topics"' -f -a clone -d 'Create topics laid out and set up as another one is; records are not copied.'
+complete -c kctl -n 'test (__kctl_place) = "kctl topics"' -f -a alter -d 'Add partitions to topics, change their settings, or the number of their replicas.'
+complete -c kctl -n 'test (__kctl_place) = "kctl topics"' -f -a configs -d 'Show the settings of topics; `kctl configs` does so for brokers too, and changes them.'
+complete -c kctl -n 'test (__kctl_place) = "kctl topics"' -f -a delete -d 'Delete topics with all their records.'
+complete -c kctl -n 'test (__kctl_place) = "kctl topics"' -s h -l help -d 'Show this message and exit.'
+complete -c kctl -n 'test (__kctl_place) = "kctl topics list"' -f -a '(kctl complete topics -- (commandline -opc)[2..] 2>/dev/null)'
+complete -c kctl -n 'test (__kctl_place) = "kctl topics list"' -s r -l regex -d 'The names are regular expressions for whole names.'
+complete -c kctl -n 'test (__kctl_place) = "kctl topics list"' -l exclude-internal -d 'Leave out the topics that Kafka keeps for itself.'
+complete -c kctl -n 'test (__kctl_place) = "kctl topics list"' -l format -x -a 'kafka' -d 'Print what Kafka'\''s own tool prints.'
+complete -c kctl -n 'test (__kctl_place) = "kctl topics list"' -l topic -x -a '(kctl complete topics -- (commandline -opc)[2..] 2>/dev/null)' -d 'The same as TOPIC --regex; a comma separates several.'
+complete -c kctl -n 'test (__kctl_place) = "kctl topics list"' -s h -l help -d 'Show this message and exit.'
+complete -c kctl -n 'test (__kctl_place) = "kctl topics describe"' -f -a '(kctl complete topics -- (commandline -opc)[2..] 2>/dev/null)'
+complete -c kctl -n 'test (__kctl_place) = "kctl topics describe"' -s r -l regex -d 'The names are regular expressions for whole names.'
+complete -c kctl -n 'test (__kctl_place) = "kctl topics describe"' -l topic-id -r -d 'The topic with this id.'
+complete -c kctl -n 'test (__kctl_place) = "kctl topics describe"' -l under-replicated -l under-replicated-partitions -d 'Only partitions with replicas missing from the ISR.'
+complete -c kctl -n 'test (__kctl_place) = "kctl topics describe"' -l unavailable -l unavailable-partitions -d 'Only partitions without a leader that is up.'
+complete -c kctl -n 'test (__kctl_place) = "kctl topics describe"' -l under-min-isr -l under-min-isr-partitions -d 'Only partitions with fewer replicas in sync than min.insync.replicas.'
+complete -c kctl -n 'test (__kctl_place) = "kctl topics describe"' -l at-min-isr -l at-min-isr-partitions -d 'Only partitions with just min.insync.replicas in sync.'
+complete -c kctl -n 'test (__kctl_place) = "kctl topics describe"' -l topics-with-overrides -l with-overrides -d 'Only topics with settings of their own, without their partitions.'
+complete -c kctl -n 'test (__kctl_place) = "kctl topics describe"' -l exclude-internal -d 'Leave out the topics that Kafka keeps for itself.'
+complete -c kctl -n 'test (__kctl_place) = "kctl topics describe"' -l if-exists -d 'A topic that is not there is no failure.'
+complete -c kctl -n 'test (__kctl_place) = "kctl topics describe"' -l format -x -a 'kafka' -d 'Print what Kafka'\''s own tool prints.'
+complete -c kctl -n 'test (__kctl_place) = "kctl topics describe"' -l topic -x -a '(kctl complete topics -- (commandline -opc)[2..] 2>/dev/null)' -d 'The same as TOPIC --regex; a comma separates several.'
+complete -c kctl -n 'test (__kctl_place) = "kctl topics describe"' -s h -l help -d 'Show this message and exit.'
+complete -c kctl -n 'test (__kctl_place) = "kctl topics create"' -s p -l partitions -r -d 'How many partitions. [x>=1]'
+complete -c kctl -n 'test (__kctl_place) = "kctl topics create"' -l replication-factor -r -d 'How many replicas of each. [1<=x<=32767]'
+complete -c kctl -n 'test (__kctl_place) = "kctl topics create"' -s c -l config -r -d 'A setting; can be given again.'
+complete -c kctl -n 'test (__kctl_place) = "kctl topics create"' -l replica-assignment -r -d 'Brokers of partition 0, then of 1, …; the first of each is the preferred leader.'
+complete -c kctl -n 'test (__kctl_place) = "kctl topics create"' -l if-not-exists -d 'A topic that is there already is no failure.'
+complete -c kctl -n 'test (__kctl_place) = "kctl topics create"' -l dry-run -d 'Show what would be done, and change nothing.'
+complete -c kctl -n 'test (__kctl_place) = "kctl topics create"' -l format -x -a 'kafka' -d 'Print what Kafka'\''s own tool prints.'
+complete -c kctl -n 'test (__kctl_place) = "kctl topics create"' -l topic -x -a '(kctl complete topics -- (commandline -opc)[2..] 2>/dev/null)' -d 'TOPIC.'
+complete -c kctl -n 'test (__kctl_place) = "kctl topics create"' -s h -l help -d 'Show this message and exit.'
+complete -c kctl -n 'test (__kctl_place) = "kctl topics clone"' -f -a '(kctl complete topics -- (commandline -opc)[2..] 2>/dev/null)'
+complete -c kctl -n 'test (__kctl_place) = "kctl topics clone"' -s p -l partitions -r -d 'How many partitions. [x>=1]'
+complete -c kctl -n 'test (__kctl_place) = "kctl topics clone"' -l replication-factor -r -d 'How many replicas of each. [1<=x<=32767]'
+complete -c kctl -n 'test (__kctl_place) = "kctl topics clone"' -s c -l config -r -d 'A setting; can be given again.'
+complete -c kctl -n 'test (__kctl_place) = "kctl topics clone"' -l same-brokers -d 'Put the replicas where those of the source are.'
+complete -c kctl -n 'test (__kctl_place) = "kctl topics clone"' -l if-not-exists -d 'A topic that is there already is no failure.'
+complete -c kctl -n 'test (__kctl_place) = "kctl topics clone"' -l dry-run -d 'Show what would be done, and change nothing.'
+complete -c kctl -n 'test (__kctl_place) = "kctl topics clone"' -s h -l help -d 'Show this message and exit.'
+complete -c kctl -n 'test (__kctl_place) = "kctl topics alter"' -f -a '(kctl complete topics -- (commandline -opc)[2..] 2>/dev/null)'
+complete -c kctl -n 'test (__kctl_place) = "kctl topics alter"' -s r -l regex -d 'The names are regular expressions for whole names.'
+complete -c kctl -n 'test (__kctl_place) = "kctl topics alter"' -s p -l partitions -r -d 'How many partitions in all. [x>=1]'
+complete -c kctl -n 'test (__kctl_place) = "kctl topics alter"' -l replica-assignment -r -d 'Brokers of partition 0, then of 1, …; the first of each is the preferred leader.'
+complete -c kctl -n 'test (__kctl_place) = "kctl topics alter"' -l replication-factor -r -d 'How many replicas of each. [1<=x<=32767]'
+complete -c kctl -n 'test (__kctl_place) = "kctl topics alter"' -s c -l config -r -d 'Set; can be given again.'
+complete -c kctl -n 'test (__kctl_place) = "kctl topics alter"' -l delete-config -r -d 'Back to the default; can be given again.'
+complete -c kctl -n 'test (__kctl_place) = "kctl topics alter"' -l if-exists -d 'A topic that is not there is no failure.'
+complete -c kctl -n 'test (__kctl_place) = "kctl topics alter"' -l dry-run -d 'Show what would be done, and change nothing.'
+complete -c kctl -n 'test (__kctl_place) = "kctl topics alter"' -s y -l yes -d 'Do it without asking.'
+complete -c kctl -n 'test (__kctl_place) = "kctl topics alter"' -l format -x -a 'kafka' -d 'Print what Kafka'\''s own tool prints.'
+complete -c kctl -n 'test (__kctl_place) = "kctl topics alter"' -l topic -x -a '(kctl complete topics -- (commandline -opc)[2..] 2>/dev/null)' -d 'The same as TOPIC --regex; a comma separates several.'
+complete -c kctl -n 'test (__kctl_place) = "kctl topics alter"' -s h -l help -d 'Show this message and exit.'
+complete -c kctl -n 'test (__kctl_place) = "kctl topics configs"' -f -a '(kctl complete topics -- (commandline -opc)[2..] 2>/dev/null)'
+complete -c kctl -n 'test (__kctl_place) = "kctl topics configs"' -l all -d 'Also what nobody has set.'
+complete -c kctl -n 'test (__kctl_place) = "kctl topics configs"' -s h -l help -d 'Show this message and exit.'
+complete -c kctl -n 'test (__kctl_place) = "kctl topics delete"' -f -a '(kctl complete topics -- (commandline -opc)[2..] 2>/dev/null)'
+complete -c kctl -n 'test (__kctl_place) = "kctl topics delete"' -s r -l regex -d 'The names are regular expressions for whole names.'
+complete -c kctl -n 'test (__kctl_place) = "kctl topics delete"' -l if-exists -d 'A topic that is not there is no failure.'
+complete -c kctl -n 'test (__kctl_place) = "kctl topics delete"' -l dry-run -d 'Show what would be done, and change nothing.'
+complete -c kctl -n 'test (__kctl_place) = "kctl topics delete"' -s y -l yes -d 'Do it without asking.'
+complete -c kctl -n 'test (__kctl_place) = "kctl topics delete"' -l format -x -a 'kafka' -d 'Print what Kafka'\''s own tool prints.'
+complete -c kctl -n 'test (__kctl_place) = "kctl topics delete"' -l topic -x -a '(kctl complete topics -- (commandline -opc)[2..] 2>/dev/null)' -d 'The same as TOPIC --regex; a comma separates several.'
+complete -c kctl -n 'test (__kctl_place) = "kctl topics delete"' -s h -l help -d 'Show this message and exit.'
 complete -c kctl -n 'test (__kctl_place) = "kctl configs"' -f -a describe -d 'Show settings, and where each value comes from.'
 complete -c kctl -n 'test (__kctl_place) = "kctl configs"' -f -a alter -d 'Change settings of topics and brokers; of one entity all the changes are made, or none.'
 complete -c kctl -n 'test (__kctl_place) = "kctl configs"' -f -a set -d 'Set values.'
@@ -755,89 +812,6 @@ complete -c kctl -n 'test (__kctl_place) = "kctl configs subtract"' -l dry-run -
 complete -c kctl -n 'test (__kctl_place) = "kctl configs subtract"' -s y -l yes -d 'Do it without asking.'
 complete -c kctl -n 'test (__kctl_place) = "kctl configs subtract"' -s h -l help -d 'Show this message and exit.'
 complete -c kctl -n 'test (__kctl_place) = "kctl configs diff"' -s h -l help -d 'Show this message and exit.'
-complete -c kctl -n 'test (__kctl_place) = "kctl context"' -f -a list -d 'List the contexts.'
-complete -c kctl -n 'test (__kctl_place) = "kctl context"' -f -a show -d 'Show one context.'
-complete -c kctl -n 'test (__kctl_place) = "kctl context"' -f -a set -d 'Make a context, or change what is said of it.'
-complete -c kctl -n 'test (__kctl_place) = "kctl context"' -f -a use -d 'Choose the context that commands are about when nothing else is said.'
-complete -c kctl -n 'test (__kctl_place) = "kctl context"' -f -a delete -d 'Forget a context; the cluster is not touched.'
-complete -c kctl -n 'test (__kctl_place) = "kctl context"' -s h -l help -d 'Show this message and exit.'
-complete -c kctl -n 'test (__kctl_place) = "kctl context list"' -s h -l help -d 'Show this message and exit.'
-complete -c kctl -n 'test (__kctl_place) = "kctl context show"' -f -a '(kctl complete contexts -- (commandline -opc)[2..] 2>/dev/null)'
-complete -c kctl -n 'test (__kctl_place) = "kctl context show"' -s h -l help -d 'Show this message and exit.'
-complete -c kctl -n 'test (__kctl_place) = "kctl context set"' -f -a '(kctl complete contexts -- (commandline -opc)[2..] 2>/dev/null)'
-complete -c kctl -n 'test (__kctl_place) = "kctl context set"' -s z -l zookeeper -r -d 'Its ZooKeeper, for kctl zk.'
-complete -c kctl -n 'test (__kctl_place) = "kctl context set"' -l read-only -l no-read-only -d 'Refuse to change anything.'
-complete -c kctl -n 'test (__kctl_place) = "kctl context set"' -l protected -l no-protected -d 'Want the context'\''s name typed before something is deleted or overwritten.'
-complete -c kctl -n 'test (__kctl_place) = "kctl context set"' -s h -l help -d 'Show this message and exit.'
-complete -c kctl -n 'test (__kctl_place) = "kctl context use"' -f -a '(kctl complete contexts -- (commandline -opc)[2..] 2>/dev/null)'
-complete -c kctl -n 'test (__kctl_place) = "kctl context use"' -s h -l help -d 'Show this message and exit.'
-complete -c kctl -n 'test (__kctl_place) = "kctl context delete"' -f -a '(kctl complete contexts -- (commandline -opc)[2..] 2>/dev/null)'
-complete -c kctl -n 'test (__kctl_place) = "kctl context delete"' -s h -l help -d 'Show this message and exit.'
-complete -c kctl -n 'test (__kctl_place) = "kctl dev"' -f -a up -d 'Start brokers with their data kept from one time to the next.'
-complete -c kctl -n 'test (__kctl_place) = "kctl dev"' -f -a status -d 'Show the development brokers, running or not, and their ZooKeeper if they have one.'
-complete -c kctl -n 'test (__kctl_place) = "kctl dev"' -f -a start -d 'Start a broker again with the settings it had.'
-complete -c kctl -n 'test (__kctl_place) = "kctl dev"' -f -a stop -d 'Stop brokers cleanly: in a cluster each hands over what it leads. Their data stays.'
-complete -c kctl -n 'test (__kctl_place) = "kctl dev"' -f -a kill -d 'End a broker as a crash would (kill -9), to see what happens.'
-complete -c kctl -n 'test (__kctl_place) = "kctl dev"' -f -a down -d 'Stop all brokers, then their ZooKeeper if it was started here.'
-complete -c kctl -n 'test (__kctl_place) = "kctl dev"' -f -a logs -d 'Show what a broker or the ZooKeeper says.'
-complete -c kctl -n 'test (__kctl_place) = "kctl dev"' -s h -l help -d 'Show this message and exit.'
-complete -c kctl -n 'test (__kctl_place) = "kctl dev up"' -l port -r -d 'Where the first broker listens, others above it; 0 is any free port. [default: 9092]'
-complete -c kctl -n 'test (__kctl_place) = "kctl dev up"' -l brokers -x -a '(kctl complete brokers -- (commandline -opc)[2..] 2>/dev/null)' -d 'How many; more than one need a ZooKeeper. [default: 1; 1<=x<=99]'
-complete -c kctl -n 'test (__kctl_place) = "kctl dev up"' -l zookeeper -r -d 'A ZooKeeper that runs already, instead of one started here. With --set: zookeeper.auth.digest=USER:PASSWORD, zookeeper.ssl.client.enable and the PEM files zookeeper.ssl.truststore.location and zookeeper.ssl.keystore.location.'
-complete -c kctl -n 'test (__kctl_place) = "kctl dev up"' -l set -r -d 'A broker setting; can be given again.'
-complete -c kctl -n 'test (__kctl_place) = "kctl dev up"' -l dir -r -d 'Where the brokers live instead of the user'\''s state directory.'
-complete -c kctl -n 'test (__kctl_place) = "kctl dev up"' -s h -l help -d 'Show this message and exit.'
-complete -c kctl -n 'test (__kctl_place) = "kctl dev status"' -l dir -r -d 'Where the brokers live instead of the user'\''s state directory.'
-complete -c kctl -n 'test (__kctl_place) = "kctl dev status"' -s h -l help -d 'Show this message and exit.'
-complete -c kctl -n 'test (__kctl_place) = "kctl dev start"' -l dir -r -d 'Where the brokers live instead of the user'\''s state directory.'
-complete -c kctl -n 'test (__kctl_place) = "kctl dev start"' -s h -l help -d 'Show this message and exit.'
-complete -c kctl -n 'test (__kctl_place) = "kctl dev stop"' -l dir -r -d 'Where the brokers live instead of the user'\''s state directory.'
-complete -c kctl -n 'test (__kctl_place) = "kctl dev stop"' -s h -l help -d 'Show this message and exit.'
-complete -c kctl -n 'test (__kctl_place) = "kctl dev kill"' -l dir -r -d 'Where the brokers live instead of the user'\''s state directory.'
-complete -c kctl -n 'test (__kctl_place) = "kctl dev kill"' -s h -l help -d 'Show this message and exit.'
-complete -c kctl -n 'test (__kctl_place) = "kctl dev down"' -l delete-data -d 'Delete what they have stored, too.'
-complete -c kctl -n 'test (__kctl_place) = "kctl dev down"' -l dir -r -d 'Where the brokers live instead of the user'\''s state directory.'
-complete -c kctl -n 'test (__kctl_place) = "kctl dev down"' -s h -l help -d 'Show this message and exit.'
-complete -c kctl -n 'test (__kctl_place) = "kctl dev logs"' -s f -l follow -d 'Go on as it says more.'
-complete -c kctl -n 'test (__kctl_place) = "kctl dev logs"' -l dir -r -d 'Where the brokers live instead of the user'\''s state directory.'
-complete -c kctl -n 'test (__kctl_place) = "kctl dev logs"' -s h -l help -d 'Show this message and exit.'
-complete -c kctl -n 'test (__kctl_place) = "kctl metadata"' -f -a copy -d 'Copy topics, configs, ids and the rest from one metadata store to another.'
-complete -c kctl -n 'test (__kctl_place) = "kctl metadata"' -s h -l help -d 'Show this message and exit.'
-complete -c kctl -n 'test (__kctl_place) = "kctl metadata copy"' -l dry-run -d 'Show what would be copied, and change nothing.'
-complete -c kctl -n 'test (__kctl_place) = "kctl metadata copy"' -l live -d 'Copy although brokers are running on FROM.'
-complete -c kctl -n 'test (__kctl_place) = "kctl metadata copy"' -s h -l help -d 'Show this message and exit.'
-complete -c kctl -n 'test (__kctl_place) = "kctl dump-log"' -f -a show -d 'Show what is in the files of a log.'
-complete -c kctl -n 'test (__kctl_place) = "kctl dump-log"' -f -a check -d 'Check a log directory: everything in it, and whether it agrees.'
-complete -c kctl -n 'test (__kctl_place) = "kctl dump-log"' -f -a repair -d 'Save what is sound of a damaged log into a new directory.'
-complete -c kctl -n 'test (__kctl_place) = "kctl dump-log"' -s h -l help -d 'Show this message and exit.'
-complete -c kctl -n 'test (__kctl_place) = "kctl dump-log show"' -l records -d 'Show records and not only batches.'
-complete -c kctl -n 'test (__kctl_place) = "kctl dump-log show"' -l batches -d 'Show batches, also with --key or --header.'
-complete -c kctl -n 'test (__kctl_place) = "kctl dump-log show"' -l offset -r -d 'Only these offsets, both included.'
-complete -c kctl -n 'test (__kctl_place) = "kctl dump-log show"' -l time -r -d 'Only these times: 2026-01-31T12:00 (UTC), milliseconds since 1970, or -15m.'
-complete -c kctl -n 'test (__kctl_place) = "kctl dump-log show"' -l key -r -d 'Only records with this key: text, or base64:…; may be repeated.'
-complete -c kctl -n 'test (__kctl_place) = "kctl dump-log show"' -l header -r -d 'Only records with this header; may be repeated.'
-complete -c kctl -n 'test (__kctl_place) = "kctl dump-log show"' -l producer-id -r -d 'Only what this producer wrote; may be repeated.'
-complete -c kctl -n 'test (__kctl_place) = "kctl dump-log show"' -l kind -x -a 'log index timeindex txnindex snapshot epochs checkpoint metadata' -d 'Of directories, read only these: log, index, timeindex, txnindex, snapshot, epochs, checkpoint, metadata; may be repeated.'
-complete -c kctl -n 'test (__kctl_place) = "kctl dump-log show"' -l stats -d 'Count instead of showing, with a histogram.'
-complete -c kctl -n 'test (__kctl_place) = "kctl dump-log show"' -l format -x -a 'kafka' -d 'Print what Kafka'\''s own tool prints.'
-complete -c kctl -n 'test (__kctl_place) = "kctl dump-log show"' -l files -r -d 'Files, separated by commas.'
-complete -c kctl -n 'test (__kctl_place) = "kctl dump-log show"' -l print-data-log -d 'Print keys and values too.'
-complete -c kctl -n 'test (__kctl_place) = "kctl dump-log show"' -l deep-iteration -d 'Print records too.'
-complete -c kctl -n 'test (__kctl_place) = "kctl dump-log show"' -l skip-record-metadata -d 'Of records, print key and value alone.'
-complete -c kctl -n 'test (__kctl_place) = "kctl dump-log show"' -l offsets-decoder -d 'Read records as those of __consumer_offsets.'
-complete -c kctl -n 'test (__kctl_place) = "kctl dump-log show"' -l transaction-log-decoder -d 'Read records as those of __transaction_state.'
-complete -c kctl -n 'test (__kctl_place) = "kctl dump-log show"' -l verify-index-only -d 'Compare indexes with their log, print no entries.'
-complete -c kctl -n 'test (__kctl_place) = "kctl dump-log show"' -l index-sanity-check -d 'Check indexes as a starting broker does.'
-complete -c kctl -n 'test (__kctl_place) = "kctl dump-log show"' -l max-bytes -r -d 'Read no more of each .log file.'
-complete -c kctl -n 'test (__kctl_place) = "kctl dump-log show"' -l max-message-size -r -d 'The largest batch an index may point to (5 MB).'
-complete -c kctl -n 'test (__kctl_place) = "kctl dump-log show"' -l key-decoder-class -r -d 'StringDecoder is the one there is.'
-complete -c kctl -n 'test (__kctl_place) = "kctl dump-log show"' -l value-decoder-class -r -d 'StringDecoder is the one there is.'
-complete -c kctl -n 'test (__kctl_place) = "kctl dump-log show"' -s h -l help -d 'Show this message and exit.'
-complete -c kctl -n 'test (__kctl_place) = "kctl dump-log check"' -s h -l help -d 'Show this message and exit.'
-complete -c kctl -n 'test (__kctl_place) = "kctl dump-log repair"' -l to -r -d 'Where to write; must not exist yet. [required]'
-complete -c kctl -n 'test (__kctl_place) = "kctl dump-log repair"' -l index-interval-bytes -r -d 'Bytes between index entries, as the topic'\''s config says. [default: 4096]'
-complete -c kctl -n 'test (__kctl_place) = "kctl dump-log repair"' -l keep-later-segments -d 'Keep sound segments behind a damaged one, at the price of a gap in the offsets.'
-complete -c kctl -n 'test (__kctl_place) = "kctl dump-log repair"' -s h -l help -d 'Show this message and exit.'
 complete -c kctl -n 'test (__kctl_place) = "kctl produce"' -f -a '(kctl complete topics -- (commandline -opc)[2..] 2>/dev/null)'
 complete -c kctl -n 'test (__kctl_place) = "kctl produce"' -s i -l input -x -a 'lines json whole' -d 'A record is a line, a JSON line, or a whole file. [default: lines]'
 complete -c kctl -n 'test (__kctl_place) = "kctl produce"' -s K -l key-separator -r -d 'What stands between key and value.'
@@ -873,6 +847,51 @@ complete -c kctl -n 'test (__kctl_place) = "kctl consume"' -l grep -r -d 'Only m
 complete -c kctl -n 'test (__kctl_place) = "kctl consume"' -l isolation-level -x -a 'read_committed read_uncommitted' -d 'Whether to read what is not committed. [default: read_committed]'
 complete -c kctl -n 'test (__kctl_place) = "kctl consume"' -s X -l property -r -d 'A setting of librdkafka, or print.key and the like for --format kafka.'
 complete -c kctl -n 'test (__kctl_place) = "kctl consume"' -s h -l help -d 'Show this message and exit.'
+complete -c kctl -n 'test (__kctl_place) = "kctl offsets"' -f -a '(kctl complete topics -- (commandline -opc)[2..] 2>/dev/null)'
+complete -c kctl -n 'test (__kctl_place) = "kctl offsets"' -l time -r -d 'earliest, latest, max-timestamp, a time, milliseconds, or -15m: the first record of that time or later. [default: latest]'
+complete -c kctl -n 'test (__kctl_place) = "kctl offsets"' -l read-committed -d 'The end is where unfinished transactions begin.'
+complete -c kctl -n 'test (__kctl_place) = "kctl offsets"' -l exclude-internal -l exclude-internal-topics -d 'Leave out the topics that Kafka keeps for itself.'
+complete -c kctl -n 'test (__kctl_place) = "kctl offsets"' -l format -x -a 'kafka' -d 'Print what Kafka'\''s own tool prints.'
+complete -c kctl -n 'test (__kctl_place) = "kctl offsets"' -l topic -x -a '(kctl complete topics -- (commandline -opc)[2..] 2>/dev/null)' -d 'Topics that fit.'
+complete -c kctl -n 'test (__kctl_place) = "kctl offsets"' -l partitions -r -d 'Only these.'
+complete -c kctl -n 'test (__kctl_place) = "kctl offsets"' -l topic-partitions -r -d 'Patterns and ranges; ends are left out.'
+complete -c kctl -n 'test (__kctl_place) = "kctl offsets"' -s h -l help -d 'Show this message and exit.'
+complete -c kctl -n 'test (__kctl_place) = "kctl delete-records"' -f -a '(kctl complete topics -- (commandline -opc)[2..] 2>/dev/null)'
+complete -c kctl -n 'test (__kctl_place) = "kctl delete-records"' -l offset -r -d 'Delete what lies before it. [x>=0]'
+complete -c kctl -n 'test (__kctl_place) = "kctl delete-records"' -l time -r -d 'Delete what is older: a time, milliseconds, or -7d.'
+complete -c kctl -n 'test (__kctl_place) = "kctl delete-records"' -l all -d 'Delete all records there are now.'
+complete -c kctl -n 'test (__kctl_place) = "kctl delete-records"' -l file -l offset-json-file -r -d 'Kafka'\''s JSON file of partitions and offsets; - is the standard input.'
+complete -c kctl -n 'test (__kctl_place) = "kctl delete-records"' -l dry-run -d 'Show what would be done, and change nothing.'
+complete -c kctl -n 'test (__kctl_place) = "kctl delete-records"' -s y -l yes -d 'Do it without asking.'
+complete -c kctl -n 'test (__kctl_place) = "kctl delete-records"' -l format -x -a 'kafka' -d 'Print what Kafka'\''s own tool prints.'
+complete -c kctl -n 'test (__kctl_place) = "kctl delete-records"' -s h -l help -d 'Show this message and exit.'
+complete -c kctl -n 'test (__kctl_place) = "kctl perf"' -f -a produce -d 'Write random records; how many per second, and how long each took.'
+complete -c kctl -n 'test (__kctl_place) = "kctl perf"' -f -a consume -d 'Read records and throw them away; how many per second.'
+complete -c kctl -n 'test (__kctl_place) = "kctl perf"' -f -a latency -d 'Send one record at a time and wait for it: how long it takes from end to end.'
+complete -c kctl -n 'test (__kctl_place) = "kctl perf"' -s h -l help -d 'Show this message and exit.'
+complete -c kctl -n 'test (__kctl_place) = "kctl perf produce"' -f -a '(kctl complete topics -- (commandline -opc)[2..] 2>/dev/null)'
+complete -c kctl -n 'test (__kctl_place) = "kctl perf produce"' -s n -l num-records -l messages -r -d 'How many records. [default: 100000; x>=1]'
+complete -c kctl -n 'test (__kctl_place) = "kctl perf produce"' -s s -l record-size -r -d 'Bytes per record. [default: 100; x>=0]'
+complete -c kctl -n 'test (__kctl_place) = "kctl perf produce"' -l throughput -r -d 'Records per second; -1 is as many as can be. [default: -1]'
+complete -c kctl -n 'test (__kctl_place) = "kctl perf produce"' -s a -l acks -x -a '0 1 all' -d 'Who must have a record before it counts. [default: all]'
+complete -c kctl -n 'test (__kctl_place) = "kctl perf produce"' -s z -l compression -x -a 'none gzip snappy lz4 zstd' -d 'How batches are compressed. [default: none]'
+complete -c kctl -n 'test (__kctl_place) = "kctl perf produce"' -s X -l property -r -d 'A setting of librdkafka.'
+complete -c kctl -n 'test (__kctl_place) = "kctl perf produce"' -l format -x -a 'kafka' -d 'Print what Kafka'\''s own tool prints.'
+complete -c kctl -n 'test (__kctl_place) = "kctl perf produce"' -s h -l help -d 'Show this message and exit.'
+complete -c kctl -n 'test (__kctl_place) = "kctl perf consume"' -f -a '(kctl complete topics -- (commandline -opc)[2..] 2>/dev/null)'
+complete -c kctl -n 'test (__kctl_place) = "kctl perf consume"' -s n -l num-records -l messages -r -d 'How many records. [default: 100000; x>=1]'
+complete -c kctl -n 'test (__kctl_place) = "kctl perf consume"' -l from-latest -d 'Wait for new records only.'
+complete -c kctl -n 'test (__kctl_place) = "kctl perf consume"' -l idle -r -d 'Stop when nothing came for so long. [default: 10.0; x>=0.1]'
+complete -c kctl -n 'test (__kctl_place) = "kctl perf consume"' -s X -l property -r -d 'A setting of librdkafka.'
+complete -c kctl -n 'test (__kctl_place) = "kctl perf consume"' -l format -x -a 'kafka' -d 'Print what Kafka'\''s own tool prints.'
+complete -c kctl -n 'test (__kctl_place) = "kctl perf consume"' -s h -l help -d 'Show this message and exit.'
+complete -c kctl -n 'test (__kctl_place) = "kctl perf latency"' -f -a '(kctl complete topics -- (commandline -opc)[2..] 2>/dev/null)'
+complete -c kctl -n 'test (__kctl_place) = "kctl perf latency"' -s n -l num-records -l messages -r -d 'How many records. [default: 1000; x>=1]'
+complete -c kctl -n 'test (__kctl_place) = "kctl perf latency"' -s s -l record-size -r -d 'Bytes per record. [default: 100; x>=0]'
+complete -c kctl -n 'test (__kctl_place) = "kctl perf latency"' -s a -l acks -x -a '0 1 all' -d 'Who must have a record before it counts. [default: all]'
+complete -c kctl -n 'test (__kctl_place) = "kctl perf latency"' -s X -l property -r -d 'A setting of librdkafka.'
+complete -c kctl -n 'test (__kctl_place) = "kctl perf latency"' -l format -x -a 'kafka' -d 'Print what Kafka'\''s own tool prints.'
+complete -c kctl -n 'test (__kctl_place) = "kctl perf latency"' -s h -l help -d 'Show this message and exit.'
 complete -c kctl -n 'test (__kctl_place) = "kctl groups"' -f -a list -d 'List the consumer groups.'
 complete -c kctl -n 'test (__kctl_place) = "kctl groups"' -f -a describe -d 'Show how far groups have read, how far they are behind, and who is in them.'
 complete -c kctl -n 'test (__kctl_place) = "kctl groups"' -f -a watch -d 'Look at the lag of groups again and again, until Ctrl-C.'
@@ -942,6 +961,54 @@ complete -c kctl -n 'test (__kctl_place) = "kctl groups delete"' -l dry-run -d '
 complete -c kctl -n 'test (__kctl_place) = "kctl groups delete"' -l zookeeper -r -d 'Groups of old consumers, which are kept in this ZooKeeper.'
 complete -c kctl -n 'test (__kctl_place) = "kctl groups delete"' -l format -x -a 'kafka' -d 'Print what Kafka'\''s own tool prints.'
 complete -c kctl -n 'test (__kctl_place) = "kctl groups delete"' -s h -l help -d 'Show this message and exit.'
+complete -c kctl -n 'test (__kctl_place) = "kctl transactions"' -f -a list -d 'List transactional ids with the state of their transactions.'
+complete -c kctl -n 'test (__kctl_place) = "kctl transactions"' -f -a describe -d 'Show transactions: how long they run, and which partitions are still to get a marker.'
+complete -c kctl -n 'test (__kctl_place) = "kctl transactions"' -f -a producers -d 'Show who writes to partitions, and where their open transactions begin.'
+complete -c kctl -n 'test (__kctl_place) = "kctl transactions"' -f -a hanging -d 'Find transactions that will never end, and hold up whoever reads committed records.'
+complete -c kctl -n 'test (__kctl_place) = "kctl transactions"' -f -a abort -d 'Abort a transaction on one partition, past its coordinator.'
+complete -c kctl -n 'test (__kctl_place) = "kctl transactions"' -s h -l help -d 'Show this message and exit.'
+complete -c kctl -n 'test (__kctl_place) = "kctl transactions list"' -l state -r -d 'Only those in this state; can be given again.'
+complete -c kctl -n 'test (__kctl_place) = "kctl transactions list"' -l producer-id -r -d 'Only those of this producer; can be given again.'
+complete -c kctl -n 'test (__kctl_place) = "kctl transactions list"' -l longer-than -r -d 'Only those that run for longer, e.g. 5m.'
+complete -c kctl -n 'test (__kctl_place) = "kctl transactions list"' -l format -x -a 'kafka' -d 'Print what Kafka'\''s own tool prints.'
+complete -c kctl -n 'test (__kctl_place) = "kctl transactions list"' -s h -l help -d 'Show this message and exit.'
+complete -c kctl -n 'test (__kctl_place) = "kctl transactions describe"' -s A -l all -d 'All of the cluster.'
+complete -c kctl -n 'test (__kctl_place) = "kctl transactions describe"' -l format -x -a 'kafka' -d 'Print what Kafka'\''s own tool prints.'
+complete -c kctl -n 'test (__kctl_place) = "kctl transactions describe"' -s h -l help -d 'Show this message and exit.'
+complete -c kctl -n 'test (__kctl_place) = "kctl transactions producers"' -f -a '(kctl complete topics -- (commandline -opc)[2..] 2>/dev/null)'
+complete -c kctl -n 'test (__kctl_place) = "kctl transactions producers"' -l broker-id -r -d 'Ask the replicas on this broker, not the leaders.'
+complete -c kctl -n 'test (__kctl_place) = "kctl transactions producers"' -l format -x -a 'kafka' -d 'Print what Kafka'\''s own tool prints.'
+complete -c kctl -n 'test (__kctl_place) = "kctl transactions producers"' -s h -l help -d 'Show this message and exit.'
+complete -c kctl -n 'test (__kctl_place) = "kctl transactions hanging"' -f -a '(kctl complete topics -- (commandline -opc)[2..] 2>/dev/null)'
+complete -c kctl -n 'test (__kctl_place) = "kctl transactions hanging"' -l broker-id -r -d 'Ask the replicas on this broker, not the leaders.'
+complete -c kctl -n 'test (__kctl_place) = "kctl transactions hanging"' -l max-transaction-timeout -r -d 'The longest that any transaction of the cluster may take. [default: 15]'
+complete -c kctl -n 'test (__kctl_place) = "kctl transactions hanging"' -l format -x -a 'kafka' -d 'Print what Kafka'\''s own tool prints.'
+complete -c kctl -n 'test (__kctl_place) = "kctl transactions hanging"' -s h -l help -d 'Show this message and exit.'
+complete -c kctl -n 'test (__kctl_place) = "kctl transactions abort"' -f -a '(kctl complete topics -- (commandline -opc)[2..] 2>/dev/null)'
+complete -c kctl -n 'test (__kctl_place) = "kctl transactions abort"' -l start-offset -r -d 'The offset at which the transaction begins.'
+complete -c kctl -n 'test (__kctl_place) = "kctl transactions abort"' -l producer-id -r -d 'Its producer, for brokers before Kafka 2.8.'
+complete -c kctl -n 'test (__kctl_place) = "kctl transactions abort"' -l producer-epoch -r -d 'With --producer-id.'
+complete -c kctl -n 'test (__kctl_place) = "kctl transactions abort"' -l coordinator-epoch -r -d 'With --producer-id.'
+complete -c kctl -n 'test (__kctl_place) = "kctl transactions abort"' -s y -l yes -d 'Do it without asking.'
+complete -c kctl -n 'test (__kctl_place) = "kctl transactions abort"' -l dry-run -d 'Show what would be done, and change nothing.'
+complete -c kctl -n 'test (__kctl_place) = "kctl transactions abort"' -s h -l help -d 'Show this message and exit.'
+complete -c kctl -n 'test (__kctl_place) = "kctl cluster"' -f -a describe -d 'Show the cluster'\''s id, its controller and its brokers.'
+complete -c kctl -n 'test (__kctl_place) = "kctl cluster"' -f -a id -d 'Print the cluster'\''s id and nothing else.'
+complete -c kctl -n 'test (__kctl_place) = "kctl cluster"' -s h -l help -d 'Show this message and exit.'
+complete -c kctl -n 'test (__kctl_place) = "kctl cluster describe"' -s h -l help -d 'Show this message and exit.'
+complete -c kctl -n 'test (__kctl_place) = "kctl cluster id"' -l format -x -a 'kafka' -d 'Print what Kafka'\''s own tool prints.'
+complete -c kctl -n 'test (__kctl_place) = "kctl cluster id"' -s h -l help -d 'Show this message and exit.'
+complete -c kctl -n 'test (__kctl_place) = "kctl brokers"' -f -a list -d 'List the brokers: where they listen, their racks, and which one is the controller.'
+complete -c kctl -n 'test (__kctl_place) = "kctl brokers"' -s h -l help -d 'Show this message and exit.'
+complete -c kctl -n 'test (__kctl_place) = "kctl brokers list"' -s h -l help -d 'Show this message and exit.'
+complete -c kctl -n 'test (__kctl_place) = "kctl api-versions"' -l format -x -a 'kafka' -d 'Print what Kafka'\''s own tool prints.'
+complete -c kctl -n 'test (__kctl_place) = "kctl api-versions"' -s h -l help -d 'Show this message and exit.'
+complete -c kctl -n 'test (__kctl_place) = "kctl log-dirs"' -f -a '(kctl complete topics -- (commandline -opc)[2..] 2>/dev/null)'
+complete -c kctl -n 'test (__kctl_place) = "kctl log-dirs"' -l brokers -l broker-list -x -a '(kctl complete brokers -- (commandline -opc)[2..] 2>/dev/null)' -d 'Only these brokers.'
+complete -c kctl -n 'test (__kctl_place) = "kctl log-dirs"' -l by -x -a 'replica topic dir broker' -d 'A row per replica, topic, dir or broker. [default: replica]'
+complete -c kctl -n 'test (__kctl_place) = "kctl log-dirs"' -l format -x -a 'kafka' -d 'Print what Kafka'\''s own tool prints.'
+complete -c kctl -n 'test (__kctl_place) = "kctl log-dirs"' -l topic-list -r -d 'The same as TOPIC….'
+complete -c kctl -n 'test (__kctl_place) = "kctl log-dirs"' -s h -l help -d 'Show this message and exit.'
 complete -c kctl -n 'test (__kctl_place) = "kctl reassign"' -f -a plan -d 'Plan a reassignment from goals: as few moves as can be, and the same plan each time.'
 complete -c kctl -n 'test (__kctl_place) = "kctl reassign"' -f -a run -d 'Move replicas from beginning to end: plan, ask, move in batches, watch, verify.'
 complete -c kctl -n 'test (__kctl_place) = "kctl reassign"' -f -a execute -d 'Begin what a plan file says, and return at once; `reassign run` stays until it is done.'
@@ -1008,16 +1075,6 @@ complete -c kctl -n 'test (__kctl_place) = "kctl reassign cancel"' -s y -l yes -
 complete -c kctl -n 'test (__kctl_place) = "kctl reassign cancel"' -l format -x -a 'kafka' -d 'Print what Kafka'\''s own tool prints.'
 complete -c kctl -n 'test (__kctl_place) = "kctl reassign cancel"' -l preserve-throttles -d 'Leave throttles as they are.'
 complete -c kctl -n 'test (__kctl_place) = "kctl reassign cancel"' -s h -l help -d 'Show this message and exit.'
-complete -c kctl -n 'test (__kctl_place) = "kctl replicas"' -f -a verify -d 'Read all replicas of partitions and compare them, up to the high watermark of now.'
-complete -c kctl -n 'test (__kctl_place) = "kctl replicas"' -s h -l help -d 'Show this message and exit.'
-complete -c kctl -n 'test (__kctl_place) = "kctl replicas verify"' -f -a '(kctl complete topics -- (commandline -opc)[2..] 2>/dev/null)'
-complete -c kctl -n 'test (__kctl_place) = "kctl replicas verify"' -s r -l regex -d 'The names are regular expressions for whole names.'
-complete -c kctl -n 'test (__kctl_place) = "kctl replicas verify"' -l time -r -d 'From where: earliest, a time, milliseconds, or -1h. [default: earliest]'
-complete -c kctl -n 'test (__kctl_place) = "kctl replicas verify"' -l fetch-size -r -d 'At a time, of each partition. [default: 1MiB]'
-complete -c kctl -n 'test (__kctl_place) = "kctl replicas verify"' -l max-wait-ms -r -d 'How long a fetch may wait for data. [default: 500; x>=0]'
-complete -c kctl -n 'test (__kctl_place) = "kctl replicas verify"' -l format -x -a 'kafka' -d 'Print what Kafka'\''s own tool prints.'
-complete -c kctl -n 'test (__kctl_place) = "kctl replicas verify"' -l topics-include -r -d 'The same as TOPIC --regex.'
-complete -c kctl -n 'test (__kctl_place) = "kctl replicas verify"' -s h -l help -d 'Show this message and exit.'
 complete -c kctl -n 'test (__kctl_place) = "kctl throttle"' -f -a list -d 'Show the throttles of brokers and topics; leaked is one that outlived its reassignment.'
 complete -c kctl -n 'test (__kctl_place) = "kctl throttle"' -f -a set -d 'Slow down replicas that are being copied.'
 complete -c kctl -n 'test (__kctl_place) = "kctl throttle"' -f -a clear -d 'Take throttles away: those of the named topics and brokers, or all.'
@@ -1049,33 +1106,68 @@ complete -c kctl -n 'test (__kctl_place) = "kctl elect-leaders"' -l format -x -a
 complete -c kctl -n 'test (__kctl_place) = "kctl elect-leaders"' -l topic -x -a '(kctl complete topics -- (commandline -opc)[2..] 2>/dev/null)' -d 'With --partition: the same as TOPIC:PARTITION.'
 complete -c kctl -n 'test (__kctl_place) = "kctl elect-leaders"' -l partition -r -d 'See --topic.'
 complete -c kctl -n 'test (__kctl_place) = "kctl elect-leaders"' -s h -l help -d 'Show this message and exit.'
-complete -c kctl -n 'test (__kctl_place) = "kctl perf"' -f -a produce -d 'Write random records; how many per second, and how long each took.'
-complete -c kctl -n 'test (__kctl_place) = "kctl perf"' -f -a consume -d 'Read records and throw them away; how many per second.'
-complete -c kctl -n 'test (__kctl_place) = "kctl perf"' -f -a latency -d 'Send one record at a time and wait for it: how long it takes from end to end.'
-complete -c kctl -n 'test (__kctl_place) = "kctl perf"' -s h -l help -d 'Show this message and exit.'
-complete -c kctl -n 'test (__kctl_place) = "kctl perf produce"' -f -a '(kctl complete topics -- (commandline -opc)[2..] 2>/dev/null)'
-complete -c kctl -n 'test (__kctl_place) = "kctl perf produce"' -s n -l num-records -l messages -r -d 'How many records. [default: 100000; x>=1]'
-complete -c kctl -n 'test (__kctl_place) = "kctl perf produce"' -s s -l record-size -r -d 'Bytes per record. [default: 100; x>=0]'
-complete -c kctl -n 'test (__kctl_place) = "kctl perf produce"' -l throughput -r -d 'Records per second; -1 is as many as can be. [default: -1]'
-complete -c kctl -n 'test (__kctl_place) = "kctl perf produce"' -s a -l acks -x -a '0 1 all' -d 'Who must have a record before it counts. [default: all]'
-complete -c kctl -n 'test (__kctl_place) = "kctl perf produce"' -s z -l compression -x -a 'none gzip snappy lz4 zstd' -d 'How batches are compressed. [default: none]'
-complete -c kctl -n 'test (__kctl_place) = "kctl perf produce"' -s X -l property -r -d 'A setting of librdkafka.'
-complete -c kctl -n 'test (__kctl_place) = "kctl perf produce"' -l format -x -a 'kafka' -d 'Print what Kafka'\''s own tool prints.'
-complete -c kctl -n 'test (__kctl_place) = "kctl perf produce"' -s h -l help -d 'Show this message and exit.'
-complete -c kctl -n 'test (__kctl_place) = "kctl perf consume"' -f -a '(kctl complete topics -- (commandline -opc)[2..] 2>/dev/null)'
-complete -c kctl -n 'test (__kctl_place) = "kctl perf consume"' -s n -l num-records -l messages -r -d 'How many records. [default: 100000; x>=1]'
-complete -c kctl -n 'test (__kctl_place) = "kctl perf consume"' -l from-latest -d 'Wait for new records only.'
-complete -c kctl -n 'test (__kctl_place) = "kctl perf consume"' -l idle -r -d 'Stop when nothing came for so long. [default: 10.0; x>=0.1]'
-complete -c kctl -n 'test (__kctl_place) = "kctl perf consume"' -s X -l property -r -d 'A setting of librdkafka.'
-complete -c kctl -n 'test (__kctl_place) = "kctl perf consume"' -l format -x -a 'kafka' -d 'Print what Kafka'\''s own tool prints.'
-complete -c kctl -n 'test (__kctl_place) = "kctl perf consume"' -s h -l help -d 'Show this message and exit.'
-complete -c kctl -n 'test (__kctl_place) = "kctl perf latency"' -f -a '(kctl complete topics -- (commandline -opc)[2..] 2>/dev/null)'
-complete -c kctl -n 'test (__kctl_place) = "kctl perf latency"' -s n -l num-records -l messages -r -d 'How many records. [default: 1000; x>=1]'
-complete -c kctl -n 'test (__kctl_place) = "kctl perf latency"' -s s -l record-size -r -d 'Bytes per record. [default: 100; x>=0]'
-complete -c kctl -n 'test (__kctl_place) = "kctl perf latency"' -s a -l acks -x -a '0 1 all' -d 'Who must have a record before it counts. [default: all]'
-complete -c kctl -n 'test (__kctl_place) = "kctl perf latency"' -s X -l property -r -d 'A setting of librdkafka.'
-complete -c kctl -n 'test (__kctl_place) = "kctl perf latency"' -l format -x -a 'kafka' -d 'Print what Kafka'\''s own tool prints.'
-complete -c kctl -n 'test (__kctl_place) = "kctl perf latency"' -s h -l help -d 'Show this message and exit.'
+complete -c kctl -n 'test (__kctl_place) = "kctl replicas"' -f -a verify -d 'Read all replicas of partitions and compare them, up to the high watermark of now.'
+complete -c kctl -n 'test (__kctl_place) = "kctl replicas"' -s h -l help -d 'Show this message and exit.'
+complete -c kctl -n 'test (__kctl_place) = "kctl replicas verify"' -f -a '(kctl complete topics -- (commandline -opc)[2..] 2>/dev/null)'
+complete -c kctl -n 'test (__kctl_place) = "kctl replicas verify"' -s r -l regex -d 'The names are regular expressions for whole names.'
+complete -c kctl -n 'test (__kctl_place) = "kctl replicas verify"' -l time -r -d 'From where: earliest, a time, milliseconds, or -1h. [default: earliest]'
+complete -c kctl -n 'test (__kctl_place) = "kctl replicas verify"' -l fetch-size -r -d 'At a time, of each partition. [default: 1MiB]'
+complete -c kctl -n 'test (__kctl_place) = "kctl replicas verify"' -l max-wait-ms -r -d 'How long a fetch may wait for data. [default: 500; x>=0]'
+complete -c kctl -n 'test (__kctl_place) = "kctl replicas verify"' -l format -x -a 'kafka' -d 'Print what Kafka'\''s own tool prints.'
+complete -c kctl -n 'test (__kctl_place) = "kctl replicas verify"' -l topics-include -r -d 'The same as TOPIC --regex.'
+complete -c kctl -n 'test (__kctl_place) = "kctl replicas verify"' -s h -l help -d 'Show this message and exit.'
+complete -c kctl -n 'test (__kctl_place) = "kctl metadata"' -f -a copy -d 'Copy topics, configs, ids and the rest from one metadata store to another.'
+complete -c kctl -n 'test (__kctl_place) = "kctl metadata"' -s h -l help -d 'Show this message and exit.'
+complete -c kctl -n 'test (__kctl_place) = "kctl metadata copy"' -l dry-run -d 'Show what would be copied, and change nothing.'
+complete -c kctl -n 'test (__kctl_place) = "kctl metadata copy"' -l live -d 'Copy although brokers are running on FROM.'
+complete -c kctl -n 'test (__kctl_place) = "kctl metadata copy"' -s h -l help -d 'Show this message and exit.'
+complete -c kctl -n 'test (__kctl_place) = "kctl zk"' -f -a ls -d 'List the znodes below one, with what they say.'
+complete -c kctl -n 'test (__kctl_place) = "kctl zk"' -f -a get -d 'Show one znode: what it is, its versions and times, and its data.'
+complete -c kctl -n 'test (__kctl_place) = "kctl zk"' -f -a tree -d 'Show a znode and all below it, with what they say.'
+complete -c kctl -n 'test (__kctl_place) = "kctl zk"' -s h -l help -d 'Show this message and exit.'
+complete -c kctl -n 'test (__kctl_place) = "kctl zk ls"' -s z -l zookeeper -r -d 'The cluster'\''s ZooKeeper. [KCTL_ZOOKEEPER]'
+complete -c kctl -n 'test (__kctl_place) = "kctl zk ls"' -l directory -r -d 'The first log directory of a broker of ours that needs no ZooKeeper; stopped.'
+complete -c kctl -n 'test (__kctl_place) = "kctl zk ls"' -s h -l help -d 'Show this message and exit.'
+complete -c kctl -n 'test (__kctl_place) = "kctl zk get"' -l raw -d 'Print the data as it stands, secrets included.'
+complete -c kctl -n 'test (__kctl_place) = "kctl zk get"' -s z -l zookeeper -r -d 'The cluster'\''s ZooKeeper. [KCTL_ZOOKEEPER]'
+complete -c kctl -n 'test (__kctl_place) = "kctl zk get"' -l directory -r -d 'The first log directory of a broker of ours that needs no ZooKeeper; stopped.'
+complete -c kctl -n 'test (__kctl_place) = "kctl zk get"' -s h -l help -d 'Show this message and exit.'
+complete -c kctl -n 'test (__kctl_place) = "kctl zk tree"' -l depth -r -d 'How many levels below it are shown; all of them. [x>=1]'
+complete -c kctl -n 'test (__kctl_place) = "kctl zk tree"' -s z -l zookeeper -r -d 'The cluster'\''s ZooKeeper. [KCTL_ZOOKEEPER]'
+complete -c kctl -n 'test (__kctl_place) = "kctl zk tree"' -l directory -r -d 'The first log directory of a broker of ours that needs no ZooKeeper; stopped.'
+complete -c kctl -n 'test (__kctl_place) = "kctl zk tree"' -s h -l help -d 'Show this message and exit.'
+complete -c kctl -n 'test (__kctl_place) = "kctl dump-log"' -f -a show -d 'Show what is in the files of a log.'
+complete -c kctl -n 'test (__kctl_place) = "kctl dump-log"' -f -a check -d 'Check a log directory: everything in it, and whether it agrees.'
+complete -c kctl -n 'test (__kctl_place) = "kctl dump-log"' -f -a repair -d 'Save what is sound of a damaged log into a new directory.'
+complete -c kctl -n 'test (__kctl_place) = "kctl dump-log"' -s h -l help -d 'Show this message and exit.'
+complete -c kctl -n 'test (__kctl_place) = "kctl dump-log show"' -l records -d 'Show records and not only batches.'
+complete -c kctl -n 'test (__kctl_place) = "kctl dump-log show"' -l batches -d 'Show batches, also with --key or --header.'
+complete -c kctl -n 'test (__kctl_place) = "kctl dump-log show"' -l offset -r -d 'Only these offsets, both included.'
+complete -c kctl -n 'test (__kctl_place) = "kctl dump-log show"' -l time -r -d 'Only these times: 2026-01-31T12:00 (UTC), milliseconds since 1970, or -15m.'
+complete -c kctl -n 'test (__kctl_place) = "kctl dump-log show"' -l key -r -d 'Only records with this key: text, or base64:…; may be repeated.'
+complete -c kctl -n 'test (__kctl_place) = "kctl dump-log show"' -l header -r -d 'Only records with this header; may be repeated.'
+complete -c kctl -n 'test (__kctl_place) = "kctl dump-log show"' -l producer-id -r -d 'Only what this producer wrote; may be repeated.'
+complete -c kctl -n 'test (__kctl_place) = "kctl dump-log show"' -l kind -x -a 'log index timeindex txnindex snapshot epochs checkpoint metadata' -d 'Of directories, read only these: log, index, timeindex, txnindex, snapshot, epochs, checkpoint, metadata; may be repeated.'
+complete -c kctl -n 'test (__kctl_place) = "kctl dump-log show"' -l stats -d 'Count instead of showing, with a histogram.'
+complete -c kctl -n 'test (__kctl_place) = "kctl dump-log show"' -l format -x -a 'kafka' -d 'Print what Kafka'\''s own tool prints.'
+complete -c kctl -n 'test (__kctl_place) = "kctl dump-log show"' -l files -r -d 'Files, separated by commas.'
+complete -c kctl -n 'test (__kctl_place) = "kctl dump-log show"' -l print-data-log -d 'Print keys and values too.'
+complete -c kctl -n 'test (__kctl_place) = "kctl dump-log show"' -l deep-iteration -d 'Print records too.'
+complete -c kctl -n 'test (__kctl_place) = "kctl dump-log show"' -l skip-record-metadata -d 'Of records, print key and value alone.'
+complete -c kctl -n 'test (__kctl_place) = "kctl dump-log show"' -l offsets-decoder -d 'Read records as those of __consumer_offsets.'
+complete -c kctl -n 'test (__kctl_place) = "kctl dump-log show"' -l transaction-log-decoder -d 'Read records as those of __transaction_state.'
+complete -c kctl -n 'test (__kctl_place) = "kctl dump-log show"' -l verify-index-only -d 'Compare indexes with their log, print no entries.'
+complete -c kctl -n 'test (__kctl_place) = "kctl dump-log show"' -l index-sanity-check -d 'Check indexes as a starting broker does.'
+complete -c kctl -n 'test (__kctl_place) = "kctl dump-log show"' -l max-bytes -r -d 'Read no more of each .log file.'
+complete -c kctl -n 'test (__kctl_place) = "kctl dump-log show"' -l max-message-size -r -d 'The largest batch an index may point to (5 MB).'
+complete -c kctl -n 'test (__kctl_place) = "kctl dump-log show"' -l key-decoder-class -r -d 'StringDecoder is the one there is.'
+complete -c kctl -n 'test (__kctl_place) = "kctl dump-log show"' -l value-decoder-class -r -d 'StringDecoder is the one there is.'
+complete -c kctl -n 'test (__kctl_place) = "kctl dump-log show"' -s h -l help -d 'Show this message and exit.'
+complete -c kctl -n 'test (__kctl_place) = "kctl dump-log check"' -s h -l help -d 'Show this message and exit.'
+complete -c kctl -n 'test (__kctl_place) = "kctl dump-log repair"' -l to -r -d 'Where to write; must not exist yet. [required]'
+complete -c kctl -n 'test (__kctl_place) = "kctl dump-log repair"' -l index-interval-bytes -r -d 'Bytes between index entries, as the topic'\''s config says. [default: 4096]'
+complete -c kctl -n 'test (__kctl_place) = "kctl dump-log repair"' -l keep-later-segments -d 'Keep sound segments behind a damaged one, at the price of a gap in the offsets.'
+complete -c kctl -n 'test (__kctl_place) = "kctl dump-log repair"' -s h -l help -d 'Show this message and exit.'
 complete -c kctl -n 'test (__kctl_place) = "kctl spark-export"' -f -a run -d 'Export topics to Parquet and other tables.'
 complete -c kctl -n 'test (__kctl_place) = "kctl spark-export"' -f -a verify -d 'Check exports: every file against its manifest and, if named, the source.'
 complete -c kctl -n 'test (__kctl_place) = "kctl spark-export"' -s h -l help -d 'Show this message and exit.'
@@ -1112,144 +1204,52 @@ complete -c kctl -n 'test (__kctl_place) = "kctl spark-export verify"' -l conf -
 complete -c kctl -n 'test (__kctl_place) = "kctl spark-export verify"' -l packages -r -d 'Jars that Spark gets with Maven; may be repeated.'
 complete -c kctl -n 'test (__kctl_place) = "kctl spark-export verify"' -l jars -r -d 'A jar for Spark; may be repeated.'
 complete -c kctl -n 'test (__kctl_place) = "kctl spark-export verify"' -s h -l help -d 'Show this message and exit.'
-complete -c kctl -n 'test (__kctl_place) = "kctl offsets"' -f -a '(kctl complete topics -- (commandline -opc)[2..] 2>/dev/null)'
-complete -c kctl -n 'test (__kctl_place) = "kctl offsets"' -l time -r -d 'earliest, latest, max-timestamp, a time, milliseconds, or -15m: the first record of that time or later. [default: latest]'
-complete -c kctl -n 'test (__kctl_place) = "kctl offsets"' -l read-committed -d 'The end is where unfinished transactions begin.'
-complete -c kctl -n 'test (__kctl_place) = "kctl offsets"' -l exclude-internal -l exclude-internal-topics -d 'Leave out the topics that Kafka keeps for itself.'
-complete -c kctl -n 'test (__kctl_place) = "kctl offsets"' -l format -x -a 'kafka' -d 'Print what Kafka'\''s own tool prints.'
-complete -c kctl -n 'test (__kctl_place) = "kctl offsets"' -l topic -x -a '(kctl complete topics -- (commandline -opc)[2..] 2>/dev/null)' -d 'Topics that fit.'
-complete -c kctl -n 'test (__kctl_place) = "kctl offsets"' -l partitions -r -d 'Only these.'
-complete -c kctl -n 'test (__kctl_place) = "kctl offsets"' -l topic-partitions -r -d 'Patterns and ranges; ends are left out.'
-complete -c kctl -n 'test (__kctl_place) = "kctl offsets"' -s h -l help -d 'Show this message and exit.'
-complete -c kctl -n 'test (__kctl_place) = "kctl delete-records"' -f -a '(kctl complete topics -- (commandline -opc)[2..] 2>/dev/null)'
-complete -c kctl -n 'test (__kctl_place) = "kctl delete-records"' -l offset -r -d 'Delete what lies before it. [x>=0]'
-complete -c kctl -n 'test (__kctl_place) = "kctl delete-records"' -l time -r -d 'Delete what is older: a time, milliseconds, or -7d.'
-complete -c kctl -n 'test (__kctl_place) = "kctl delete-records"' -l all -d 'Delete all records there are now.'
-complete -c kctl -n 'test (__kctl_place) = "kctl delete-records"' -l file -l offset-json-file -r -d 'Kafka'\''s JSON file of partitions and offsets; - is the standard input.'
-complete -c kctl -n 'test (__kctl_place) = "kctl delete-records"' -l dry-run -d 'Show what would be done, and change nothing.'
-complete -c kctl -n 'test (__kctl_place) = "kctl delete-records"' -s y -l yes -d 'Do it without asking.'
-complete -c kctl -n 'test (__kctl_place) = "kctl delete-records"' -l format -x -a 'kafka' -d 'Print what Kafka'\''s own tool prints.'
-complete -c kctl -n 'test (__kctl_place) = "kctl delete-records"' -s h -l help -d 'Show this message and exit.'
-complete -c kctl -n 'test (__kctl_place) = "kctl log-dirs"' -f -a '(kctl complete topics -- (commandline -opc)[2..] 2>/dev/null)'
-complete -c kctl -n 'test (__kctl_place) = "kctl log-dirs"' -l brokers -l broker-list -x -a '(kctl complete brokers -- (commandline -opc)[2..] 2>/dev/null)' -d 'Only these brokers.'
-complete -c kctl -n 'test (__kctl_place) = "kctl log-dirs"' -l by -x -a 'replica topic dir broker' -d 'A row per replica, topic, dir or broker. [default: replica]'
-complete -c kctl -n 'test (__kctl_place) = "kctl log-dirs"' -l format -x -a 'kafka' -d 'Print what Kafka'\''s own tool prints.'
-complete -c kctl -n 'test (__kctl_place) = "kctl log-dirs"' -l topic-list -r -d 'The same as TOPIC….'
-complete -c kctl -n 'test (__kctl_place) = "kctl log-dirs"' -s h -l help -d 'Show this message and exit.'
-complete -c kctl -n 'test (__kctl_place) = "kctl transactions"' -f -a list -d 'List transactional ids with the state of their transactions.'
-complete -c kctl -n 'test (__kctl_place) = "kctl transactions"' -f -a describe -d 'Show transactions: how long they run, and which partitions are still to get a marker.'
-complete -c kctl -n 'test (__kctl_place) = "kctl transactions"' -f -a producers -d 'Show who writes to partitions, and where their open transactions begin.'
-complete -c kctl -n 'test (__kctl_place) = "kctl transactions"' -f -a hanging -d 'Find transactions that will never end, and hold up whoever reads committed records.'
-complete -c kctl -n 'test (__kctl_place) = "kctl transactions"' -f -a abort -d 'Abort a transaction on one partition, past its coordinator.'
-complete -c kctl -n 'test (__kctl_place) = "kctl transactions"' -s h -l help -d 'Show this message and exit.'
-complete -c kctl -n 'test (__kctl_place) = "kctl transactions list"' -l state -r -d 'Only those in this state; can be given again.'
-complete -c kctl -n 'test (__kctl_place) = "kctl transactions list"' -l producer-id -r -d 'Only those of this producer; can be given again.'
-complete -c kctl -n 'test (__kctl_place) = "kctl transactions list"' -l longer-than -r -d 'Only those that run for longer, e.g. 5m.'
-complete -c kctl -n 'test (__kctl_place) = "kctl transactions list"' -l format -x -a 'kafka' -d 'Print what Kafka'\''s own tool prints.'
-complete -c kctl -n 'test (__kctl_place) = "kctl transactions list"' -s h -l help -d 'Show this message and exit.'
-complete -c kctl -n 'test (__kctl_place) = "kctl transactions describe"' -s A -l all -d 'All of the cluster.'
-complete -c kctl -n 'test (__kctl_place) = "kctl transactions describe"' -l format -x -a 'kafka' -d 'Print what Kafka'\''s own tool prints.'
-complete -c kctl -n 'test (__kctl_place) = "kctl transactions describe"' -s h -l help -d 'Show this message and exit.'
-complete -c kctl -n 'test (__kctl_place) = "kctl transactions producers"' -f -a '(kctl complete topics -- (commandline -opc)[2..] 2>/dev/null)'
-complete -c kctl -n 'test (__kctl_place) = "kctl transactions producers"' -l broker-id -r -d 'Ask the replicas on this broker, not the leaders.'
-complete -c kctl -n 'test (__kctl_place) = "kctl transactions producers"' -l format -x -a 'kafka' -d 'Print what Kafka'\''s own tool prints.'
-complete -c kctl -n 'test (__kctl_place) = "kctl transactions producers"' -s h -l help -d 'Show this message and exit.'
-complete -c kctl -n 'test (__kctl_place) = "kctl transactions hanging"' -f -a '(kctl complete topics -- (commandline -opc)[2..] 2>/dev/null)'
-complete -c kctl -n 'test (__kctl_place) = "kctl transactions hanging"' -l broker-id -r -d 'Ask the replicas on this broker, not the leaders.'
-complete -c kctl -n 'test (__kctl_place) = "kctl transactions hanging"' -l max-transaction-timeout -r -d 'The longest that any transaction of the cluster may take. [default: 15]'
-complete -c kctl -n 'test (__kctl_place) = "kctl transactions hanging"' -l format -x -a 'kafka' -d 'Print what Kafka'\''s own tool prints.'
-complete -c kctl -n 'test (__kctl_place) = "kctl transactions hanging"' -s h -l help -d 'Show this message and exit.'
-complete -c kctl -n 'test (__kctl_place) = "kctl transactions abort"' -f -a '(kctl complete topics -- (commandline -opc)[2..] 2>/dev/null)'
-complete -c kctl -n 'test (__kctl_place) = "kctl transactions abort"' -l start-offset -r -d 'The offset at which the transaction begins.'
-complete -c kctl -n 'test (__kctl_place) = "kctl transactions abort"' -l producer-id -r -d 'Its producer, for brokers before Kafka 2.8.'
-complete -c kctl -n 'test (__kctl_place) = "kctl transactions abort"' -l producer-epoch -r -d 'With --producer-id.'
-complete -c kctl -n 'test (__kctl_place) = "kctl transactions abort"' -l coordinator-epoch -r -d 'With --producer-id.'
-complete -c kctl -n 'test (__kctl_place) = "kctl transactions abort"' -s y -l yes -d 'Do it without asking.'
-complete -c kctl -n 'test (__kctl_place) = "kctl transactions abort"' -l dry-run -d 'Show what would be done, and change nothing.'
-complete -c kctl -n 'test (__kctl_place) = "kctl transactions abort"' -s h -l help -d 'Show this message and exit.'
-complete -c kctl -n 'test (__kctl_place) = "kctl zk"' -f -a ls -d 'List the znodes below one, with what they say.'
-complete -c kctl -n 'test (__kctl_place) = "kctl zk"' -f -a get -d 'Show one znode: what it is, its versions and times, and its data.'
-complete -c kctl -n 'test (__kctl_place) = "kctl zk"' -f -a tree -d 'Show a znode and all below it, with what they say.'
-complete -c kctl -n 'test (__kctl_place) = "kctl zk"' -s h -l help -d 'Show this message and exit.'
-complete -c kctl -n 'test (__kctl_place) = "kctl zk ls"' -s z -l zookeeper -r -d 'The cluster'\''s ZooKeeper. [KCTL_ZOOKEEPER]'
-complete -c kctl -n 'test (__kctl_place) = "kctl zk ls"' -l directory -r -d 'The first log directory of a broker of ours that needs no ZooKeeper; stopped.'
-complete -c kctl -n 'test (__kctl_place) = "kctl zk ls"' -s h -l help -d 'Show this message and exit.'
-complete -c kctl -n 'test (__kctl_place) = "kctl zk get"' -l raw -d 'Print the data as it stands, secrets included.'
-complete -c kctl -n 'test (__kctl_place) = "kctl zk get"' -s z -l zookeeper -r -d 'The cluster'\''s ZooKeeper. [KCTL_ZOOKEEPER]'
-complete -c kctl -n 'test (__kctl_place) = "kctl zk get"' -l directory -r -d 'The first log directory of a broker of ours that needs no ZooKeeper; stopped.'
-complete -c kctl -n 'test (__kctl_place) = "kctl zk get"' -s h -l help -d 'Show this message and exit.'
-complete -c kctl -n 'test (__kctl_place) = "kctl zk tree"' -l depth -r -d 'How many levels below it are shown; all of them. [x>=1]'
-complete -c kctl -n 'test (__kctl_place) = "kctl zk tree"' -s z -l zookeeper -r -d 'The cluster'\''s ZooKeeper. [KCTL_ZOOKEEPER]'
-complete -c kctl -n 'test (__kctl_place) = "kctl zk tree"' -l directory -r -d 'The first log directory of a broker of ours that needs no ZooKeeper; stopped.'
-complete -c kctl -n 'test (__kctl_place) = "kctl zk tree"' -s h -l help -d 'Show this message and exit.'
-complete -c kctl -n 'test (__kctl_place) = "kctl topics"' -f -a list -d 'List topics: how many partitions and replicas they have, and how many are short of some.'
-complete -c kctl -n 'test (__kctl_place) = "kctl topics"' -f -a describe -d 'Show how topics are laid out: leaders, replicas, ISR, and what is wrong.'
-complete -c kctl -n 'test (__kctl_place) = "kctl topics"' -f -a create -d 'Create topics, all with the same layout and settings.'
-complete -c kctl -n 'test (__kctl_place) = "kctl topics"' -f -a clone -d 'Create topics laid out and set up as another one is; records are not copied.'
-complete -c kctl -n 'test (__kctl_place) = "kctl topics"' -f -a alter -d 'Add partitions to topics, change their settings, or the number of their replicas.'
-complete -c kctl -n 'test (__kctl_place) = "kctl topics"' -f -a configs -d 'Show the settings of topics; `kctl configs` does so for brokers too, and changes them.'
-complete -c kctl -n 'test (__kctl_place) = "kctl topics"' -f -a delete -d 'Delete topics with all their records.'
-complete -c kctl -n 'test (__kctl_place) = "kctl topics"' -s h -l help -d 'Show this message and exit.'
-complete -c kctl -n 'test (__kctl_place) = "kctl topics list"' -f -a '(kctl complete topics -- (commandline -opc)[2..] 2>/dev/null)'
-complete -c kctl -n 'test (__kctl_place) = "kctl topics list"' -s r -l regex -d 'The names are regular expressions for whole names.'
-complete -c kctl -n 'test (__kctl_place) = "kctl topics list"' -l exclude-internal -d 'Leave out the topics that Kafka keeps for itself.'
-complete -c kctl -n 'test (__kctl_place) = "kctl topics list"' -l format -x -a 'kafka' -d 'Print what Kafka'\''s own tool prints.'
-complete -c kctl -n 'test (__kctl_place) = "kctl topics list"' -l topic -x -a '(kctl complete topics -- (commandline -opc)[2..] 2>/dev/null)' -d 'The same as TOPIC --regex; a comma separates several.'
-complete -c kctl -n 'test (__kctl_place) = "kctl topics list"' -s h -l help -d 'Show this message and exit.'
-complete -c kctl -n 'test (__kctl_place) = "kctl topics describe"' -f -a '(kctl complete topics -- (commandline -opc)[2..] 2>/dev/null)'
-complete -c kctl -n 'test (__kctl_place) = "kctl topics describe"' -s r -l regex -d 'The names are regular expressions for whole names.'
-complete -c kctl -n 'test (__kctl_place) = "kctl topics describe"' -l topic-id -r -d 'The topic with this id.'
-complete -c kctl -n 'test (__kctl_place) = "kctl topics describe"' -l under-replicated -l under-replicated-partitions -d 'Only partitions with replicas missing from the ISR.'
-complete -c kctl -n 'test (__kctl_place) = "kctl topics describe"' -l unavailable -l unavailable-partitions -d 'Only partitions without a leader that is up.'
-complete -c kctl -n 'test (__kctl_place) = "kctl topics describe"' -l under-min-isr -l under-min-isr-partitions -d 'Only partitions with fewer replicas in sync than min.insync.replicas.'
-complete -c kctl -n 'test (__kctl_place) = "kctl topics describe"' -l at-min-isr -l at-min-isr-partitions -d 'Only partitions with just min.insync.replicas in sync.'
-complete -c kctl -n 'test (__kctl_place) = "kctl topics describe"' -l topics-with-overrides -l with-overrides -d 'Only topics with settings of their own, without their partitions.'
-complete -c kctl -n 'test (__kctl_place) = "kctl topics describe"' -l exclude-internal -d 'Leave out the topics that Kafka keeps for itself.'
-complete -c kctl -n 'test (__kctl_place) = "kctl topics describe"' -l if-exists -d 'A topic that is not there is no failure.'
-complete -c kctl -n 'test (__kctl_place) = "kctl topics describe"' -l format -x -a 'kafka' -d 'Print what Kafka'\''s own tool prints.'
-complete -c kctl -n 'test (__kctl_place) = "kctl topics describe"' -l topic -x -a '(kctl complete topics -- (commandline -opc)[2..] 2>/dev/null)' -d 'The same as TOPIC --regex; a comma separates several.'
-complete -c kctl -n 'test (__kctl_place) = "kctl topics describe"' -s h -l help -d 'Show this message and exit.'
-complete -c kctl -n 'test (__kctl_place) = "kctl topics create"' -s p -l partitions -r -d 'How many partitions. [x>=1]'
-complete -c kctl -n 'test (__kctl_place) = "kctl topics create"' -l replication-factor -r -d 'How many replicas of each. [1<=x<=32767]'
-complete -c kctl -n 'test (__kctl_place) = "kctl topics create"' -s c -l config -r -d 'A setting; can be given again.'
-complete -c kctl -n 'test (__kctl_place) = "kctl topics create"' -l replica-assignment -r -d 'Brokers of partition 0, then of 1, …; the first of each is the preferred leader.'
-complete -c kctl -n 'test (__kctl_place) = "kctl topics create"' -l if-not-exists -d 'A topic that is there already is no failure.'
-complete -c kctl -n 'test (__kctl_place) = "kctl topics create"' -l dry-run -d 'Show what would be done, and change nothing.'
-complete -c kctl -n 'test (__kctl_place) = "kctl topics create"' -l format -x -a 'kafka' -d 'Print what Kafka'\''s own tool prints.'
-complete -c kctl -n 'test (__kctl_place) = "kctl topics create"' -l topic -x -a '(kctl complete topics -- (commandline -opc)[2..] 2>/dev/null)' -d 'TOPIC.'
-complete -c kctl -n 'test (__kctl_place) = "kctl topics create"' -s h -l help -d 'Show this message and exit.'
-complete -c kctl -n 'test (__kctl_place) = "kctl topics clone"' -f -a '(kctl complete topics -- (commandline -opc)[2..] 2>/dev/null)'
-complete -c kctl -n 'test (__kctl_place) = "kctl topics clone"' -s p -l partitions -r -d 'How many partitions. [x>=1]'
-complete -c kctl -n 'test (__kctl_place) = "kctl topics clone"' -l replication-factor -r -d 'How many replicas of each. [1<=x<=32767]'
-complete -c kctl -n 'test (__kctl_place) = "kctl topics clone"' -s c -l config -r -d 'A setting; can be given again.'
-complete -c kctl -n 'test (__kctl_place) = "kctl topics clone"' -l same-brokers -d 'Put the replicas where those of the source are.'
-complete -c kctl -n 'test (__kctl_place) = "kctl topics clone"' -l if-not-exists -d 'A topic that is there already is no failure.'
-complete -c kctl -n 'test (__kctl_place) = "kctl topics clone"' -l dry-run -d 'Show what would be done, and change nothing.'
-complete -c kctl -n 'test (__kctl_place) = "kctl topics clone"' -s h -l help -d 'Show this message and exit.'
-complete -c kctl -n 'test (__kctl_place) = "kctl topics alter"' -f -a '(kctl complete topics -- (commandline -opc)[2..] 2>/dev/null)'
-complete -c kctl -n 'test (__kctl_place) = "kctl topics alter"' -s r -l regex -d 'The names are regular expressions for whole names.'
-complete -c kctl -n 'test (__kctl_place) = "kctl topics alter"' -s p -l partitions -r -d 'How many partitions in all. [x>=1]'
-complete -c kctl -n 'test (__kctl_place) = "kctl topics alter"' -l replica-assignment -r -d 'Brokers of partition 0, then of 1, …; the first of each is the preferred leader.'
-complete -c kctl -n 'test (__kctl_place) = "kctl topics alter"' -l replication-factor -r -d 'How many replicas of each. [1<=x<=32767]'
-complete -c kctl -n 'test (__kctl_place) = "kctl topics alter"' -s c -l config -r -d 'Set; can be given again.'
-complete -c kctl -n 'test (__kctl_place) = "kctl topics alter"' -l delete-config -r -d 'Back to the default; can be given again.'
-complete -c kctl -n 'test (__kctl_place) = "kctl topics alter"' -l if-exists -d 'A topic that is not there is no failure.'
-complete -c kctl -n 'test (__kctl_place) = "kctl topics alter"' -l dry-run -d 'Show what would be done, and change nothing.'
-complete -c kctl -n 'test (__kctl_place) = "kctl topics alter"' -s y -l yes -d 'Do it without asking.'
-complete -c kctl -n 'test (__kctl_place) = "kctl topics alter"' -l format -x -a 'kafka' -d 'Print what Kafka'\''s own tool prints.'
-complete -c kctl -n 'test (__kctl_place) = "kctl topics alter"' -l topic -x -a '(kctl complete topics -- (commandline -opc)[2..] 2>/dev/null)' -d 'The same as TOPIC --regex; a comma separates several.'
-complete -c kctl -n 'test (__kctl_place) = "kctl topics alter"' -s h -l help -d 'Show this message and exit.'
-complete -c kctl -n 'test (__kctl_place) = "kctl topics configs"' -f -a '(kctl complete topics -- (commandline -opc)[2..] 2>/dev/null)'
-complete -c kctl -n 'test (__kctl_place) = "kctl topics configs"' -l all -d 'Also what nobody has set.'
-complete -c kctl -n 'test (__kctl_place) = "kctl topics configs"' -s h -l help -d 'Show this message and exit.'
-complete -c kctl -n 'test (__kctl_place) = "kctl topics delete"' -f -a '(kctl complete topics -- (commandline -opc)[2..] 2>/dev/null)'
-complete -c kctl -n 'test (__kctl_place) = "kctl topics delete"' -s r -l regex -d 'The names are regular expressions for whole names.'
-complete -c kctl -n 'test (__kctl_place) = "kctl topics delete"' -l if-exists -d 'A topic that is not there is no failure.'
-complete -c kctl -n 'test (__kctl_place) = "kctl topics delete"' -l dry-run -d 'Show what would be done, and change nothing.'
-complete -c kctl -n 'test (__kctl_place) = "kctl topics delete"' -s y -l yes -d 'Do it without asking.'
-complete -c kctl -n 'test (__kctl_place) = "kctl topics delete"' -l format -x -a 'kafka' -d 'Print what Kafka'\''s own tool prints.'
-complete -c kctl -n 'test (__kctl_place) = "kctl topics delete"' -l topic -x -a '(kctl complete topics -- (commandline -opc)[2..] 2>/dev/null)' -d 'The same as TOPIC --regex; a comma separates several.'
-complete -c kctl -n 'test (__kctl_place) = "kctl topics delete"' -s h -l help -d 'Show this message and exit.'
+complete -c kctl -n 'test (__kctl_place) = "kctl context"' -f -a list -d 'List the contexts.'
+complete -c kctl -n 'test (__kctl_place) = "kctl context"' -f -a show -d 'Show one context.'
+complete -c kctl -n 'test (__kctl_place) = "kctl context"' -f -a set -d 'Make a context, or change what is said of it.'
+complete -c kctl -n 'test (__kctl_place) = "kctl context"' -f -a use -d 'Choose the context that commands are about when nothing else is said.'
+complete -c kctl -n 'test (__kctl_place) = "kctl context"' -f -a delete -d 'Forget a context; the cluster is not touched.'
+complete -c kctl -n 'test (__kctl_place) = "kctl context"' -s h -l help -d 'Show this message and exit.'
+complete -c kctl -n 'test (__kctl_place) = "kctl context list"' -s h -l help -d 'Show this message and exit.'
+complete -c kctl -n 'test (__kctl_place) = "kctl context show"' -f -a '(kctl complete contexts -- (commandline -opc)[2..] 2>/dev/null)'
+complete -c kctl -n 'test (__kctl_place) = "kctl context show"' -s h -l help -d 'Show this message and exit.'
+complete -c kctl -n 'test (__kctl_place) = "kctl context set"' -f -a '(kctl complete contexts -- (commandline -opc)[2..] 2>/dev/null)'
+complete -c kctl -n 'test (__kctl_place) = "kctl context set"' -s z -l zookeeper -r -d 'Its ZooKeeper, for kctl zk.'
+complete -c kctl -n 'test (__kctl_place) = "kctl context set"' -l read-only -l no-read-only -d 'Refuse to change anything.'
+complete -c kctl -n 'test (__kctl_place) = "kctl context set"' -l protected -l no-protected -d 'Want the context'\''s name typed before something is deleted or overwritten.'
+complete -c kctl -n 'test (__kctl_place) = "kctl context set"' -s h -l help -d 'Show this message and exit.'
+complete -c kctl -n 'test (__kctl_place) = "kctl context use"' -f -a '(kctl complete contexts -- (commandline -opc)[2..] 2>/dev/null)'
+complete -c kctl -n 'test (__kctl_place) = "kctl context use"' -s h -l help -d 'Show this message and exit.'
+complete -c kctl -n 'test (__kctl_place) = "kctl context delete"' -f -a '(kctl complete contexts -- (commandline -opc)[2..] 2>/dev/null)'
+complete -c kctl -n 'test (__kctl_place) = "kctl context delete"' -s h -l help -d 'Show this message and exit.'
+complete -c kctl -n 'test (__kctl_place) = "kctl dev"' -f -a up -d 'Start brokers with their data kept from one time to the next.'
+complete -c kctl -n 'test (__kctl_place) = "kctl dev"' -f -a status -d 'Show the development brokers, running or not, and their ZooKeeper if they have one.'
+complete -c kctl -n 'test (__kctl_place) = "kctl dev"' -f -a start -d 'Start a broker again with the settings it had.'
+complete -c kctl -n 'test (__kctl_place) = "kctl dev"' -f -a stop -d 'Stop brokers cleanly: in a cluster each hands over what it leads. Their data stays.'
+complete -c kctl -n 'test (__kctl_place) = "kctl dev"' -f -a kill -d 'End a broker as a crash would (kill -9), to see what happens.'
+complete -c kctl -n 'test (__kctl_place) = "kctl dev"' -f -a down -d 'Stop all brokers, then their ZooKeeper if it was started here.'
+complete -c kctl -n 'test (__kctl_place) = "kctl dev"' -f -a logs -d 'Show what a broker or the ZooKeeper says.'
+complete -c kctl -n 'test (__kctl_place) = "kctl dev"' -s h -l help -d 'Show this message and exit.'
+complete -c kctl -n 'test (__kctl_place) = "kctl dev up"' -l port -r -d 'Where the first broker listens, others above it; 0 is any free port. [default: 9092]'
+complete -c kctl -n 'test (__kctl_place) = "kctl dev up"' -l brokers -x -a '(kctl complete brokers -- (commandline -opc)[2..] 2>/dev/null)' -d 'How many; more than one need a ZooKeeper. [default: 1; 1<=x<=99]'
+complete -c kctl -n 'test (__kctl_place) = "kctl dev up"' -l zookeeper -r -d 'A ZooKeeper that runs already, instead of one started here. With --set: zookeeper.auth.digest=USER:PASSWORD, zookeeper.ssl.client.enable and the PEM files zookeeper.ssl.truststore.location and zookeeper.ssl.keystore.location.'
+complete -c kctl -n 'test (__kctl_place) = "kctl dev up"' -l set -r -d 'A broker setting; can be given again.'
+complete -c kctl -n 'test (__kctl_place) = "kctl dev up"' -l dir -r -d 'Where the brokers live instead of the user'\''s state directory.'
+complete -c kctl -n 'test (__kctl_place) = "kctl dev up"' -s h -l help -d 'Show this message and exit.'
+complete -c kctl -n 'test (__kctl_place) = "kctl dev status"' -l dir -r -d 'Where the brokers live instead of the user'\''s state directory.'
+complete -c kctl -n 'test (__kctl_place) = "kctl dev status"' -s h -l help -d 'Show this message and exit.'
+complete -c kctl -n 'test (__kctl_place) = "kctl dev start"' -l dir -r -d 'Where the brokers live instead of the user'\''s state directory.'
+complete -c kctl -n 'test (__kctl_place) = "kctl dev start"' -s h -l help -d 'Show this message and exit.'
+complete -c kctl -n 'test (__kctl_place) = "kctl dev stop"' -l dir -r -d 'Where the brokers live instead of the user'\''s state directory.'
+complete -c kctl -n 'test (__kctl_place) = "kctl dev stop"' -s h -l help -d 'Show this message and exit.'
+complete -c kctl -n 'test (__kctl_place) = "kctl dev kill"' -l dir -r -d 'Where the brokers live instead of the user'\''s state directory.'
+complete -c kctl -n 'test (__kctl_place) = "kctl dev kill"' -s h -l help -d 'Show this message and exit.'
+complete -c kctl -n 'test (__kctl_place) = "kctl dev down"' -l delete-data -d 'Delete what they have stored, too.'
+complete -c kctl -n 'test (__kctl_place) = "kctl dev down"' -l dir -r -d 'Where the brokers live instead of the user'\''s state directory.'
+complete -c kctl -n 'test (__kctl_place) = "kctl dev down"' -s h -l help -d 'Show this message and exit.'
+complete -c kctl -n 'test (__kctl_place) = "kctl dev logs"' -s f -l follow -d 'Go on as it says more.'
+complete -c kctl -n 'test (__kctl_place) = "kctl dev logs"' -l dir -r -d 'Where the brokers live instead of the user'\''s state directory.'
+complete -c kctl -n 'test (__kctl_place) = "kctl dev logs"' -s h -l help -d 'Show this message and exit.'
 complete -c kctl -s b -l bootstrap-server -r -d 'Brokers to ask first; one is enough. [KCTL_BOOTSTRAP_SERVERS]'
 complete -c kctl -l context -x -a '(kctl complete contexts -- (commandline -opc)[2..] 2>/dev/null)' -d 'The cluster of this context; see `kctl context`. [KCTL_CONTEXT]'
 complete -c kctl -l command-config -r -d 'A Java client.properties file. [KCTL_COMMAND_CONFIG]'

@@ -268,7 +268,9 @@ def _partitions(
 
 
 def _transaction_row(one: Transaction, now: int) -> Row:
-    duration_ms = None if one.started_ms is None else now - one.started_ms
+    # One that is complete keeps the time at which it began, but lasts no longer.
+    is_open = one.started_ms is not None and not one.state.startswith("Complete")
+    duration_ms = now - (one.started_ms or 0) if is_open else None
     return {
         "transactional_id": one.transactional_id,
         "coordinator": one.coordinator_id,
