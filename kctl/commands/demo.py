@@ -68,6 +68,13 @@ TOUR = [
         ("kctl dump-log show {data}/orders-0",),
     ),
     Stop(
+        "Whole topics as tables: Parquet, written by Spark (which takes some seconds to start)",
+        (
+            "kctl spark-export orders --to {files}/table",
+            "kctl spark-export verify {files}/table",
+        ),
+    ),
+    Stop(
         "How fast is it?",
         (
             "kctl perf produce load --num-records 100000 --acks 1",

@@ -45,7 +45,10 @@ def spark_session(options: SparkOptions) -> Iterator[Any]:
     """
     pyspark_jars()  # says what to install where PySpark is not
     os.environ.update(java_environment())
-    if options.is_local:
+    # Spark takes the workers' Python from here alone when it is started by a Python program.
+    if named := options.conf.get("spark.pyspark.python"):
+        os.environ["PYSPARK_PYTHON"] = named
+    elif options.is_local:
         os.environ["PYSPARK_PYTHON"] = sys.executable  # workers need what we have installed
     from pyspark.sql import SparkSession
 

@@ -11,6 +11,7 @@ from kctl.spark.log_source import LogSource
 from kctl.spark.selection import Selection, choose_ranges
 from kctl.spark.settings import IsolationLevel, TaskSettings
 from kctl.spark.target import Target
+from kctl.spark.task import piece_tables
 from tests.spark.support import (
     GOLDEN,
     LOGS,
@@ -47,6 +48,23 @@ def test_keys_values_and_times_are_the_bytes_that_were_written(tmp_path: Path) -
     assert (first["key"], first["value"]) == (b"0", b"txn 0 row 0" * 4)
     assert first["timestamp"].timestamp() == 1_700_000_000
     assert first["timestamp_type"] == "CreateTime"
+
+
+def test_memory_of_a_task_is_bounded_whatever_the_size_of_the_partition(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("kctl.spark.task.CHUNK_BYTES", 100_000)
+    batches = [
+        [(at + base, 0, None, bytes(1000), ()) for at in range(10)] for base in range(0, 2000, 10)
+    ]
+    write_log(tmp_path / "t-0", batches)
+    source = LogSource([tmp_path])
+    (offsets,) = choose_ranges(source, Selection(("t",)))
+    (piece,) = source.pieces(offsets, 1 << 30)
+    tables = piece_tables(piece, TaskSettings(""), ("offset", "value"))
+    sizes_seen = [table.nbytes for table, _ in tables]
+    assert sum(sizes_seen) > 2_000_000
+    assert max(sizes_seen) < 120_000
 
 
 def test_one_large_partition_becomes_many_tasks() -> None:

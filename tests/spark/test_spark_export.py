@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -270,6 +271,40 @@ def test_interrupted_run_publishes_nothing_and_resume_finishes_it(
     assert "broken off" in refused.stderr
     export(kctl, "--resume", "--to", tmp_path / "out")
     assert [row["offset"] for row in exported(tmp_path / "out")] == list(range(1500))
+
+
+INTERRUPTED = """
+import pathlib, sys, time
+import kctl.spark.export
+
+def waiting(task, settings):
+    pathlib.Path(settings.staging, "attempts", "half").mkdir()
+    pathlib.Path(witness).touch()
+    time.sleep(300)
+
+witness = sys.argv.pop(1)
+kctl.spark.export.run_task = waiting
+from kctl.app import main
+main()
+"""
+
+
+@pytest.mark.slow
+def test_ctrl_c_cancels_what_runs_and_leaves_nothing(tmp_path: Path) -> None:
+    witness = tmp_path / "witness"
+    arguments = ["spark-export", "txn", "--from-dir", str(LOGS), "--to", str(tmp_path / "out")]
+    command = [sys.executable, "-c", INTERRUPTED, str(witness), *arguments, "--master", "local[1]"]
+    # A session of its own: as at a terminal, everything that was started gets the signal.
+    with subprocess.Popen(command, stderr=subprocess.PIPE, start_new_session=True) as running:
+        deadline = time.monotonic() + 120
+        while not witness.exists() and running.poll() is None:
+            assert time.monotonic() < deadline
+            time.sleep(0.1)
+        os.killpg(running.pid, signal.SIGINT)
+        _, said = running.communicate(timeout=60)
+    assert running.returncode == 130, said
+    assert b"interrupted; nothing was published" in said
+    assert not (tmp_path / "out").exists()
 
 
 KILLED_BEFORE_COMMIT = """

@@ -1,10 +1,12 @@
-"""A running Apache Kafka, exported through the wire and from its files."""
+"""What others have made: a running Apache Kafka, and the module with which Spark writes Avro."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
-from tests.spark.support import exported
+from tests.spark.support import LOGS, exported
 from tests.spark.test_spark_export import as_rows, consumed, create_topic, write_transactions
 from tests.support.broker import RunningBroker
 from tests.support.kctl import Kctl
@@ -27,3 +29,23 @@ def test_kafka_is_exported_as_a_consumer_reads_it(
         result = kctl("spark-export", topic, *source, "--to", str(tmp_path / name))
         assert result.exit_code == 0, result.stderr
         assert as_rows(exported(tmp_path / name)) == wanted
+
+
+AVRO = "org.apache.spark:spark-avro_2.13:4.0.0"
+
+
+def test_avro_is_written_by_the_module_that_was_given(tmp_path: Path) -> None:
+    fetch = ["mvn", "-q", "-B", "dependency:copy", f"-Dartifact={AVRO}"]
+    subprocess.run([*fetch, f"-DoutputDirectory={tmp_path}"], cwd=tmp_path, check=True)
+    (jar,) = tmp_path.glob("*.jar")
+    words = ["spark-export", "plain", "--from-dir", LOGS, "--to", tmp_path / "out", "--format"]
+    answer = subprocess.run(
+        [sys.executable, "-m", "kctl", *words, "avro", "--jars", jar, "--master", "local[1]"],
+        capture_output=True,
+        text=True,
+        timeout=240,
+    )
+    assert answer.returncode == 0, answer.stderr
+    assert "200 records in 1 files" in answer.stderr
+    (file,) = (tmp_path / "out" / "export=00001").glob("part-*.avro")
+    assert file.read_bytes().startswith(b"Obj\x01")
