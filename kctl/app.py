@@ -93,7 +93,9 @@ COMMANDS = {
     ),
     "context": LazyCommand("kctl.commands.context", "Clusters by name.", section=KCTL),
     "dev": LazyCommand(
-        "kctl.commands.dev", "A broker on this machine, for development.", section=KCTL
+        "kctl.commands.dev",
+        "Brokers on this machine, for development: one, or a cluster.",
+        section=KCTL,
     ),
     "complete": LazyCommand(
         "kctl.commands.complete",
