@@ -77,7 +77,8 @@ class ReplicaStateMachine:
         self, broker_id: int, partitions: list[TopicPartition], batch: RequestBatch
     ) -> None:
         batch.add_update_metadata(self._context.brokers, partitions)
-        remaining = partitions
+        # Of a topic that is being deleted nobody will look at the ISR any more.
+        remaining = [n for n in partitions if not self._context.is_being_deleted(n.topic)]
         while remaining:
             known = self._context.leaderships
             updates = {
@@ -88,15 +89,9 @@ class ReplicaStateMachine:
             written = await self._term.store.update_leaderships(updates)
             self._context.leaderships |= written
             for name in written:
-                self._tell_others(broker_id, name, batch)
+                others = (r for r in self._context.assignment(name).replicas if r != broker_id)
+                batch.add_leader_and_isr(others, name)
             remaining = await self._term.refresh(name for name in updates if name not in written)
-
-    def _tell_others(self, broker_id: int, name: TopicPartition, batch: RequestBatch) -> None:
-        if self._context.is_being_deleted(name.topic):
-            batch.add_update_metadata(self._context.brokers, [name])
-        else:
-            replicas = self._context.assignment(name).replicas
-            batch.add_leader_and_isr([r for r in replicas if r != broker_id], name)
 
     def start_deletion(self, replicas: Iterable[Replica]) -> None:
         """Let brokers delete their replicas, which were stopped before."""

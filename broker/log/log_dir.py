@@ -7,6 +7,7 @@ two brokers, ours or Apache Kafka's, cannot open the same files.
 import fcntl
 import logging
 import os
+import threading
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -48,6 +49,8 @@ class LogDir:
         self.was_clean = False
         self._env = environment
         self._lock: OpenFile | None = None
+        self._checkpointing = threading.Lock()
+        """Two who write the same checkpoint at the same time spoil each other's file."""
         self._recovery_points: dict[TopicPartition, int] = {}
         self._log_start_offsets: dict[TopicPartition, int] = {}
 
@@ -101,17 +104,19 @@ class LogDir:
 
     def checkpoint_recovery_points(self, logs: Iterable[PartitionLog]) -> None:
         """Write up to which offset each log is surely on the medium."""
-        points = {log.partition: log.recovery_point for log in logs}
-        write_offsets(self.path / RECOVERY_POINT_CHECKPOINT, points, self._env.fs)
+        with self._checkpointing:
+            points = {log.partition: log.recovery_point for log in logs}
+            write_offsets(self.path / RECOVERY_POINT_CHECKPOINT, points, self._env.fs)
 
     def checkpoint_log_start_offsets(self, logs: Iterable[PartitionLog]) -> None:
         """Write the log start offsets that the names of the segments do not tell."""
-        offsets = {
-            log.partition: log.log_start_offset
-            for log in logs
-            if log.log_start_offset > log.segments.first.base_offset
-        }
-        write_offsets(self.path / LOG_START_OFFSET_CHECKPOINT, offsets, self._env.fs)
+        with self._checkpointing:
+            offsets = {
+                log.partition: log.log_start_offset
+                for log in logs
+                if log.log_start_offset > log.segments.first.base_offset
+            }
+            write_offsets(self.path / LOG_START_OFFSET_CHECKPOINT, offsets, self._env.fs)
 
     def mark_clean(self, broker_epoch: int) -> None:
         """Leave the marker of a clean stop."""

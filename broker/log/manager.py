@@ -301,6 +301,28 @@ class LogManager:
         A stray one (nobody assigned it here) is only renamed. None if there is no such log;
         KAFKA_STORAGE_ERROR if it may be in an offline directory.
         """
+        log = self._take_away(partition, is_future=is_future, is_stray=is_stray)
+        if log is not None:
+            self._forget([log], are_cleaned=not is_future)
+        return log
+
+    def delete_all(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, ApiError]:
+        """As `delete`, of many, with their checkpoints written once; why some could not be."""
+        failed: dict[TopicPartition, ApiError] = {}
+        gone: list[PartitionLog] = []
+        for partition in partitions:
+            try:
+                log = self._take_away(partition)
+            except ApiError as error:
+                failed[partition] = error
+            else:
+                gone += [log] if log else []
+        self._forget(gone)
+        return failed
+
+    def _take_away(
+        self, partition: TopicPartition, *, is_future: bool = False, is_stray: bool = False
+    ) -> PartitionLog | None:
         with self._lock, self.cleaner.paused(partition):
             log = (self._future_logs if is_future else self._logs).pop(partition, None)
             if log is None:
@@ -310,20 +332,24 @@ class LogManager:
             log.rename_directory(marked_dir_name(partition, STRAY_DIR if is_stray else DELETE_DIR))
             if not is_stray:
                 self._to_delete.append((self._env.clock.now_ms(), log))
-            self._forget(log, is_cleaned=not is_future)
             return log
 
-    def _forget(self, log: PartitionLog, *, is_cleaned: bool) -> None:
-        """Take a log out of the checkpoints of its directory."""
-        log_dir = self._dirs[log.log_dir]
-        logs = self._logs_in(log_dir.path)
-        try:
-            if is_cleaned and log.config.is_compacted:
-                self.cleaner.update_checkpoint(log_dir.path, {log.partition: None})
-            log_dir.checkpoint_recovery_points(logs)
-            log_dir.checkpoint_log_start_offsets(logs)
-        except OSError as error:
-            self._dir_failed(log_dir.path, error)
+    def _forget(self, gone: Iterable[PartitionLog], *, are_cleaned: bool = True) -> None:
+        """Take logs out of the checkpoints of their directories."""
+        by_dir: dict[Path, list[PartitionLog]] = {}
+        for log in gone:
+            by_dir.setdefault(log.log_dir, []).append(log)
+        for path, listed in by_dir.items():
+            log_dir, logs = self._dirs[path], self._logs_in(path)
+            compacted = [log for log in listed if are_cleaned and log.config.is_compacted]
+            try:
+                if compacted:
+                    forgotten = {log.partition: None for log in compacted}
+                    self.cleaner.update_checkpoint(path, forgotten)
+                log_dir.checkpoint_recovery_points(logs)
+                log_dir.checkpoint_log_start_offsets(logs)
+            except OSError as error:
+                self._dir_failed(log_dir.path, error)
 
     def replace_current_with_future(self, partition: TopicPartition) -> None:
         """The future log has caught up: it becomes the current one, the old one is deleted."""
@@ -339,7 +365,7 @@ class LogManager:
                 self.cleaner.move_checkpoint(partition, current.log_dir, future.log_dir)
             current.rename_directory(marked_dir_name(partition, DELETE_DIR))
             self._to_delete.append((self._env.clock.now_ms(), current))
-            self._forget(current, is_cleaned=False)
+            self._forget([current], are_cleaned=False)
 
     def truncate_to(
         self, offsets: Mapping[TopicPartition, int], *, is_future: bool = False

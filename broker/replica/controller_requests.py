@@ -189,14 +189,10 @@ class ControllerRequests:
 
     def _delete(self, names: Iterable[TopicPartition]) -> Codes:
         """Delete logs; the codes of those that cannot be."""
-        failed: Codes = {}
-        for name in names:
-            try:
-                self._replicas.logs.delete(name)
-            except ApiError as error:
-                logger.error("cannot delete partition=%s: %s", name, error)
-                failed[name] = error.code
-        return failed
+        failed = self._replicas.logs.delete_all(names)
+        for name, error in failed.items():
+            logger.error("cannot delete partition=%s: %s", name, error)
+        return {name: error.code for name, error in failed.items()}
 
 
 def topics_of(

@@ -3,6 +3,7 @@
 import errno
 import os
 import shutil
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -228,6 +229,30 @@ class TestDeletion:
         again.clock.advance(60_000)
         again.logs.delete_expired()
         assert not list(tmp_path.glob("orders-*"))
+
+    def test_many_logs_are_deleted_at_once(self, tmp_path: Path) -> None:
+        broker = Broker(tmp_path)
+        names = [TopicPartition("orders", index) for index in range(5)]
+        for name in (*names, OTHER):
+            broker.logs.get_or_create(name)
+        missing = TopicPartition("missing", 0)
+        assert broker.logs.delete_all([*names, missing]) == {}
+        assert len(list(tmp_path.glob("orders-*-delete"))) == 5
+        assert read_offsets(tmp_path / "recovery-point-offset-checkpoint") == {OTHER: 0}
+
+    def test_regression_two_who_checkpoint_at_once_do_not_take_the_directory_offline(
+        self, tmp_path: Path
+    ) -> None:
+        broker = Broker(tmp_path)
+        broker.logs.get_or_create(ORDERS)
+
+        def again_and_again(_: int) -> None:
+            for _ in range(100):
+                broker.logs.checkpoint_log_start_offsets()
+
+        with ThreadPoolExecutor(4) as threads:
+            list(threads.map(again_and_again, range(4)))
+        assert broker.offline == []
 
     def test_stray_log_is_set_aside_and_never_removed(self, tmp_path: Path) -> None:
         broker = Broker(tmp_path)
