@@ -11,7 +11,7 @@ from broker.config import BrokerConfig, ConfigError, load_config
 from broker.errors import ApiError
 from broker.identity import IdentityError
 from broker.metadata.errors import StoreError
-from broker.server import Server
+from broker.server import Server, StartAbandoned
 
 
 def main() -> None:
@@ -58,7 +58,10 @@ async def _serve(config: BrokerConfig) -> None:
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, server.stopping.set)
-    await server.start()
+    try:
+        await server.start()
+    except StartAbandoned:
+        return
     await server.stopping.wait()
     await server.stop()
     if server.has_failed:

@@ -54,7 +54,7 @@ def build_coordinators(
         metadata,
         config.offsets_commit_timeout_ms,
     )
-    verifier = Verifier(broker_id, inter_broker.leader, inter_broker.peers)
+    verifier = Verifier(broker_id, inter_broker.leader, inter_broker.to_coordinators)
     is_verified = config.transaction_partition_verification_enable
     groups = GroupCoordinator(
         _group_config(config),
@@ -72,7 +72,7 @@ def build_coordinators(
     transactions = TransactionCoordinator(
         _txn_config(config),
         states,
-        LeaderMarkers(markers, metadata, broker_id, inter_broker.leader, inter_broker.peers),
+        LeaderMarkers(markers, metadata, broker_id, inter_broker.leader, inter_broker.to_leaders),
         ControllerProducerIdBlocks(inter_broker.controller, broker_id, broker_epoch),
         clock,
     )

@@ -20,8 +20,13 @@ class InterBroker:
         self._metadata = metadata
         self._broker_id = broker_id
         self.listener_name = config.inter_broker_listener
-        self.peers = Peers(self.connect, config.request_timeout_ms)
-        self.controller = ControllerChannel(self._controller_node, broker_id, self.peers)
+        # A broker answers the requests of a connection one after the other. What waits for replicas
+        # (markers) must not keep back what a producer waits for (verification), nor both of them
+        # what the replicas may be waiting for (the controller's word on an ISR).
+        self._to_controller = Peers(self.connect, config.controller_socket_timeout_ms)
+        self.to_leaders = Peers(self.connect, config.request_timeout_ms)
+        self.to_coordinators = Peers(self.connect, config.request_timeout_ms)
+        self.controller = ControllerChannel(self._controller_node, broker_id, self._to_controller)
         self.is_controller: Callable[[], bool] = lambda: False
         """Whether this broker is the controller; known here before the controller tells it."""
 
@@ -40,6 +45,11 @@ class InterBroker:
             return None
         known = self._metadata.topics[partition.topic].partitions[partition.partition]
         return self.node(known.leader)
+
+    def close(self) -> None:
+        """Close the connections that are shared; requests under way fail."""
+        for peers in (self._to_controller, self.to_leaders, self.to_coordinators):
+            peers.close()
 
     def _controller_node(self) -> Node | None:
         if self.is_controller():

@@ -73,6 +73,10 @@ _FETCH_SESSION_EVICTION_MS = 120_000
 """How long a fetch session may be idle before it gives way; Kafka has no setting for it either."""
 
 
+class StartAbandoned(Exception):
+    """The broker was told to stop while it was starting; it has left no trace."""
+
+
 class Server:
     """One broker. `start` returns when it answers; `stop` when everything is closed."""
 
@@ -97,7 +101,7 @@ class Server:
         self._dispatcher: Dispatcher
 
     async def start(self) -> None:
-        """Start every part; OSError, IdentityError or StoreError name what is in the way."""
+        """Start every part; OSError, IdentityError, StoreError, ApiError say what is in the way."""
         self._bind()  # first: an address that is taken shall not leave logs half opened
         self._logs = LogManager(
             self.config.log_directories,
@@ -112,7 +116,7 @@ class Server:
         try:
             write_identity(self.identity, self._logs.online_dirs)
             self._build(dynamic)
-            await self._membership.join()
+            await self._join()
         except BaseException:
             # Nothing has happened yet: the next one shall find the logs as clean as we did.
             await asyncio.to_thread(self._logs.shutdown)
@@ -125,6 +129,21 @@ class Server:
         gc.set_threshold(*_GC_THRESHOLDS)
         listening = ",".join(str(listener.address) for listener in self.listeners)
         logger.info("started broker.id=%s listeners=%s", self.identity.broker_id, listening)
+
+    async def _join(self) -> None:
+        """Register; that may have to wait for the end of a former session, and can be broken off.
+
+        StartAbandoned when the broker shall stop before it has begun.
+        """
+        joining = asyncio.create_task(self._membership.join())
+        stopping = asyncio.create_task(self.stopping.wait())
+        await asyncio.wait([joining, stopping], return_when=asyncio.FIRST_COMPLETED)
+        stopping.cancel()
+        if not joining.done():
+            joining.cancel()
+            await asyncio.wait([joining])
+            raise StartAbandoned
+        await joining
 
     async def stop(self) -> None:
         """Hand over what is led, close every connection, then the logs, then the store."""
@@ -141,7 +160,7 @@ class Server:
         await self._replicas.close()
         await asyncio.to_thread(self._logs.shutdown)
         await self._services.controller.stop()
-        self._inter_broker.peers.close()
+        self._inter_broker.close()
         await self._store.close()
         logger.info("stopped broker.id=%s", self.identity.broker_id)
 
@@ -283,7 +302,13 @@ class Server:
             self.config.zookeeper_session_timeout_ms,
         )
         self._membership.on_rejoined = controller.rejoined
+        dynamic.on_broker_change(self._maybe_register_anew)
         return controller
+
+    def _maybe_register_anew(self, old: BrokerConfig, new: BrokerConfig) -> None:
+        """Let the cluster know when clients shall find this broker elsewhere."""
+        if new.advertised_listeners != old.advertised_listeners:
+            self._background.run(self._membership.update())
 
     def _on_deleted(self, names: list[TopicPartition]) -> None:
         self._config_watch.on_topics_deleted({name.topic for name in names})
@@ -301,7 +326,8 @@ class Server:
     def _registration(self) -> BrokerIdZnode:
         """This broker by its listeners: as advertised, else as it listens."""
         bound = {listener.address.name: listener.address for listener in self.listeners}
-        advertised = {address.name: address for address in self.config.advertised_listeners or ()}
+        config = self._services.dynamic.broker
+        advertised = {address.name: address for address in config.advertised_listeners}
         return BrokerIdZnode(
             self.identity.broker_id,
             tuple(
@@ -309,7 +335,7 @@ class Server:
                     name,
                     address.host or socket.gethostname(),
                     address.port or bound[name].port,
-                    self.config.security_protocol(name) or name,
+                    config.security_protocol(name) or name,
                 )
                 for name, address in (advertised or bound).items()
             ),

@@ -3,6 +3,7 @@
 Also what `kafka-transactions --abort` sends, to end a transaction that nobody ends any more.
 """
 
+import asyncio
 from collections.abc import Iterable, Mapping
 
 from broker.api.context import RequestContext
@@ -22,10 +23,12 @@ from broker.txn.storage import TxnMarker
 async def handle(
     request: WriteTxnMarkersRequest, context: RequestContext
 ) -> WriteTxnMarkersResponse:
-    """Marker by marker; what became of it, partition by partition."""
-    return WriteTxnMarkersResponse(
-        markers=[_result(marker, await _write(marker, context)) for marker in request.markers]
-    )
+    """What became of each marker, partition by partition.
+
+    All are appended, in their order, before replicas are waited for.
+    """
+    written = await asyncio.gather(*(_write(marker, context) for marker in request.markers))
+    return WriteTxnMarkersResponse(markers=list(map(_result, request.markers, written)))
 
 
 async def _write(

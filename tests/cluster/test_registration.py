@@ -4,6 +4,9 @@ import subprocess
 import sys
 from pathlib import Path
 
+from tests.api.wire import Wire
+from tests.cluster.asking import make_topic
+from tests.conformance.admin_topics import look_at
 from tests.support.cluster import Cluster, wait_until
 from tests.support.processes import free_port
 from tests.support.zookeeper import ZooKeeper
@@ -91,6 +94,43 @@ def test_a_killed_broker_comes_back_as_soon_as_its_old_session_is_over(
     after = empty_cluster.tree.exists("/brokers/ids/1")
     assert before is not None and after is not None
     assert after.czxid > before.czxid
+
+
+def test_a_broker_that_waits_for_its_former_session_can_be_stopped(empty_cluster: Cluster) -> None:
+    long = {"zookeeper.session.timeout.ms": 9000}
+    empty_cluster.start(1, settings=long)
+    empty_cluster.stop(1)
+    clean = empty_cluster.log_dir(1) / ".kafka_cleanshutdown"
+    assert clean.exists()
+    empty_cluster.start(1, settings=long)
+    empty_cluster.kill(1)
+    server = empty_cluster.launch(1, long)
+    server.wait_for_line("waiting for the end of a former session")
+    assert empty_cluster.stop(1) == 0
+    assert clean.exists(), "what it had opened is closed again"
+
+
+def test_brokers_talk_over_one_listener_and_are_advertised_on_the_other(
+    empty_cluster: Cluster,
+) -> None:
+    for broker_id in (1, 2):
+        inner, outer = free_port(), free_port()
+        empty_cluster.start(
+            broker_id,
+            settings={
+                "listeners": f"INNER://127.0.0.1:{inner},OUTER://127.0.0.1:{outer}",
+                "advertised.listeners": f"INNER://127.0.0.1:{inner},OUTER://localhost:{outer}",
+                "listener.security.protocol.map": "INNER:PLAINTEXT,OUTER:PLAINTEXT",
+                "inter.broker.listener.name": "INNER",
+            },
+        )
+        endpoints = [f"INNER://127.0.0.1:{inner}", f"OUTER://localhost:{outer}"]
+        assert empty_cluster.znode(f"/brokers/ids/{broker_id}")["endpoints"] == endpoints
+        empty_cluster.ports[broker_id] = outer
+    make_topic(empty_cluster, "inside", {0: [1, 2], 1: [2, 1]})
+    with Wire(empty_cluster.address(2)) as wire:
+        brokers = wire.ask(look_at(), 12).brokers
+    assert {broker.host for broker in brokers} == {"localhost"}
 
 
 def test_a_directory_of_another_cluster_is_refused_and_nothing_changes(

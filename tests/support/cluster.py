@@ -51,17 +51,17 @@ class Cluster:
     """The znodes, to look at and to meddle with."""
     servers: dict[int, ServerProcess] = field(default_factory=dict)
     """Those that run, paused ones included."""
-    _ports: dict[int, int] = field(default_factory=dict)
+    ports: dict[int, int] = field(default_factory=dict)
     _starts: int = 0
 
     @property
     def bootstrap_servers(self) -> str:
         """The addresses of all brokers that were ever started."""
-        return ",".join(self.address(broker_id) for broker_id in self._ports)
+        return ",".join(self.address(broker_id) for broker_id in self.ports)
 
     def address(self, broker_id: int) -> str:
         """Where a broker listens when it runs."""
-        return f"127.0.0.1:{self._ports[broker_id]}"
+        return f"127.0.0.1:{self.ports[broker_id]}"
 
     def log_dir(self, broker_id: int) -> Path:
         """Where a broker keeps its partitions."""
@@ -71,7 +71,7 @@ class Cluster:
 
     def launch(self, broker_id: int, settings: Mapping[str, object] | None = None) -> ServerProcess:
         """Start a broker without waiting for it."""
-        port = self._ports.setdefault(broker_id, free_port())
+        port = self.ports.setdefault(broker_id, free_port())
         own: dict[str, object] = {
             "broker.id": broker_id,
             "listeners": f"PLAINTEXT://127.0.0.1:{port}",

@@ -1,5 +1,6 @@
 """Markers find the leaders of partitions, here and elsewhere."""
 
+import asyncio
 from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import Any
@@ -95,3 +96,31 @@ def test_partition_counts_as_deleted_only_when_the_metadata_is_known() -> None:
     assert not known.has_partition(TopicPartition("gone", 0))
     untold = channel(Local(), Peers(), {"t": SimpleNamespace(partitions=[None])})
     assert untold.has_partition(TopicPartition("gone", 0))
+
+
+async def test_markers_that_wait_for_the_same_leader_go_together() -> None:
+    class SlowPeers(Peers):
+        def __init__(self) -> None:
+            super().__init__()
+            self.may_answer = asyncio.Event()
+
+        async def send(
+            self, node: Node, request: WriteTxnMarkersRequest
+        ) -> WriteTxnMarkersResponse:
+            await self.may_answer.wait()
+            first = await super().send(node, request)
+            return WriteTxnMarkersResponse(markers=first.markers * len(request.markers))
+
+    peers = SlowPeers()
+    leaders = channel(Local(), peers)
+    writing = [
+        asyncio.create_task(leaders.write_markers(TxnMarker(n, 0, 3, commit=True), [LED_THERE]))
+        for n in range(5)
+    ]
+    await asyncio.sleep(0)
+    peers.may_answer.set()
+    results = await asyncio.gather(*writing)
+    assert results == [{LED_THERE: ErrorCode.NOT_LEADER_OR_FOLLOWER}] * 5
+    sizes = [len(request.markers) for _, request in peers.sent]
+    assert sum(sizes) == 5
+    assert len(sizes) <= 2, "the first alone, the others together"
