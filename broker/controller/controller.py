@@ -36,7 +36,7 @@ from broker.controller.request_batch import Sender
 from broker.controller.term import Term
 from broker.controller.topic_admin import CreatedTopic, NewTopic
 from broker.errors import ApiError, ErrorCode
-from broker.metadata.errors import StoreError
+from broker.metadata.errors import SessionExpired, StoreError
 from broker.metadata.store import EventKind, MetadataStore, Watch, WatchEvent
 from broker.metadata.znodes.controller import ControllerZnode
 from broker.metadata.znodes.topics import ReplicaAssignment
@@ -240,15 +240,25 @@ class Controller:
 
         async def guarded() -> None:
             if active is not None and active is self._active:
-                await self._fenced(active, event)
+                await self._until_fenced(active, event)
 
         self._queue.put(name, guarded)
+
+    async def _until_fenced(
+        self, active: ActiveController, event: Callable[[], Awaitable[object]]
+    ) -> None:
+        """Run an event that nobody waits for: that the term is over is then nobody's error."""
+        try:
+            await self._fenced(active, event)
+        except ApiError as error:
+            if error.code is not ErrorCode.NOT_CONTROLLER:
+                raise
 
     async def _fenced(self, active: ActiveController, event: Callable[[], Awaitable[T]]) -> T:
         """Run an event; one that finds another controller in office ends this one's term."""
         try:
             result = await event()
-        except ControllerMoved as error:
+        except (ControllerMoved, SessionExpired) as error:
             logger.info("controllership was lost: %s", error)
             if active is self._active:
                 self._resign()
