@@ -1,6 +1,7 @@
 """Everything that runs while faults happen: producers and consumers of several kinds."""
 
 import gc
+import logging
 import time
 import warnings
 from dataclasses import dataclass
@@ -20,6 +21,9 @@ from tests.crash.workload import (
 with warnings.catch_warnings():  # it reads its schemas in a way that Python wants to forget
     warnings.simplefilter("ignore", DeprecationWarning)
     from kafka import KafkaProducer
+
+# It has an error to tell for each broker that it does not reach, and pytest would keep them all.
+logging.getLogger("kafka").setLevel(logging.CRITICAL)
 
 TOPICS = ("librdkafka", "kafka-python", "transactions")
 
