@@ -177,11 +177,11 @@ def _plan(request: ExportRequest, target: Exports, session: Session) -> Plan:
         selection = replace(selection, exported_up_to=target.exported_up_to())
     source: Source = LogSource(request.from_dirs) if request.from_dirs else WireSource(session)
     ranges = choose_ranges(source, selection)
+    task_bytes = request.task_bytes
+    if target.has_file_per_task:
+        task_bytes = min(task_bytes, request.settings.file_bytes)
     pieces = [
-        piece
-        for each in ranges
-        if not each.is_empty
-        for piece in source.pieces(each, request.task_bytes)
+        piece for each in ranges if not each.is_empty for piece in source.pieces(each, task_bytes)
     ]
     settings = replace(
         request.settings,
@@ -193,7 +193,7 @@ def _plan(request: ExportRequest, target: Exports, session: Session) -> Plan:
         settings = replace(settings, value_schema=infer_schema(pieces, settings))
     return Plan(
         tuple(ranges),
-        pack(pieces, request.task_bytes),
+        pack(pieces, task_bytes),
         settings.to_json(),
         uuid4().hex,
         request.mode is Mode.OVERWRITE,

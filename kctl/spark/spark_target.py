@@ -55,6 +55,11 @@ class SparkTarget(Exports):
         super().__init__(path, SparkStaging(path / STAGING))
         self._spark = spark
 
+    @property
+    def has_file_per_task(self) -> bool:
+        """Spark ends a file with its task, not at a size."""
+        return True
+
     def found_files(self, number: int) -> Mapping[str, ExportedFile]:
         """The data files of an export as they are, by their path in it; Spark reads them all."""
         directory = self.export_path(number)

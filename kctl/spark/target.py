@@ -41,6 +41,11 @@ class Exports(ABC):
         self.path = path
         self.staging = staging
 
+    @property
+    def has_file_per_task(self) -> bool:
+        """Whether a file ends with its task, so that `--file-size` bounds what a task reads."""
+        return False
+
     @abstractmethod
     def found_files(self, number: int) -> Mapping[str, ExportedFile]:
         """The data files of an export as they are, by their path in it."""

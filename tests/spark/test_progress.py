@@ -1,0 +1,87 @@
+"""How far an export is: what Spark says of its tasks, and what a terminal shows."""
+
+import io
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from kctl.spark.export import Progress, run_plan
+from kctl.spark.jobs import DiskFull, explain
+from kctl.spark.plan import ExportTask, Piece, Plan
+from kctl.spark.progress import progress_bar
+from kctl.spark.results import TaskResult
+from kctl.spark.session import SparkOptions
+from kctl.spark.settings import TaskSettings
+from kctl.spark.target import Target
+from kctl.spark.task import run_task
+from tests.spark.support import LOGS, make_plan
+
+
+@pytest.mark.spark
+@pytest.mark.timeout(180)
+@pytest.mark.usefixtures("spark")
+def test_tasks_that_run_are_told_by_spark_and_records_by_those_that_ended(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    release = tmp_path / "release"
+
+    def waiting(task: ExportTask, settings: TaskSettings) -> TaskResult:
+        while not release.exists():
+            time.sleep(0.02)
+        return run_task(task, settings)
+
+    seen: list[Progress] = []
+
+    def watch(state: Progress) -> None:
+        seen.append(state)
+        if state.running_tasks:
+            release.touch()
+
+    monkeypatch.setattr("kctl.spark.export.run_task", waiting)
+    target = Target(str(tmp_path / "out"))
+    plan = make_plan(LOGS, target, "rolled", task_bytes=20_000)
+    target.staging.begin(plan)
+    run_plan(plan, target, TaskSettings.from_json(plan.options), SparkOptions(), watch)
+    assert len(plan.tasks) > 1
+    assert any(state.running_tasks and not state.done_tasks for state in seen)
+    last = seen[-1]
+    assert (last.done_tasks, last.tasks) == (len(plan.tasks), len(plan.tasks))
+    assert (last.records, last.done_bytes) == (1500, plan.size_bytes)
+
+
+class Terminal(io.StringIO):
+    """A stderr that a person can see."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def test_bar_shows_tasks_records_and_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", "120")
+    plan = Plan((), (ExportTask(0, (Piece("t", 0, 0, 9, 2_000_000),)),))
+    with progress_bar(plan) as watch:
+        watch(Progress(4, 1, 2, 1_000_000, 1234))
+    shown = terminal.getvalue()
+    assert "1/4 tasks, 2 running, 1,234 records" in shown
+    assert "1.0/2.0 MB" in shown
+
+
+def test_nothing_is_shown_where_nobody_looks(capsys: pytest.CaptureFixture[str]) -> None:
+    with progress_bar(Plan((), ())) as watch:
+        watch(Progress(1, 1, 0, 5, 5))
+    assert capsys.readouterr() == ("", "")
+
+
+JAVA_SAID = """An error occurred while calling o42.save.
+: org.apache.spark.SparkException: Job aborted.
+Caused by: java.io.IOException: No space left on device
+"""
+
+
+def test_full_disk_is_known_by_what_java_says_too() -> None:
+    assert isinstance(explain(RuntimeError(JAVA_SAID)), DiskFull)
