@@ -71,12 +71,18 @@ async def change_and_see(
     ]
 
 
+def _soon(client: Client) -> asyncio.Timeout:
+    """Well before the whole question times out: a broker that hangs must not take it along."""
+    return asyncio.timeout(client.request_timeout_s / 3)
+
+
 async def _described(client: Client, entities: Sequence[Entity]) -> dict[Entity, list[Config]]:
     """Settings; of a topic that is gone, or a broker that does not answer, none at all."""
     found: dict[Entity, list[Config]] = {}
     for entity in entities:
         try:
-            found |= await own_configs(client, [entity])
+            async with _soon(client):
+                found |= await own_configs(client, [entity])
         except (OSError, TimeoutError, ApiError):
             found[entity] = []
     return found
@@ -91,8 +97,11 @@ def _is_made(
 
 async def _change(client: Client, entity: Entity, changes: Sequence[Change]) -> Outcome:
     try:
-        (answer,) = await alter_configs(client, {entity: changes})
-    except (OSError, TimeoutError, ApiError) as error:
+        async with _soon(client):
+            (answer,) = await alter_configs(client, {entity: changes})
+    except TimeoutError:
+        return Outcome(str(entity), ErrorCode.REQUEST_TIMED_OUT, "no answer")
+    except (OSError, ApiError) as error:
         return Outcome(str(entity), ErrorCode.REQUEST_TIMED_OUT, str(error))
     is_deletion = all(change.operation is Operation.DELETE for change in changes)
     if is_deletion and answer.error is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:

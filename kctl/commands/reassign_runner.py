@@ -6,6 +6,7 @@ replication of a healthy cluster, and nobody looks for it. Only a `kill -9` can 
 `kctl throttle list` then shows as leaked.
 """
 
+import asyncio
 import signal
 import threading
 import time
@@ -43,8 +44,12 @@ from kctl.tables import Column
 FAILURES_BORNE = 5
 """How many looks in a row may fail, as they do while the controller changes."""
 
+SIZES_S = 5.0
+"""How long brokers may take to tell how much has arrived; without it, partitions are counted."""
 FIRST_PAUSE_S = 0.1
 """Doubled look by look up to the interval: small moves are over soon."""
+
+SETTLING_LOOKS = 50
 
 RESULT_COLUMNS = [
     Column("topic"),
@@ -117,9 +122,9 @@ class _Run:
                     break
                 self._begin(batch)
                 self._wait(f"batch {number}/{len(self._batches)}", watch, stop)
+                if self._under_way:  # interrupted
+                    self._go_back()
                 self._release()
-            if stop.is_set() and self._under_way:
-                self._go_back()
         finally:
             with undisturbed():
                 self._release()
@@ -185,14 +190,15 @@ class _Run:
 
 
 async def _look(client: Client) -> tuple[Moving, Sizes]:
-    """What is moving; its sizes only if every broker can be asked for them."""
+    """What is moving; its sizes only if every broker tells them soon."""
     moving = await list_reassignments(client)
     if not moving:
         return moving, {}
     topics = await find_topics(client, sorted({partition.topic for partition in moving}))
     try:
-        return moving, await replica_sizes(client, topics)
-    except CliError:
+        async with asyncio.timeout(SIZES_S):
+            return moving, await replica_sizes(client, topics)
+    except (CliError, TimeoutError):
         return moving, {}
 
 
@@ -210,13 +216,7 @@ def _elect(session: Session, partitions: Sequence[TopicPartition]) -> None:
 
 def _show(session: Session, moves: Sequence[Move], run: _Run, *, interrupted: bool) -> ExitStatus:
     """A row per partition, from what the cluster says now; the status of the whole."""
-    wanted = {move.partition: move.then for move in moves}
-
-    async def question(client: Client) -> tuple[Moving, dict[TopicPartition, tuple[int, ...]]]:
-        return await list_reassignments(client), await current_replicas(client, wanted)
-
-    moving, current = ask(session, question)
-    rows = [_row(move, moving, current.get(move.partition, ()), run) for move in moves]
+    rows = ask(session, lambda client: _settled_rows(client, moves, run, interrupted=interrupted))
     session.out.rows(rows, RESULT_COLUMNS, name="topic")
     if interrupted:
         return ExitStatus.INTERRUPTED
@@ -228,6 +228,22 @@ def _show(session: Session, moves: Sequence[Move], run: _Run, *, interrupted: bo
         )
     done = all(row["status"] == "moved" for row in rows) and not run.throttles_left
     return ExitStatus.OK if done else ExitStatus.FAILED
+
+
+async def _settled_rows(
+    client: Client, moves: Sequence[Move], run: _Run, *, interrupted: bool
+) -> list[dict[str, object]]:
+    """The rows, once they say what is to be expected: brokers learn of the end a moment later."""
+    wanted = {move.partition: move.then for move in moves}
+    expected = {"moved", "refused"} | ({"as before", "still moving"} if interrupted else set())
+    rows: list[dict[str, object]] = []
+    for _ in range(SETTLING_LOOKS):
+        moving, current = await list_reassignments(client), await current_replicas(client, wanted)
+        rows = [_row(move, moving, current.get(move.partition, ()), run) for move in moves]
+        if all(row["status"] in expected for row in rows):
+            break
+        await asyncio.sleep(FIRST_PAUSE_S)
+    return rows
 
 
 def _row(move: Move, moving: Moving, replicas: tuple[int, ...], run: _Run) -> dict[str, object]:

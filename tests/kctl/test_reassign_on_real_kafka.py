@@ -2,24 +2,23 @@
 
 import json
 import re
-import shlex
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from confluent_kafka import Producer
 
 from broker.assignment import assign_replicas
 from kctl.commands import reassign_runner
-from kctl.docs.tree import walk_commands
 from kctl.errors import CliError
 from kctl.plans.reassign_files import parse_reassignment, reassignment_json
+from tests.kctl.test_reassign_on_cluster import ReassignmentContract
 from tests.support.kctl import Kctl, KctlResult
 from tests.support.real_kafka import RealKafka, running_kafka
+from tests.support.reassignments import SETTINGS, Run, fill, kctl_on, make, plan_file, replicas_of
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(300)]
 
@@ -29,56 +28,24 @@ SLOW = "2000"
 """Bytes a second at which LARGE comes to no end while a test looks: a megabyte in 11 seconds."""
 LARGE = 12
 
-Run = Callable[..., KctlResult]
-
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealKafka]:
-    """Three brokers that let nobody but the tests elect leaders."""
-    settings = {"auto.leader.rebalance.enable": "false", "broker.rack": "r"}
-    with running_kafka(tmp_path_factory.mktemp("three"), 3, settings) as running:
+    """Three brokers of Apache Kafka."""
+    with running_kafka(tmp_path_factory.mktemp("three"), 3, SETTINGS) as running:
         yield running
 
 
 @pytest.fixture
-def run(
-    kctl: Kctl, cluster: RealKafka, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[Run]:
-    """kctl on the cluster, in a directory of its own; the cluster is empty afterwards."""
+def run(cluster: RealKafka, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Run]:
+    """kctl on the cluster, in a directory of its own."""
     monkeypatch.chdir(tmp_path)
-    env = {"KCTL_BOOTSTRAP_SERVERS": cluster.bootstrap_servers}
-    yield lambda *args: kctl(*args, env=env)
-    kctl("reassign", "cancel", "--all", "--yes", env=env)
-    kctl("throttle", "clear", "--yes", env=env)
-    kctl("topics", "delete", ".*", "--regex", "--yes", env=env)
+    with kctl_on(cluster) as run:
+        yield run
 
 
-def make(run: Run, name: str, assignment: str) -> None:
-    result = run("topics", "create", name, "--replica-assignment", assignment)
-    assert result.exit_code == 0, result.stderr
-
-
-def fill(cluster: RealKafka, topic: str, partitions: int, megabytes: int = 1) -> None:
-    producer = Producer({"bootstrap.servers": cluster.bootstrap_servers})
-    for number in range(megabytes * 16):
-        for partition in range(partitions):
-            producer.produce(topic, bytes([number % 256]) * 65536, partition=partition)
-        producer.poll(0)
-    assert producer.flush(60) == 0
-
-
-def plan_file(path: Path, replicas: dict[tuple[str, int], list[int]]) -> str:
-    entries = [
-        {"topic": topic, "partition": partition, "replicas": some}
-        for (topic, partition), some in replicas.items()
-    ]
-    path.write_text(json.dumps({"version": 1, "partitions": entries}))
-    return str(path)
-
-
-def replicas_of(run: Run, topic: str) -> list[list[int]]:
-    (found,) = run("topics", "describe", topic, "-o", "json").json
-    return [partition["replicas"] for partition in found["partitions"]]
+class TestOnApacheKafka(ReassignmentContract):
+    """The contract, held up to Apache Kafka."""
 
 
 def theirs(cluster: RealKafka, tool: str, *args: str) -> subprocess.CompletedProcess[str]:
@@ -176,7 +143,7 @@ def test_completed_and_bad_plans_are_told_in_kafkas_words(
         "empty": {("done", 0): []},
         "nothing": {},
     }.items():
-        bad = plan_file(tmp_path / f"{name}.json", replicas)  # type: ignore[arg-type]
+        bad = plan_file(tmp_path / f"{name}.json", replicas)
         lines = same_words(
             run,
             cluster,
@@ -214,29 +181,6 @@ def test_elections_are_told_in_kafkas_words(run: Run, cluster: RealKafka, tmp_pa
     again = run("elect-leaders", "elect", "--yes")
     # The broker that is asked may not have heard of the last election yet.
     assert "no election is needed" in again.stderr or "not needed" in again.output
-
-
-def test_run_drains_a_broker_in_batches_and_leaves_no_throttle(
-    run: Run, cluster: RealKafka
-) -> None:
-    make(run, "drained", "1:3,3:2,2:1,3:1")
-    fill(cluster, "drained", 4)
-    assert run("configs", "set", "broker:1", "leader.replication.throttled.rate=777777", "--yes")
-    result = run(
-        *["reassign", "run", "--drain", "3", "--throttle", "20MB", "--batch-size", "2"],
-        *["--yes", "--rollback", "back.json", "-o", "json", "--elect-leaders"],
-    )
-    assert result.exit_code == 0, result.stderr
-    assert {row["status"] for row in result.json} == {"moved"}
-    assert "batch 2/2: 3 of 3 partitions moved" in result.stderr
-    assert not [replicas for replicas in replicas_of(run, "drained") if 3 in replicas]
-    left = run("throttle", "list", "-o", "json").json
-    # What was set before the run is there again, and nothing else.
-    assert [(row["entity"], row["value"]) for row in left] == [("broker 1", "777777")]
-    assert run("replicas", "verify", "drained").exit_code == 0
-    back = run("reassign", "run", "--file", "back.json", "--yes")
-    assert back.exit_code == 0
-    assert replicas_of(run, "drained") == [[1, 3], [3, 2], [2, 1], [3, 1]]
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -304,51 +248,6 @@ def test_throttle_changes_while_replicas_move_and_leaks_are_told(
     assert {row["leaked"] for row in leaked.json} == {True}
     assert run("reassign", "verify", plan, "--clear-throttles").exit_code == 0
     assert run("throttle", "list", "--leaked", "-o", "json").json == []
-
-
-def test_replication_factor_is_changed_by_topics_alter(run: Run, cluster: RealKafka) -> None:
-    make(run, "grown", "1,2")
-    fill(cluster, "grown", 2)
-    assert run("topics", "alter", "grown", "--replication-factor", "3", "--yes").exit_code == 0
-    assert [len(replicas) for replicas in replicas_of(run, "grown")] == [3, 3]
-    assert run("topics", "alter", "grown", "--replication-factor", "1", "--yes").exit_code == 0
-    assert replicas_of(run, "grown") == [[1], [2]]
-
-
-def test_damaged_replica_is_found(run: Run, cluster: RealKafka) -> None:
-    make(run, "rotten", "1:2:3,2:1:3")
-    fill(cluster, "rotten", 2)
-    assert run("replicas", "verify", "rotten", "-o", "json").exit_code == 0
-    segment = cluster.log_dir(3) / "rotten-0" / "00000000000000000000.log"
-    with segment.open("r+b") as file:
-        file.seek(200_000)
-        file.write(b"x")
-    result = run("replicas", "verify", "rotten", "-o", "json")
-    assert result.exit_code == 3
-    by_partition = {row["partition"]: row for row in result.json}
-    assert by_partition[0]["status"] == "differs"
-    assert "broker 3's batch is damaged" in by_partition[0]["findings"][0]
-    assert by_partition[1]["status"] == "same"
-
-
-EXAMPLES = [
-    example
-    for command in walk_commands()
-    if command.path[1:2] in [("reassign",), ("throttle",), ("elect-leaders",), ("replicas",)]
-    for example in command.examples
-]
-
-
-def test_examples_of_the_help_work_on_three_brokers(
-    run: Run, cluster: RealKafka, tmp_path: Path
-) -> None:
-    make(run, "orders", "1:2,2:3,3:1")
-    make(run, "payments", "1")
-    fill(cluster, "orders", 3)
-    for example in EXAMPLES:
-        plan_file(tmp_path / "plan.json", {("orders", 0): [1, 2]})
-        result = run(*shlex.split(example)[1:])
-        assert result.exit_code == 0, (example, result.stderr)
 
 
 def test_replicas_move_between_directories_in_kafkas_words(
