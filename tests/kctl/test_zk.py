@@ -3,6 +3,7 @@
 import asyncio
 import json
 import re
+import shlex
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from broker.metadata.embedded import METADATA_FILE, EmbeddedStore
 from broker.metadata.store import Create, MetadataStore
 from broker.metadata.zookeeper import ZooKeeperSettings, ZooKeeperStore
 from kctl.admin.znode_kinds import HIDDEN, UNREADABLE, explain
+from kctl.docs.tree import walk_commands
 from tests.support.kctl import Kctl
 from tests.support.processes import free_port
 
@@ -168,3 +170,19 @@ def test_context_names_the_zookeeper(kctl: Kctl, zookeeper: str, tmp_path: Path)
     assert found["kind"] == "controller"
     tree = kctl("zk", "tree", "-o", "name", env=environ).output.splitlines()
     assert set(tree) == set(ZNODES)
+
+
+EXAMPLES = [
+    example
+    for command in walk_commands()
+    if command.path[1:2] == ("zk",)
+    for example in command.examples
+]
+
+
+@pytest.mark.parametrize("example", EXAMPLES)
+def test_example_of_the_help_works(kctl: Kctl, directory: str, example: str) -> None:
+    """On the directory: that a ZooKeeper does as well is proved above."""
+    words = re.sub(r"-z \S+", "--directory /var/lib/kctl", example)
+    result = kctl(*shlex.split(words.replace("/var/lib/kctl", directory))[1:])
+    assert result.exit_code == 0, result.stderr
