@@ -200,8 +200,9 @@ class ReplicaFetcher:
             if response.error_code not in _SESSION_ERRORS:
                 raise ApiError(ErrorCode(response.error_code))
             return
-        self._session.answered(response.session_id)
         await self._take_up(connection, response)
+        # Only now: where the leader keeps no session, what it answered for is forgotten here.
+        self._session.answered(response.session_id)
 
     async def _take_up(self, connection: BrokerConnection, response: FetchResponse) -> None:
         out_of_range = []

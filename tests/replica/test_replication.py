@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from broker.api.fetch_session import FetchSessionCache
 from broker.errors import ApiError, ErrorCode
 from tests.replica.harness import NAME, InProcessCluster, cluster, wait_for
 
@@ -34,6 +35,16 @@ def test_followers_have_the_same_bytes_and_the_high_watermark_follows(tmp_path: 
             assert brokers[follower].bytes() == brokers[1].bytes()
 
     run(tmp_path, scenario)
+
+
+def test_followers_follow_a_leader_that_has_no_room_for_sessions(tmp_path: Path) -> None:
+    async def scenario(brokers: InProcessCluster) -> None:
+        brokers[1].services.fetch_sessions = FetchSessionCache(0, 1000)
+        await brokers.lead(1)
+        await brokers.replicated(1, brokers[1].append("value"))
+        await brokers.replicated(1, brokers[1].append("and another"))
+
+    run(tmp_path, scenario, brokers=2)
 
 
 def test_high_watermark_waits_for_a_follower_in_the_isr(tmp_path: Path) -> None:
