@@ -67,6 +67,7 @@ app = typer.Typer(
         "kctl spark-export orders --to /data/orders --incremental",
         "kctl spark-export orders --from-dir /var/lib/kafka --to /data/orders --dry-run",
         "kctl spark-export orders --to /data/orders --value string --format jsonl",
+        "kctl spark-export orders --to hdfs://names/orders --master spark://host:7077",
         "kctl spark-export --resume --to /data/orders",
     ],
 )

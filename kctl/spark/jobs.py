@@ -2,6 +2,7 @@
 
 import errno
 import threading
+import time
 from collections.abc import Callable
 from typing import Any
 from uuid import uuid4
@@ -40,13 +41,21 @@ def run_job(context: Any, work: Callable[[], None], look: Callable[[int], None])
             job.join(_POLL_S)
             look(running_tasks(context, group))
     except KeyboardInterrupt:
-        context.cancelJobGroup(group)
-        job.join(_CANCEL_S)
+        _cancel(context, group, job)
         raise CliError(
             "interrupted; nothing was published", "--resume finishes it", ExitStatus.INTERRUPTED
         ) from None
     if failure:
         raise explain(failure[0]) from failure[0]
+
+
+def _cancel(context: Any, group: str, job: threading.Thread) -> None:
+    """End the jobs of a group; a job is over before the last of its tasks has noticed."""
+    context.cancelJobGroup(group)
+    deadline = time.monotonic() + _CANCEL_S
+    job.join(_CANCEL_S)
+    while running_tasks(context, group) and time.monotonic() < deadline:
+        time.sleep(_POLL_S)
 
 
 def running_tasks(context: Any, group: str) -> int:

@@ -14,11 +14,11 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from kctl.errors import CliError, ExitStatus
-from kctl.spark.columns import arrow_schema
+from kctl.spark.columns import TYPES, arrow_schema
 from kctl.spark.content import UNDECODABLE, decode_content
 from kctl.spark.plan import ExportTask
 from kctl.spark.results import ExportedFile, PartitionCount, TaskResult
-from kctl.spark.settings import PartitionColumn, TaskSettings
+from kctl.spark.settings import TaskSettings
 from kctl.spark.sink import time_texts
 from kctl.spark.spark_files import count_rows, describe_files
 from kctl.spark.task import count_table, piece_tables
@@ -94,13 +94,8 @@ class TaskReader(DataSourceReader):
 
 def wanted_columns(settings: TaskSettings) -> tuple[str, ...]:
     """What is read: the columns to write, those for directories, those to count by."""
-    levels = [level for level in settings.partition_by if level in arrow_names()]
+    levels = [level for level in settings.partition_by if level in TYPES]
     return tuple(dict.fromkeys((*settings.columns, *levels, "offset", "timestamp")))
-
-
-def arrow_names() -> set[str]:
-    """The partition columns that are columns of records as well."""
-    return {PartitionColumn.TOPIC, PartitionColumn.PARTITION}
 
 
 def output_table(table: pa.Table, settings: TaskSettings, is_aside: bool = False) -> pa.Table:

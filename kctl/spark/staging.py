@@ -128,7 +128,13 @@ class Staging(PlannedRun):
     def attempt(self, index: int) -> Iterator[Path]:
         """A directory for one attempt at a task; removed if the attempt fails."""
         path = self._attempts / f"{_name(index)}.{uuid4().hex[:8]}"
-        path.mkdir()
+        try:
+            path.mkdir()
+        except FileNotFoundError as error:
+            raise FileNotFoundError(
+                f"{self._directory.parent} is not the driver's on this worker; --to must name a "
+                "directory that all workers share, or an address such as hdfs://"
+            ) from error
         try:
             yield path
         finally:

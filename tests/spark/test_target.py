@@ -96,6 +96,13 @@ def test_attempt_that_fails_leaves_nothing(target: Target) -> None:
     assert target.staging.result(0) is None
 
 
+def test_worker_that_does_not_see_the_target_says_so(target: Target) -> None:
+    plan = make_plan(LOGS, target, "txn")
+    with pytest.raises(FileNotFoundError, match="directory that all workers share"):
+        run_task(plan.tasks[0], TaskSettings.from_json(plan.options))
+    assert not target.path.exists()
+
+
 def test_overwrite_replaces_all_exports(target: Target) -> None:
     export_without_spark(LOGS, target, "rolled")
     plan = replace(make_plan(LOGS, target, "txn"), is_overwrite=True, run_id="another")
