@@ -13,6 +13,7 @@ from broker.controller.partition_machine import PartitionStateMachine
 from broker.controller.reassigning import Reassigner
 from broker.controller.reassignment import is_reassigned
 from broker.controller.replica_machine import ReplicaStateMachine
+from broker.controller.states import ReplicaState
 from broker.controller.term import Term
 from broker.controller.topic_admin import TopicAdmin
 from broker.errors import ErrorCode
@@ -169,8 +170,16 @@ class ActiveController:
     async def replicas_deleted(
         self, broker_id: int, response: StopReplicaResponse, asked: frozenset[TopicPartition]
     ) -> None:
-        """Go on with deletions whose replicas a broker has deleted, or could not delete."""
-        going = {n for n in asked if self.term.context.is_being_deleted(n.topic)}
+        """Go on with deletions whose replicas a broker has deleted, or could not delete.
+
+        Others were deleted after a reassignment, and nobody waits for them.
+        """
+        context = self.term.context
+        going = {
+            name
+            for name in asked
+            if context.state_of(Replica(name, broker_id)) is ReplicaState.DELETION_STARTED
+        }
         failed = {
             TopicPartition(error.topic_name, error.partition_index)
             for error in response.partition_errors

@@ -91,13 +91,16 @@ class RemoteChannel:
 
     async def send(self, request: ControlRequest) -> Response:
         """See Channel."""
+        is_told = False
         while True:
             try:
                 connection = await self._open()
                 async with asyncio.timeout(self._timeout_s):
                     return await _send(connection, request)
             except (ConnectionFailed, TimeoutError) as error:
-                logger.warning("%s to broker %s: %s", type(request).__name__, self._node, error)
+                level = logging.DEBUG if is_told else logging.WARNING  # once says it all
+                logger.log(level, "%s not sent yet: %s", type(request).__name__, error)
+                is_told = True
                 self.close()
             await asyncio.sleep(_RETRY_PAUSE_S)
 
