@@ -9,6 +9,7 @@ import random
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import TypeVar
 
 from kazoo.exceptions import KazooException
 
@@ -24,6 +25,8 @@ from tests.support.zookeeper import ZooKeeper
 BROKERS = (1, 2, 3)
 SESSION_S = SESSION_TIMEOUT_MS / 1000
 HEAL_S = 60
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -42,13 +45,26 @@ class Stage:
         """One of those that are written to."""
         return TopicPartition(self.random.choice(TOPICS), self.random.randrange(PARTITIONS))
 
+    def wait_for(self, condition: Callable[[], T | None], wish: str) -> T:
+        """The first true value of what is looked up in ZooKeeper, which may be away just now."""
+
+        def patient() -> T | None:
+            try:
+                return condition()
+            except KazooException:
+                return None
+
+        value = wait_until(patient, wish, HEAL_S)
+        assert value is not None
+        return value
+
     def leader(self, name: TopicPartition) -> int:
         """Who leads it now."""
-        return wait_until(lambda: self.cluster.leader(*name), f"{name} has a leader", HEAL_S)
+        return self.wait_for(lambda: self.cluster.leader(*name), f"{name} has a leader")
 
     def controller(self) -> int:
         """Who is the controller now."""
-        return wait_until(self.cluster.controller_id, "there is a controller", HEAL_S)
+        return self.wait_for(self.cluster.controller_id, "there is a controller")
 
     def coordinator(self) -> int:
         """Who coordinates some groups or transactions now."""
@@ -65,31 +81,28 @@ class Stage:
     def pause(self, broker_id: int) -> None:
         """Let a broker stand still until the cluster takes it for dead, and then go on."""
         with self.cluster.paused(broker_id):
-            wait_until(
-                lambda: broker_id not in self.cluster.live_brokers(), "the pause is noticed", HEAL_S
+            self.wait_for(
+                lambda: broker_id not in self.cluster.live_brokers(), "the pause is noticed"
             )
             self.linger(2)
 
     def expire(self, broker_id: int) -> None:
         """End a broker's session while the broker goes on."""
         path = f"/brokers/ids/{broker_id}"
-        stat = wait_until(lambda: self.cluster.tree.exists(path), f"{broker_id} is there", HEAL_S)
+        stat = self.wait_for(lambda: self.cluster.tree.exists(path), f"{broker_id} is there")
         self.zookeeper.expire_session(stat.ephemeralOwner)
 
     def heal(self) -> None:
         """Wait until every broker is in the cluster, and every partition has a leader."""
-        wait_until(self._is_whole, "the cluster is whole again", HEAL_S)
+        self.wait_for(self._is_whole, "the cluster is whole again")
 
     def _is_whole(self) -> bool:
         cluster = self.cluster
-        try:
-            return (
-                cluster.live_brokers() == list(BROKERS)
-                and cluster.controller_id() is not None
-                and all(cluster.leader(t, p) for t in TOPICS for p in range(PARTITIONS))
-            )
-        except KazooException:  # ZooKeeper itself has only just come back
-            return False
+        return (
+            cluster.live_brokers() == list(BROKERS)
+            and cluster.controller_id() is not None
+            and all(cluster.leader(t, p) for t in TOPICS for p in range(PARTITIONS))
+        )
 
 
 def kill_leader(stage: Stage) -> None:
