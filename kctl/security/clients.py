@@ -1,38 +1,12 @@
 """The settings as each of the two clients takes them: our own, and librdkafka."""
 
-from collections.abc import Iterable, Mapping
-
 from broker.net.authentication import PLAINTEXT, Sasl, Security
-from broker.net.client import Client
 from broker.security.plain import plain_client
 from broker.security.sasl import Conversation
 from broker.security.scram import ScramMechanism, scram_client
 from broker.security.tls import TlsError, client_context, pem_blocks
 from kctl.errors import CliError, ExitStatus
-from kctl.security.settings import Credentials, SecuritySettings, read_security
-
-CONNECT_TIMEOUT_S = 10.0
-
-
-def make_client(
-    servers: str | Iterable[str],
-    properties: Mapping[str, str],
-    *,
-    client_id: str,
-    request_timeout_s: float = 30.0,
-) -> Client:
-    """A client of the cluster with the security of these client.properties.
-
-    It connects when it is first asked something. The properties are plain texts, so a Spark task
-    can be sent them; references must have been resolved, as `Session.client_properties` does.
-    """
-    return Client(
-        servers,
-        client_id=client_id,
-        request_timeout_s=request_timeout_s,
-        connect_timeout_s=CONNECT_TIMEOUT_S,
-        security=client_security(read_security(properties)),
-    )
+from kctl.security.settings import Credentials, SecuritySettings
 
 
 def client_security(settings: SecuritySettings) -> Security:

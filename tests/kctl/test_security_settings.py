@@ -1,5 +1,10 @@
 """Security settings under Java's names: read, completed from elsewhere, refused without leaking."""
 
+import io
+import os
+import pty
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -7,10 +12,11 @@ import pytest
 from kctl.errors import CliError, ExitStatus
 from kctl.security.clients import client_security, librdkafka_properties
 from kctl.security.jaas import parse_jaas
-from kctl.security.secrets import from_environment, resolve
+from kctl.security.secrets import ask_secret, from_environment, resolve
 from kctl.security.settings import SecuritySettings, read_security
 from tests.support.certificates import Authority
 from tests.support.kctl import Kctl
+from tests.support.processes import free_port
 
 SCRAM = "org.apache.kafka.common.security.scram.ScramLoginModule"
 LOGIN = {
@@ -200,3 +206,39 @@ def test_context_with_secrets_in_its_properties_shows_none(kctl: Kctl, tmp_path:
         shown = kctl("context", "show", "prod", "-o", form, "-vv", env=environ)
         assert shown.exit_code == 0
         assert "open-sesame" not in shown.output + shown.stderr
+
+
+def test_nobody_is_asked_where_there_is_no_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdin", io.StringIO("typed\n"))
+    assert ask_secret("Password of alice") is None
+
+
+def test_password_is_asked_for_on_a_terminal_and_not_echoed() -> None:
+    ours, theirs = pty.openpty()
+    environ = {**os.environ, "KCTL_SECURITY_PROTOCOL": "SASL_PLAINTEXT"}
+    environ |= {"KCTL_SASL_MECHANISM": "PLAIN", "KCTL_SASL_USERNAME": "alice"}
+    words = [sys.executable, "-m", "kctl", "cluster", "-b", f"127.0.0.1:{free_port()}"]
+    with subprocess.Popen(
+        words, env=environ, stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True
+    ) as process:
+        os.close(theirs)
+        shown = b""
+        while b"Password of alice: " not in shown:
+            shown += os.read(ours, 1024)
+        os.write(ours, b"open-sesame\n")
+        shown += _rest(ours)
+    assert process.returncode == 1
+    assert b"cannot reach the cluster" in shown
+    assert b"open-sesame" not in shown
+
+
+def _rest(terminal: int) -> bytes:
+    """What is still written to a terminal until its other side is closed."""
+    found = b""
+    try:
+        while data := os.read(terminal, 1024):
+            found += data
+    except OSError:
+        pass
+    os.close(terminal)
+    return found

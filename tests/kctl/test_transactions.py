@@ -1,14 +1,11 @@
 """`kctl transactions` on our broker, with a transaction that no coordinator knows of."""
 
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from broker.log.layout import CLEAN_SHUTDOWN_FILE
 from broker.model import TopicPartition
-from broker.records.builder import BatchSettings, build_batch
 from kctl.admin.transactions import TransactionListing
 from kctl.kafka_text.transactions import (
     describe_lines,
@@ -19,20 +16,9 @@ from kctl.kafka_text.transactions import (
 from kctl.plans.hanging import ActiveProducer, Transaction, hanging, overdue
 from tests.support.broker import running_broker
 from tests.support.golden_tools import TOOLS, golden_tool
+from tests.support.open_transactions import NOBODY, leave_open
 from tests.support.streaming import Run, kctl_on
 from tests.txn.clients import Confluent
-
-NOBODY = 4242
-"""The id of the producer that has left its transaction open."""
-HOUR_MS = 3_600_000
-
-
-def open_transaction(written_ms: int) -> bytes:
-    """A batch that begins a transaction, as it stands in the log."""
-    settings = BatchSettings(
-        producer_id=NOBODY, producer_epoch=7, base_sequence=0, is_transactional=True
-    )
-    return bytes(build_batch([(0, written_ms, None, b"lost", ())], settings))
 
 
 @pytest.fixture(scope="module")
@@ -42,10 +28,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:
     with running_broker(directory) as broker:
         assert kctl_on(broker)("topics", "create", "hanging", "-p", "2").exit_code == 0
         assert kctl_on(broker)("topics", "create", "orders", "-p", "2").exit_code == 0
-    log_dir = broker.log_dir
-    batch = open_transaction(time.time_ns() // 1_000_000 - HOUR_MS)
-    (log_dir / "hanging-1" / "00000000000000000000.log").write_bytes(batch)
-    (log_dir / CLEAN_SHUTDOWN_FILE).unlink()
+    leave_open(broker.log_dir, "hanging-1", producer_epoch=7)
     with running_broker(directory) as broker:
         producer = Confluent(broker.bootstrap_servers, "payments")
         producer.begin()
@@ -159,8 +142,7 @@ def test_abort_of_nothing_in_particular_is_refused(
 def test_aborted_transaction_hangs_no_more(tmp_path: Path) -> None:
     with running_broker(tmp_path) as broker:
         assert kctl_on(broker)("topics", "create", "t").exit_code == 0
-    (broker.log_dir / "t-0" / "00000000000000000000.log").write_bytes(open_transaction(1_000))
-    (broker.log_dir / CLEAN_SHUTDOWN_FILE).unlink()
+    leave_open(broker.log_dir, "t-0", producer_epoch=7)
     with running_broker(tmp_path) as broker:
         run = kctl_on(broker)
         assert run("transactions", "hanging").exit_code == 3

@@ -1,15 +1,13 @@
 """Every example in the help of `kctl transactions` works, on a broker where they make sense."""
 
 import shlex
-import time
 from collections.abc import Iterator
 
 import pytest
 
-from broker.log.layout import CLEAN_SHUTDOWN_FILE
-from broker.records.builder import BatchSettings, build_batch
 from kctl.docs.tree import walk_commands
 from tests.support.broker import running_broker
+from tests.support.open_transactions import leave_open
 from tests.support.streaming import Run, kctl_on
 from tests.txn.clients import Confluent
 
@@ -20,7 +18,6 @@ EXAMPLES = [
     for example in command.examples
 ]
 START_OFFSET = 1042
-DAY_MS = 86_400_000
 
 
 @pytest.fixture(scope="module")
@@ -29,16 +26,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:
     directory = tmp_path_factory.mktemp("examples")
     with running_broker(directory, broker_id=0) as broker:
         assert kctl_on(broker)("topics", "create", "orders", "-p", "2").exit_code == 0
-    settings = BatchSettings(
-        producer_id=4242, producer_epoch=0, base_sequence=0, is_transactional=True
-    )
-    written_ms = time.time_ns() // 1_000_000 - DAY_MS
-    batch = build_batch([(START_OFFSET, written_ms, None, b"lost", ())], settings)
-    partition = broker.log_dir / "orders-0"
-    for path in partition.glob("0*"):
-        path.unlink()
-    (partition / f"{START_OFFSET:020}.log").write_bytes(batch)
-    (broker.log_dir / CLEAN_SHUTDOWN_FILE).unlink()
+    leave_open(broker.log_dir, "orders-0", START_OFFSET)
     with running_broker(directory, broker_id=0) as broker:
         producer = Confluent(broker.bootstrap_servers, "payments-1")
         producer.begin()

@@ -2,7 +2,6 @@
 
 import asyncio
 import re
-import time
 from collections.abc import Iterator
 
 import pytest
@@ -14,26 +13,19 @@ from broker.protocol.messages.produce import (
     ProduceRequest,
     TopicProduceData,
 )
-from broker.records.builder import BatchSettings, build_batch
 from tests.support.kctl import KctlResult, run_kctl
+from tests.support.open_transactions import NOBODY, open_transaction
 from tests.support.real_kafka import RealKafka, running_kafka
 from tests.txn.clients import Confluent
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(180)]
 
 TOOL = "org.apache.kafka.tools.TransactionsCommand"
-NOBODY = 4242
-HOUR_MS = 3_600_000
 
 
 async def leave_open(servers: str, place: TopicPartition) -> None:
     """Write a transaction's first batch as a producer that never tells its coordinator."""
-    settings = BatchSettings(
-        producer_id=NOBODY, producer_epoch=0, base_sequence=0, is_transactional=True
-    )
-    written_ms = time.time_ns() // 1_000_000 - HOUR_MS
-    batch = build_batch([(0, written_ms, None, b"lost", ())], settings)
-    data = PartitionProduceData(index=place.partition, records=batch)
+    data = PartitionProduceData(index=place.partition, records=open_transaction())
     topics = [TopicProduceData(name=place.topic, partition_data=[data])]
     request = ProduceRequest(
         transactional_id="nobody", acks=-1, timeout_ms=10_000, topic_data=topics

@@ -16,6 +16,8 @@ CLEAN_ENVIRONMENT: dict[str, str | None] = {
     "KCTL_CONTEXT": None,
     "KCTL_COMMAND_CONFIG": None,
     "KCTL_CONFIG": os.devnull,
+    "KCTL_SECURITY_PROTOCOL": None,
+    "KCTL_ZOOKEEPER": None,
     "KCTL_OUTPUT": None,
     "KCTL_TIMEOUT": None,
     "NO_COLOR": None,
