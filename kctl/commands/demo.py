@@ -64,6 +64,15 @@ TOUR = [
         ),
     ),
     Stop(
+        "Records that are written together or not at all; who writes, and does a transaction hang?",
+        (
+            "kctl produce orders {files}/orders.txt --key-separator : --transactional-id till-1",
+            "kctl transactions list",
+            "kctl transactions producers orders",
+            "kctl transactions hanging",
+        ),
+    ),
+    Stop(
         "The same records in the broker's own files",
         ("kctl dump-log show {data}/orders-0",),
     ),
@@ -88,7 +97,7 @@ TOUR = [
     ),
     Stop(
         "When something is wrong, kctl says what, and what to do",
-        ("kctl brokers list -b localhost:1",),
+        ("kctl topics describe oders", "kctl brokers list -b localhost:1"),
     ),
 ]
 
