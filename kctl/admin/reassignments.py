@@ -13,14 +13,20 @@ from broker.protocol.messages.alter_partition_reassignments import (
     ReassignablePartition,
     ReassignableTopic,
 )
+from broker.protocol.messages.describe_log_dirs import (
+    DescribableLogDirTopic,
+    DescribeLogDirsRequest,
+)
 from broker.protocol.messages.list_partition_reassignments import (
     ListPartitionReassignmentsRequest,
 )
 from kctl.admin.cluster import describe_cluster
-from kctl.admin.log_dirs import describe_log_dirs
 from kctl.admin.topics import Topic, find_topics
 from kctl.outcomes import Outcome, outcome
 from kctl.plans.reassign_draft import Assignment, Layout
+
+SIZES_S = 5.0
+"""How long a broker may take to tell how large its replicas are."""
 
 
 @dataclass(frozen=True)
@@ -146,12 +152,33 @@ def _partition_sizes(
 async def replica_sizes(
     client: Client, topics: Iterable[Topic]
 ) -> dict[tuple[TopicPartition, int], int]:
-    """Bytes of each replica, by partition and broker; copies between directories not counted."""
+    """Bytes of each replica, by partition and broker; copies between directories not counted.
+
+    A broker that does not tell soon is left out: that it hangs is often why replicas are moved.
+    """
+    asked = [
+        DescribableLogDirTopic(topic=topic.name, partitions=[p.id for p in topic.partitions])
+        for topic in topics
+    ]
+    await client.refresh_metadata()
+    found = await asyncio.gather(*(_sizes_on(client, node, asked) for node in client.cluster.nodes))
+    return {place: size for sizes in found for place, size in sizes.items()}
+
+
+async def _sizes_on(
+    client: Client, broker: int, topics: list[DescribableLogDirTopic]
+) -> dict[tuple[TopicPartition, int], int]:
+    try:
+        async with asyncio.timeout(SIZES_S):
+            answer = await client.send_to(broker, DescribeLogDirsRequest(topics=topics))
+    except (OSError, TimeoutError, ApiError):
+        return {}
     return {
-        (replica.partition, log_dir.broker_id): replica.size_bytes
-        for log_dir in await describe_log_dirs(client, topics=list(topics))
-        for replica in log_dir.replicas
-        if not replica.is_future
+        (TopicPartition(topic.name, one.partition_index), broker): one.partition_size
+        for result in answer.results
+        for topic in result.topics
+        for one in topic.partitions
+        if not one.is_future_key
     }
 
 

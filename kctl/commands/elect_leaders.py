@@ -150,6 +150,8 @@ def elect(
             "which partitions is not said", "name topics, or say --all, --broker or --file"
         )
     choice = _choice(named, file, broker, regex=regex)
+    if text_format and broker is not None:
+        raise usage_error("Kafka's tool knows no --broker", "leave out --format")
     if text_format:
         return _as_kafka(session, election_type, named, choice, yes=yes, dry_run=dry_run)
     candidates = _candidates(session, election_type, choice, named if not regex else [])

@@ -23,6 +23,7 @@ from kctl.commands.reassign_throttle import clear_as_kafka_does, clear_leaked, s
 from kctl.commands.reassign_words import (
     Additional,
     KafkaPlanFile,
+    MissingPartition,
     PlanFile,
     PreserveThrottles,
     Proposal,
@@ -41,6 +42,7 @@ from kctl.kafka_text.reassign import (
     error_line,
     failed_lines,
     log_dir_lines,
+    missing_words,
     rollback_lines,
     started_line,
     throttle_lines,
@@ -104,7 +106,9 @@ def execute(
     except CliError as error:
         if not as_kafka or error.status is ExitStatus.USAGE:
             raise
-        session.out.lines([error_line(error.message)])
+        is_missing = isinstance(error, MissingPartition)
+        words = missing_words(error.message) if is_missing else error.message
+        session.out.lines([error_line(words)])
         return ExitStatus.FAILED
     if not agreed(session, move_plan(session, proposal), yes=yes, dry_run=dry_run):
         return None

@@ -28,7 +28,12 @@ from kctl.commands.reassign_words import (
     write_plan,
 )
 from kctl.errors import ExitStatus
-from kctl.kafka_text.reassign import MISSING_RACKS, error_line, generation_lines
+from kctl.kafka_text.reassign import (
+    MISSING_RACKS,
+    error_line,
+    generation_lines,
+    missing_words,
+)
 from kctl.options import KafkaText, Session, session_of
 from kctl.plans.reassign_cost import (
     BROKER_COLUMNS,
@@ -149,10 +154,7 @@ def dealt_anew(
     found = {topic.name: topic for topic in topics}
     for name in names:
         if name not in found:
-            raise ValueError(
-                "org.apache.kafka.common.errors.UnknownTopicOrPartitionException:"
-                f" Topic {name} not found."
-            )
+            raise ValueError(missing_words(f"Topic {name} not found."))
     if len({rack is None for rack in racks.values()}) > 1:
         raise ValueError(MISSING_RACKS)
     current: dict[TopicPartition, tuple[int, ...]] = {}

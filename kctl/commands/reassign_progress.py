@@ -35,7 +35,7 @@ def progress(session: Session) -> Iterator[Watch]:
         TextColumn("{task.fields[how]}"),
     )
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("", total=1, how="")
+        task = bar.add_task("beginning", total=1, how="")
 
         def update(batch: str, look: Look) -> None:
             # Where nothing is copied, partitions are what there is to count.

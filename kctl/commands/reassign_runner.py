@@ -44,8 +44,6 @@ from kctl.tables import Column
 FAILURES_BORNE = 5
 """How many looks in a row may fail, as they do while the controller changes."""
 
-SIZES_S = 5.0
-"""How long brokers may take to tell how much has arrived; without it, partitions are counted."""
 FIRST_PAUSE_S = 0.1
 """Doubled look by look up to the interval: small moves are over soon."""
 
@@ -190,16 +188,12 @@ class _Run:
 
 
 async def _look(client: Client) -> tuple[Moving, Sizes]:
-    """What is moving; its sizes only if every broker tells them soon."""
+    """What is moving, and how much of it has arrived."""
     moving = await list_reassignments(client)
     if not moving:
         return moving, {}
     topics = await find_topics(client, sorted({partition.topic for partition in moving}))
-    try:
-        async with asyncio.timeout(SIZES_S):
-            return moving, await replica_sizes(client, topics)
-    except (CliError, TimeoutError):
-        return moving, {}
+    return moving, await replica_sizes(client, topics)
 
 
 def _elect(session: Session, partitions: Sequence[TopicPartition]) -> None:

@@ -1,7 +1,7 @@
 """The options that the verbs of `kctl reassign` share, and what they mean."""
 
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from broker.model import TopicPartition
 from broker.net.client import Client
 from kctl.admin.connection import ask
 from kctl.admin.reassignments import find_layout
@@ -129,6 +130,10 @@ PreserveThrottles = Annotated[
 ]
 
 
+class MissingPartition(CliError):
+    """A plan names a topic or a partition that there is not."""
+
+
 @dataclass(frozen=True)
 class GoalWords:
     """The options that say what a reassignment is for."""
@@ -183,24 +188,29 @@ def propose(session: Session, wanted: Selection, goals: Goals) -> Proposal:
 
 
 def proposal_of_file(session: Session, wanted: Assignment) -> Proposal:
-    """A plan that was read from a file, beside what there is; CliError if that does not fit."""
-    names = sorted({partition.topic for partition in wanted})
-    layout = ask(session, lambda client: _selected_layout(client, Selection(tuple(names))))
-    missing = [partition for partition in sorted(wanted) if partition not in layout.replicas]
-    if missing:
-        raise CliError(
-            f"Unable to find partition: {', '.join(map(str, missing))}",
-            "kctl topics describe shows the partitions there are",
-        )
-    require_known_brokers(wanted, layout.brokers)
+    """A plan that was read from a file, beside what there is.
+
+    CliError, in the words and the order of Kafka's tool, if it names what there is not.
+    """
+
+    async def question(client: Client) -> Layout:
+        names = {partition.topic for partition in wanted}
+        return await find_layout(client, await find_topics(client, names))
+
+    layout = ask(session, question)
+    named = {broker for replicas in wanted.values() for broker in replicas}
+    if unknown := sorted(named - layout.brokers.keys()):
+        raise CliError(f"Unknown broker id {unknown[0]}", "kctl brokers list shows the ids")
+    present = {partition.topic for partition in layout.replicas}
+    if missing := [partition for partition in sorted(wanted) if partition not in layout.replicas]:
+        gone = [partition.topic for partition in missing if partition.topic not in present]
+        what = f"Topic {gone[0]} not found." if gone else _missing_partitions(missing)
+        raise MissingPartition(what, "kctl topics describe shows what there is")
     return Proposal(layout, wanted, frozenset(layout.brokers))
 
 
-def require_known_brokers(wanted: Assignment, present: Iterable[int]) -> None:
-    """CliError if a plan names a broker that is not up, in the words of Kafka's tool."""
-    named = {broker for replicas in wanted.values() for broker in replicas}
-    if unknown := sorted(named - set(present)):
-        raise CliError(f"Unknown broker id {unknown[0]}", "kctl brokers list shows the ids")
+def _missing_partitions(missing: Sequence[TopicPartition]) -> str:
+    return f"Unable to find partition: {', '.join(map(str, missing))}"
 
 
 async def _selected_layout(client: Client, wanted: Selection) -> Layout:

@@ -35,6 +35,11 @@ def error_line(message: str) -> str:
     return f"Error: {message}"
 
 
+def missing_words(message: str) -> str:
+    """The message of an error about a topic or partition that is not there, as Java wraps it."""
+    return f"org.apache.kafka.common.errors.UnknownTopicOrPartitionException: {message}"
+
+
 def generation_lines(current: Assignment, proposed: Assignment) -> list[str]:
     """The lines of `--generate`."""
     return [

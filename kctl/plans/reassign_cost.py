@@ -169,14 +169,14 @@ def total_row(layout: Layout, changes: Assignment, allowed: Iterable[int]) -> di
 
 
 def summary(total: Row) -> str:
-    """The record as one sentence, for people."""
+    """The record in a line for people."""
     return (
-        f"{total['partitions']} partitions change: {total['replicas_added']} replicas are added"
-        f" ({human_bytes(int(str(total['move_bytes'])))}), {total['replicas_removed']} removed,"
-        f" {total['leaders_changed']} preferred leaders change; skew of replicas"
-        f" {total['replica_skew_now']} → {total['replica_skew_then']}, leaders"
-        f" {total['leader_skew_now']} → {total['leader_skew_then']}, bytes"
-        f" {total['byte_skew_now']} → {total['byte_skew_then']}"
+        f"partitions to change: {total['partitions']}; replicas to add: {total['replicas_added']}"
+        f" ({human_bytes(int(str(total['move_bytes'])))}), to remove:"
+        f" {total['replicas_removed']}; preferred leaders that change:"
+        f" {total['leaders_changed']}; skew of replicas {total['replica_skew_now']} →"
+        f" {total['replica_skew_then']}, leaders {total['leader_skew_now']} →"
+        f" {total['leader_skew_then']}, bytes {total['byte_skew_now']} → {total['byte_skew_then']}"
     )
 
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from kctl.admin import reassignments
 from kctl.commands import reassign_runner
 from kctl.docs.tree import walk_commands
 from kctl.outcomes import Outcome
@@ -143,7 +144,7 @@ def test_interrupted_run_goes_back_to_the_very_order_of_replicas(
 
         name = "begin_reassignments"
         monkeypatch.setattr(reassign_runner, name, begin_while_the_target_stands_still)
-        monkeypatch.setattr(reassign_runner, "SIZES_S", 0.2)
+        monkeypatch.setattr(reassignments, "SIZES_S", 0.2)
         awake = f"{cluster.address(controller)},{cluster.address(other)}"
         words = ["--brokers", f"{controller},{target}", "--throttle", "5MB", "--timeout", "15"]
         result = run("reassign", "run", "stopped", *words, "--yes", "-b", awake)

@@ -142,6 +142,8 @@ def test_completed_and_bad_plans_are_told_in_kafkas_words(
         "twice": {("done", 0): [1, 1]},
         "empty": {("done", 0): []},
         "nothing": {},
+        "no-topic": {("nope", 0): [1, 2]},
+        "no-partition": {("done", 7): [1, 2]},
     }.items():
         bad = plan_file(tmp_path / f"{name}.json", replicas)
         lines = same_words(
