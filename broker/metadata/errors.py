@@ -63,6 +63,12 @@ class AuthFailed(StoreError):
     what = "ZooKeeper refused the credentials"
 
 
+class NotAllowed(StoreError):
+    """The node's ACL does not let us do this."""
+
+    what = "ZooKeeper does not allow it: zookeeper.auth.digest has the wrong credentials, or none"
+
+
 class StoreInUse(StoreError):
     """Another process has the embedded store open."""
 

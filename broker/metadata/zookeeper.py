@@ -31,6 +31,7 @@ from broker.metadata.errors import (
     NoChildrenForEphemerals,
     NodeExists,
     NoNode,
+    NotAllowed,
     NotEmpty,
     SessionExpired,
     StoreError,
@@ -315,6 +316,7 @@ _ERRORS: dict[type[Exception], type[StoreError]] = {
     kazoo_errors.ConnectionClosedError: SessionExpired,
     kazoo_errors.ConnectionLoss: ConnectionLoss,
     kazoo_errors.AuthFailedError: AuthFailed,
+    kazoo_errors.NoAuthError: NotAllowed,
 }
 
 

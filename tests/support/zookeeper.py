@@ -1,6 +1,6 @@
 """A real ZooKeeper for tests: the one inside PySpark's jars, on whatever Java kctl finds."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -85,10 +85,13 @@ def _launch(directory: Path) -> ServerProcess:
 
 
 @contextmanager
-def running_zookeeper(directory: Path) -> Iterator[ZooKeeper]:
+def running_zookeeper(
+    directory: Path, settings: Mapping[str, object] | None = None
+) -> Iterator[ZooKeeper]:
     """Start a ZooKeeper that keeps its data in `directory`; ended with the block."""
     port = free_port()
-    (directory / "zoo.cfg").write_text(ZOO_CFG.format(directory=directory, port=port))
+    more = "".join(f"{key}={value}\n" for key, value in (settings or {}).items())
+    (directory / "zoo.cfg").write_text(ZOO_CFG.format(directory=directory, port=port) + more)
     zookeeper = ZooKeeper(directory, port, _launch(directory))
     try:
         zookeeper.server.wait_for_port(port)
