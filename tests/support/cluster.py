@@ -20,6 +20,7 @@ from tests.support.processes import POLL_S, ServerProcess, free_port
 SESSION_TIMEOUT_MS = 3000
 QUICK = {
     "zookeeper.session.timeout.ms": SESSION_TIMEOUT_MS,
+    "zookeeper.connection.timeout.ms": 20_000,
     "offsets.topic.num.partitions": 4,
     "transaction.state.log.num.partitions": 4,
     "group.initial.rebalance.delay.ms": 0,
