@@ -55,8 +55,8 @@ class FileRecords:
         self._has_tail = False  # preallocated bytes beyond the log's end
 
     def create(self, preallocate_bytes: int) -> None:
-        """Make the file; with `preallocate_bytes` its blocks are asked for at once."""
-        self._file = self._fs.open_file(self.path, create=True)
+        """Make the file, over one of its name; `preallocate_bytes` are asked for at once."""
+        self._file = self._fs.create_file(self.path)
         if preallocate_bytes:
             self._fs.truncate(self._file, preallocate_bytes)
         self._has_tail = preallocate_bytes > 0

@@ -101,6 +101,16 @@ class FileSystem:
         flags = os.O_RDWR | os.O_CLOEXEC | (os.O_CREAT if create else 0)
         return OpenFile(os.open(path, flags, 0o644), path)
 
+    def create_file(self, path: Path) -> OpenFile:
+        """Make a new, empty file; one of that name is removed, but stays for who has it open."""
+        flags = os.O_RDWR | os.O_CLOEXEC | os.O_CREAT | os.O_EXCL
+        try:
+            fd = os.open(path, flags, 0o644)
+        except FileExistsError:
+            self.remove(path)
+            fd = os.open(path, flags, 0o644)
+        return OpenFile(fd, path)
+
     def write(self, file: OpenFile, buffers: Sequence[Buffer], position: int) -> None:
         """Write all of `buffers`, one after the other, from `position` on.
 
@@ -191,9 +201,8 @@ class FileSystem:
 
     def write_file(self, path: Path, data: bytes, *, sync: bool) -> None:
         """Create or overwrite a whole file; a crash on the way may leave a part of it."""
-        file = self.open_file(path, create=True)
+        file = self.create_file(path)
         self.write(file, [data], 0)
-        self.truncate(file, len(data))
         if sync:
             self.sync(file)
 

@@ -70,14 +70,26 @@ class Index:
         try:
             self._file = self._fs.open_file(self.path)
         except FileNotFoundError:
-            self._file = self._fs.open_file(self.path, create=True)
-            self._entries = 0
-            self._resize(self._full_length)
-            return self._file
+            return self._created()
         self._length = self._file.size()
         if self._entries < 0:
             self._entries = self._length // self.ENTRY.size
         return self._file
+
+    def _created(self) -> OpenFile:
+        """A new file at its full length, over one of its name."""
+        self._file = self._fs.create_file(self.path)
+        self._entries = 0
+        self._resize(self._full_length)
+        return self._file
+
+    def create(self) -> None:
+        """Make the file of a new segment; it is opened again for the first entry.
+
+        Most segments of an idle broker wait long for it.
+        """
+        self._created()
+        self.release()
 
     @property
     def _full_length(self) -> int:

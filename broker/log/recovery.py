@@ -26,8 +26,10 @@ from broker.log.environment import LogEnvironment
 from broker.log.layout import (
     CLEANED,
     DELETED,
+    LEADER_EPOCH_CHECKPOINT,
     LOG,
     OFFSET_INDEX,
+    PARTITION_METADATA_FILE,
     SEGMENT_FILES,
     SNAPSHOT,
     SWAP,
@@ -96,7 +98,8 @@ class _Loader:
         """Do all steps and hand over what was found."""
         names = self._finish_interrupted_work(self._list())
         self._names = names
-        self._load_epochs()
+        if LEADER_EPOCH_CHECKPOINT in names:
+            self._load_epochs()
         self._load_segments(names)
         if not self._from.is_clean:
             self._recover_unflushed()
@@ -108,7 +111,8 @@ class _Loader:
         self._epochs.truncate_from_start(self._from.log_start_offset)
         state = self._load_producers(start, end)
         point = end if self._from.is_clean else min(self._from.recovery_point, end)
-        topic_id = read_partition_metadata(self._directory)
+        has_id = PARTITION_METADATA_FILE in names
+        topic_id = read_partition_metadata(self._directory) if has_id else None
         return LoadedLog(self._segments, state, self._epochs, start, point, end, topic_id)
 
     def _list(self) -> set[str]:
@@ -294,7 +298,7 @@ class _Loader:
 
     def _load_producers(self, start: int, end: int) -> ProducerState:
         state = ProducerState(self._directory, self._env.producer_state, self._env.fs)
-        state.load_snapshot_names(self._names or self._list())
+        state.load_snapshot_names(self._list() if self._names is None else self._names)
         state.remove_stray_snapshots(self._segments.base_offsets)
         if state.latest_snapshot_offset is None and self._from.is_clean:
             snapshot_empty_state(state, self._segments, end)

@@ -111,13 +111,11 @@ class LogSegment:
 
     def create(self) -> None:
         """Make the files of a new, empty segment, over whatever had their names."""
-        for kind in SEGMENT_FILES:
-            self._fs.remove(self.path(kind))
+        self._fs.remove(self.path(TXN_INDEX))
         self.log.create(self.config.segment_bytes if self.config.preallocate else 0)
         self._is_checked = self._is_dirty = True
-        for index in (self.offset_index, self.time_index):
-            index.reset()
-            index.release()  # most segments of an idle broker wait long for their first entry
+        self.offset_index.create()
+        self.time_index.create()
 
     def path(self, kind: str) -> Path:
         """Where the file of that kind is, or would be."""

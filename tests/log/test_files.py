@@ -114,3 +114,13 @@ def test_breaking_disk_breaks_where_it_is_told(tmp_path: Path) -> None:
     assert file.read(0, 10) == b"abcde"
     disk.write(file, [b"def"], 3)
     assert file.read(0, 10) == b"abcdef"
+
+
+def test_new_file_takes_the_name_of_an_old_one_that_stays_whole_for_its_readers(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(b"old")
+    old = DISK.open_file(path)
+    assert DISK.create_file(path).size() == 0
+    assert old.read(0, 10) == b"old"
