@@ -13,7 +13,7 @@ from kctl.java import java_environment, pyspark_jars
 from tests.spark.support import LOGS, exported, kafka_printed, sizes
 from tests.support.processes import ServerProcess, free_port
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(240)]
+pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(500)]
 
 
 @pytest.fixture
@@ -69,7 +69,7 @@ def test_workers_without_kctl_are_sent_what_they_need(
         [sys.executable, "-m", "kctl", "spark-export", *source, "--master", master, *arguments],
         capture_output=True,
         text=True,
-        timeout=200,
+        timeout=400,
     )
     assert answer.returncode == 0, answer.stderr
     assert sizes(exported(tmp_path / "out")) == kafka_printed("magic2", "rolled-0")

@@ -8,7 +8,7 @@ import pytest
 from kctl.spark.data_source import register
 from tests.spark.support import LOGS, kafka_printed, sizes, write_log
 
-pytestmark = [pytest.mark.spark, pytest.mark.timeout(180)]
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(400)]
 
 
 @pytest.fixture

@@ -20,7 +20,7 @@ from tests.spark.support import LOGS, make_plan
 
 
 @pytest.mark.spark
-@pytest.mark.timeout(180)
+@pytest.mark.timeout(400)
 @pytest.mark.usefixtures("spark")
 def test_tasks_that_run_are_told_by_spark_and_records_by_those_that_ended(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path

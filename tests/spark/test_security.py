@@ -85,7 +85,7 @@ def test_secrets_are_in_no_plan_and_no_text() -> None:
 
 
 @pytest.mark.spark
-@pytest.mark.timeout(180)
+@pytest.mark.timeout(400)
 @pytest.mark.usefixtures("spark")
 def test_cluster_behind_tls_is_exported_and_verified(
     kctl: Kctl, safe: Safe, tmp_path: Path

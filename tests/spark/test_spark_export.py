@@ -26,7 +26,7 @@ from tests.spark.support import GOLDEN, LOGS, exported
 from tests.support.broker import RunningBroker, running_broker
 from tests.support.kctl import Kctl
 
-pytestmark = [pytest.mark.spark, pytest.mark.timeout(180), pytest.mark.usefixtures("spark")]
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(400), pytest.mark.usefixtures("spark")]
 
 Row = tuple[int, int, bytes | None, bytes | None, list[tuple[str, bytes | None]]]
 
@@ -296,7 +296,7 @@ def test_ctrl_c_cancels_what_runs_and_leaves_nothing(tmp_path: Path) -> None:
     command = [sys.executable, "-c", INTERRUPTED, str(witness), *arguments, "--master", "local[1]"]
     # A session of its own: as at a terminal, everything that was started gets the signal.
     with subprocess.Popen(command, stderr=subprocess.PIPE, start_new_session=True) as running:
-        deadline = time.monotonic() + 120
+        deadline = time.monotonic() + 300
         while not witness.exists() and running.poll() is None:
             assert time.monotonic() < deadline
             time.sleep(0.1)
@@ -320,7 +320,7 @@ main()
 def test_driver_killed_before_its_commit_is_resumed(kctl: Kctl, tmp_path: Path) -> None:
     arguments = ["spark-export", "txn", "--from-dir", str(LOGS), "--to", str(tmp_path / "out")]
     command = [sys.executable, "-c", KILLED_BEFORE_COMMIT, *arguments, "--master", "local[1]"]
-    killed = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    killed = subprocess.run(command, capture_output=True, text=True, timeout=300)
     assert killed.returncode == -signal.SIGKILL, killed.stderr
     assert [path.name for path in (tmp_path / "out").iterdir()] == ["_staging"]
     export(kctl, "--resume", "--to", tmp_path / "out")

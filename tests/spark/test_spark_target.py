@@ -15,7 +15,7 @@ from kctl.spark.writers import ExportFormat
 from tests.spark.support import LOGS, exported, kafka_printed, sizes, write_log
 from tests.support.kctl import Kctl
 
-pytestmark = [pytest.mark.spark, pytest.mark.timeout(180)]
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(400)]
 
 
 @pytest.fixture
