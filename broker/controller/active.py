@@ -68,8 +68,11 @@ class ActiveController:
         )
         # Brokers must know each other before they are told whom to follow.
         self.term.send_metadata([])
+        self.partitions.initialize()
+        self.replicas.initialize()
+        # Leaders first: a partition without one serves nobody, an ISR with a dead member does.
+        await self.partitions.elect_missing()
         await self.replicas.start()
-        await self.partitions.start()
         resumed = await self.reassigner.read_wishes()
         await self.reassigner.resume_all(resumed)
         await self.deletion.go_on()

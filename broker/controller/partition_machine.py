@@ -25,8 +25,8 @@ class PartitionStateMachine:
         self._term = term
         self._context = term.context
 
-    async def start(self) -> None:
-        """Find out in what state every partition is, and elect leaders for those without one."""
+    def initialize(self) -> None:
+        """Find out in what state every partition is."""
         for partition in self._context.partitions():
             known = self._context.leaderships.get(partition)
             if known is None:
@@ -36,7 +36,6 @@ class PartitionStateMachine:
             else:
                 state = PartitionState.OFFLINE
             self._context.partition_states[partition] = state
-        await self.elect_missing()
 
     async def elect_missing(self, topic: str | None = None) -> dict[TopicPartition, bool]:
         """Elect leaders for new and offline partitions, of one topic if it is given."""

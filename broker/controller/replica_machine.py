@@ -22,20 +22,24 @@ class ReplicaStateMachine:
         self._term = term
         self._context = term.context
 
+    def initialize(self) -> None:
+        """Find out in what state every replica is.
+
+        Of a dead broker it cannot be told whether a deletion was under way: as Kafka does, it
+        counts as one that has to wait, which is a way to OFFLINE and to another try.
+        """
+        for replica in self._context.replicas_of(self._context.partitions()):
+            is_online = self._context.is_online(replica.broker_id, replica.partition)
+            state = ReplicaState.ONLINE if is_online else ReplicaState.DELETION_INELIGIBLE
+            self._context.replica_states[replica] = state
+
     async def start(self) -> None:
-        """Start the replicas of live brokers, stop those of the others."""
-        replicas = self._context.replicas_of(self._context.partitions())
-        online, offline = [], []
-        for replica in replicas:
-            if self._context.is_online(replica.broker_id, replica.partition):
-                online.append(replica)
-                self._context.replica_states[replica] = ReplicaState.ONLINE
-            else:
-                offline.append(replica)
-                # What the replicas of topics that were being deleted wait for.
-                self._context.replica_states[replica] = ReplicaState.DELETION_INELIGIBLE
+        """Stop the replicas of dead brokers, start the others."""
+        states = self._context.replica_states
+        online = [replica for replica, state in states.items() if state is ReplicaState.ONLINE]
+        dead = [replica for replica, state in states.items() if state is not ReplicaState.ONLINE]
+        await self.take_offline(dead)
         self.start_online(online)
-        await self.take_offline(offline)
 
     def create(self, replicas: Iterable[Replica]) -> None:
         """Let brokers follow with new replicas; of a partition not yet led, only know them."""
