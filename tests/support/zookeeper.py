@@ -1,5 +1,7 @@
 """A real ZooKeeper for tests: the one inside PySpark's jars, on whatever Java kctl finds."""
 
+import socket
+import struct
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -12,6 +14,8 @@ from tests.support.processes import ServerProcess, free_port
 
 _SECRET = 0xB3415C00
 """ZooKeeper's own: it draws a session's password from the session's id and this."""
+_CLOSE_SESSION = -11
+_THIEF_TIMEOUT_MS = 10_000
 
 
 @dataclass
@@ -40,12 +44,17 @@ class ZooKeeper:
     def expire_session(self, session_id: int) -> None:
         """End somebody else's session, by coming back to it in their name and closing it.
 
-        They learn of it with their next request, as they would of one that had timed out.
+        They learn of it with their next request, as they would of one that had timed out. A
+        session that has ended already is no error.
         """
-        client = KazooClient(self.address, client_id=(session_id, session_password(session_id)))
-        client.start(timeout=20)
-        client.stop()
-        client.close()
+        password = session_password(session_id)
+        back = struct.pack(">iqiqi16s?", 0, 0, _THIEF_TIMEOUT_MS, session_id, 16, password, False)
+        close = struct.pack(">ii", 1, _CLOSE_SESSION)
+        with socket.create_connection(("127.0.0.1", self.port), timeout=20) as connection:
+            for frame in (back, close):
+                connection.sendall(struct.pack(">i", len(frame)) + frame)
+            while connection.recv(1024):  # until ZooKeeper, having closed it, closes this as well
+                pass
 
     def fresh_chroot(self) -> str:
         """A connect string with an empty tree of its own, as `zookeeper.connect` takes it."""
