@@ -1,7 +1,9 @@
 """Throttles of a reassignment: set before it, taken back after it, whatever happens."""
 
+import time
 from collections.abc import Sequence
 
+from broker.errors import ErrorCode
 from broker.net.client import Client
 from kctl.admin.cluster import describe_cluster
 from kctl.admin.configs import Config, Entity
@@ -26,6 +28,8 @@ from kctl.plans.throttles import (
     undoing,
 )
 
+RELEASE_ATTEMPTS = 3
+RELEASE_PAUSE_S = 1.0
 CLEAR_HINT = "kctl throttle list shows what is left, kctl throttle clear takes it away"
 
 
@@ -82,19 +86,30 @@ def apply_throttle(session: Session, changes: Changes, known: Known) -> Changes:
 def release(session: Session, undo: Changes) -> list[Outcome]:
     """Take throttles back, and see that they are gone; those that are not are given back.
 
-    Never raises: it is what a run ends with, whatever has happened before.
+    A broker may be on its way up again, so it is tried some times. Never raises: it is what a run
+    ends with, whatever has happened before.
     """
-    if not undo:
-        return []
-    try:
-        outcomes = ask(session, lambda client: change_and_see(client, undo))
-    except CliError as error:
-        session.out.note(f"the throttle could not be taken back: {error.message}; {CLEAR_HINT}")
-        return [Outcome(str(entity), message=error.message) for entity in undo]
-    left = [one for one in outcomes if one.error]
+    left: list[Outcome] = []
+    for attempt in range(RELEASE_ATTEMPTS):
+        if not undo:
+            return []
+        if attempt:
+            time.sleep(RELEASE_PAUSE_S)
+        left = _release_once(session, undo)
+        names = {one.name for one in left}
+        undo = {entity: some for entity, some in undo.items() if str(entity) in names}
     for one in left:
         session.out.note(f"the throttle of {one.name} is still set: {one.reason}; {CLEAR_HINT}")
     return left
+
+
+def _release_once(session: Session, undo: Changes) -> list[Outcome]:
+    try:
+        outcomes = ask(session, lambda client: change_and_see(client, undo))
+    except CliError as error:
+        failed = ErrorCode.REQUEST_TIMED_OUT
+        return [Outcome(str(entity), failed, error.message) for entity in undo]
+    return [one for one in outcomes if one.error]
 
 
 def clear_leaked(session: Session) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from kctl.admin import reassignments
-from kctl.commands import reassign_runner
+from kctl.commands import reassign_runner, reassign_throttle
 from kctl.docs.tree import walk_commands
 from kctl.outcomes import Outcome
 from tests.support.cluster import Cluster, running_cluster, wait_until
@@ -126,13 +126,15 @@ class TestOnOurBrokers(ReassignmentContract):
     """The contract, held up to our own brokers."""
 
 
-def test_interrupted_run_goes_back_to_the_very_order_of_replicas(
-    run: Run, cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("on_interrupt", ["cancel", "leave"])
+def test_interrupted_run_goes_back_to_the_very_order_of_replicas_or_leaves_them_moving(
+    run: Run, cluster: Cluster, monkeypatch: pytest.MonkeyPatch, on_interrupt: str
 ) -> None:
-    controller = cluster.controller_id() or 1
+    controller = wait_until(cluster.controller_id, "there is a controller")
     other, target = sorted({1, 2, 3} - {controller})
-    make(run, "stopped", f"{other}:{controller}")
-    fill(cluster, "stopped", 1)
+    topic = f"stopped-{on_interrupt}"
+    make(run, topic, f"{other}:{controller}")
+    fill(cluster, topic, 1)
     begin = reassign_runner.begin_reassignments
     with ExitStack() as held:
 
@@ -145,17 +147,23 @@ def test_interrupted_run_goes_back_to_the_very_order_of_replicas(
         name = "begin_reassignments"
         monkeypatch.setattr(reassign_runner, name, begin_while_the_target_stands_still)
         monkeypatch.setattr(reassignments, "SIZES_S", 0.2)
+        monkeypatch.setattr(reassign_throttle, "RELEASE_ATTEMPTS", 1)
         awake = f"{cluster.address(controller)},{cluster.address(other)}"
         words = ["--brokers", f"{controller},{target}", "--throttle", "5MB", "--timeout", "15"]
-        result = run("reassign", "run", "stopped", *words, "--yes", "-b", awake)
+        words += ["--on-interrupt", on_interrupt]
+        result = run("reassign", "run", topic, *words, "--yes", "-b", awake)
     assert result.exit_code == 130, result.stderr
-    assert "interrupted: going back with stopped-0" in result.stderr
     # The broker that stands still cannot be told; the user is.
     assert f"the throttle of broker {target} is still set" in result.stderr
     left = run("throttle", "list", "-o", "json").json
     assert {row["entity"] for row in left} <= {f"broker {target}"}
-    wait_until(lambda: run("reassign", "list", "-o", "json").json == [], "all is back")
-    assert replicas_of(run, "stopped") == [[other, controller]]
+    wait_until(lambda: run("reassign", "list", "-o", "json").json == [], "all has ended")
+    if on_interrupt == "cancel":
+        assert f"interrupted: going back with {topic}-0" in result.stderr
+        assert replicas_of(run, topic) == [[other, controller]]
+    else:
+        assert f"still moving, without a throttle from now on: {topic}-0" in result.stderr
+        assert set(replicas_of(run, topic)[0]) == {controller, target}
 
 
 def test_unclean_election_gives_a_partition_a_leader_again(run: Run, cluster: Cluster) -> None:
