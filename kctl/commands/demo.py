@@ -64,15 +64,6 @@ TOUR = [
         ),
     ),
     Stop(
-        "Records that are written together or not at all; who writes, and does a transaction hang?",
-        (
-            "kctl produce orders {files}/orders.txt --key-separator : --transactional-id till-1",
-            "kctl transactions list",
-            "kctl transactions producers orders",
-            "kctl transactions hanging",
-        ),
-    ),
-    Stop(
         "The same records in the broker's own files",
         ("kctl dump-log show {data}/orders-0",),
     ),
@@ -81,6 +72,14 @@ TOUR = [
         (
             "kctl spark-export orders --to {files}/table",
             "kctl spark-export verify {files}/table",
+        ),
+    ),
+    Stop(
+        "Records that are written together or not at all; who has written so?",
+        (
+            "kctl produce orders {files}/orders.txt --key-separator : --transactional-id till-1",
+            "kctl transactions list",
+            "kctl transactions producers orders",
         ),
     ),
     Stop(
