@@ -88,3 +88,14 @@ def test_shells_offer_the_names_of_topics(
     monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}:{os.environ['PATH']}")
     monkeypatch.setenv("KCTL_BOOTSTRAP_SERVERS", shared_broker.bootstrap_servers)
     assert completions(shell, line) == {"shell-topic"}
+
+
+@pytest.mark.skipif(not shutil.which("bash"), reason="bash is not installed")
+@pytest.mark.parametrize("option", ["reassign run --drain", "elect-leaders --broker"])
+def test_ids_of_brokers_are_offered_where_they_belong(
+    kctl: Kctl, shared_broker: RunningBroker, monkeypatch: pytest.MonkeyPatch, option: str
+) -> None:
+    monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}:{os.environ['PATH']}")
+    monkeypatch.setenv("KCTL_BOOTSTRAP_SERVERS", shared_broker.bootstrap_servers)
+    listed = kctl("brokers", "list", "-b", shared_broker.bootstrap_servers, "-o", "name").output
+    assert completions("bash", f"kctl {option} ") == set(listed.split())
