@@ -28,12 +28,12 @@ def is_gone(cluster: Cluster, topic: str) -> bool:
 
 def test_deleted_topic_leaves_nothing_and_its_name_is_free(shared_cluster: Cluster) -> None:
     make_topic(shared_cluster, "gone", {0: [1, 2, 3], 1: [2, 3, 1]}, retention_ms="1000")
-    assert partitions_on_disk(shared_cluster, "gone") == {1, 2, 3}
+    wait_until(lambda: partitions_on_disk(shared_cluster, "gone") == {1, 2, 3}, "logs are made")
     assert delete_topic(shared_cluster, "gone") == 0
     assert is_gone(shared_cluster, "gone")
     assert delete_topic(shared_cluster, "gone") == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     make_topic(shared_cluster, "gone", {0: [3, 1]})
-    assert partitions_on_disk(shared_cluster, "gone") == {1, 3}
+    wait_until(lambda: partitions_on_disk(shared_cluster, "gone") == {1, 3}, "logs are made")
     assert shared_cluster.znode("/config/topics/gone")["config"] == {}
 
 

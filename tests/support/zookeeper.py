@@ -69,7 +69,9 @@ class ZooKeeper:
 
     @contextmanager
     def _client(self) -> Iterator[KazooClient]:
-        client = KazooClient(self.address)
+        # A ZooKeeper that has only just begun to listen may not answer the first time: kazoo tries
+        # again after the session timeout, which is ten seconds unless it is told.
+        client = KazooClient(self.address, timeout=2)
         client.start(timeout=20)
         try:
             yield client
