@@ -8,7 +8,7 @@ life of this broker, nothing is taken any more. See `controller_requests` for th
 import asyncio
 import logging
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from broker.clock import Clock
@@ -137,22 +137,6 @@ class ReplicaManager:
 
     # --- becoming leader or follower -------------------------------------------------------------
 
-    async def become(
-        self, topic_id: Uuid, states: Mapping[TopicPartition, LeaderAndIsr], *, is_new: bool
-    ) -> None:
-        """Lead or follow those partitions of one topic that have a replica here.
-
-        Missing logs are made in a thread, because that waits for the disk. KAFKA_STORAGE_ERROR if
-        one cannot be.
-        """
-        states = {n: state for n, state in states.items() if self.broker_id in state.replicas}
-        await self.make_logs(topic_id, states, is_new=is_new)
-        for name, state in states.items():
-            partition = self.open(name, topic_id)
-            known = partition.state.partition_epoch
-            partition_epoch = max(state.partition_epoch, known)
-            self.take_up(partition, replace(state, partition_epoch=partition_epoch))
-
     async def make_logs(
         self, topic_id: Uuid, states: Mapping[TopicPartition, LeaderAndIsr], *, is_new: bool
     ) -> None:
@@ -214,14 +198,6 @@ class ReplicaManager:
         if is_new_epoch:
             self.on_following(partition.name, state.leader_epoch)
         return is_new_epoch
-
-    async def stop(self, names: Iterable[TopicPartition], *, delete: bool) -> None:
-        """Forget replicas; with `delete` their files go too, after the topic's delay."""
-        names = list(names)
-        self.forget(names)
-        if delete:
-            self.on_deleted(names)
-            await asyncio.to_thread(lambda: [self.logs.delete(name) for name in names])
 
     def stop_following(self, names: Iterable[TopicPartition]) -> None:
         """Fetch these no more; they stay what they were otherwise."""
