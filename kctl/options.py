@@ -41,6 +41,8 @@ class Session:
     verbose: int = 0
     said: set[str] = field(default_factory=set)
     """Which of the above the command line has named, at whatever level."""
+    may_ask: bool = True
+    """Whether the user may be asked for a password: not when Tab was pressed."""
 
     @property
     def out(self) -> Output:
@@ -83,9 +85,10 @@ class Session:
         """TLS and SASL of this run, a password asked for included; None for a plain connection."""
         if "security.protocol" not in (properties := self.client_properties()):
             return None
+        from kctl.security.secrets import ask_secret
         from kctl.security.settings import read_security
 
-        return read_security(properties)
+        return read_security(properties, lambda what: ask_secret(what) if self.may_ask else None)
 
     def bootstrap_servers(self) -> str:
         """The `host:port` list of the cluster to talk to; CliError if none was named."""

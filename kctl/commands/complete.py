@@ -25,6 +25,7 @@ def complete(
 ) -> None:
     """Print the names there are; nothing at all if the cluster cannot be asked."""
     session = session_of(ctx)
+    session.may_ask = False
     take_cluster_from(words or (), session)
     try:
         session.out.lines(live_names(session, kind))

@@ -37,7 +37,7 @@ def abort(
         int | None, typer.Option(help="The offset at which the transaction begins.")
     ] = None,
     producer_id: Annotated[
-        int | None, typer.Option(help="Its producer, for brokers before Kafka 2.8.")
+        int | None, typer.Option(help="Its producer, for brokers before Kafka 3.0.")
     ] = None,
     producer_epoch: Annotated[int | None, typer.Option(help="With --producer-id.")] = None,
     coordinator_epoch: Annotated[int | None, typer.Option(help="With --producer-id.")] = None,

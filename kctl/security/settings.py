@@ -8,7 +8,6 @@ from broker.security.scram import ScramMechanism
 from broker.security.tls import NotPem, TlsError, TlsSettings, read_pem
 from kctl.errors import CliError, ExitStatus
 from kctl.security.jaas import parse_jaas
-from kctl.security.secrets import ask_secret
 
 MECHANISMS = ("PLAIN", *(mechanism.value for mechanism in ScramMechanism))
 _MODULES = {"PLAIN": "PlainLoginModule"} | dict.fromkeys(ScramMechanism, "ScramLoginModule")
@@ -52,7 +51,7 @@ class SecuritySettings:
 Ask = Callable[[str], str | None]
 
 
-def read_security(properties: Mapping[str, str], ask: Ask = ask_secret) -> SecuritySettings:
+def read_security(properties: Mapping[str, str], ask: Ask) -> SecuritySettings:
     """What client.properties say; `ask` is asked for a password that they leave out.
 
     CliError for what kctl does not have: going on without it would be less safe than was asked.

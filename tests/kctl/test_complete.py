@@ -53,6 +53,16 @@ def test_cluster_that_does_not_answer_is_met_with_silence(kctl: Kctl) -> None:
     assert kctl("complete", "topics").exit_code == 0
 
 
+def test_nobody_is_asked_for_a_password_at_tab(kctl: Kctl, monkeypatch: pytest.MonkeyPatch) -> None:
+    def asked(what: str) -> str:
+        raise AssertionError(what)
+
+    monkeypatch.setattr("kctl.security.secrets.ask_secret", asked)
+    login = {"KCTL_SECURITY_PROTOCOL": "SASL_SSL", "KCTL_SASL_MECHANISM": "PLAIN"}
+    result = kctl("complete", "topics", "-b", "h:1", env=login | {"KCTL_SASL_USERNAME": "alice"})
+    assert (result.exit_code, result.output, result.stderr) == (0, "", "")
+
+
 def test_contexts_are_offered_without_any_cluster(kctl: Kctl, tmp_path: Path) -> None:
     env = {"KCTL_CONFIG": str(tmp_path / "contexts.yaml")}
     kctl("context", "set", "prod", "-b", "h:1", env=env)

@@ -52,7 +52,7 @@ def test_jaas_that_cannot_be_read_is_not_quoted(text: str) -> None:
 
 
 def test_nothing_said_is_plaintext() -> None:
-    assert read_security({"bootstrap.servers": "h:1"}) == SecuritySettings()
+    assert read_security({"bootstrap.servers": "h:1"}, nobody) == SecuritySettings()
     assert librdkafka_properties(SecuritySettings()) == {}
 
 
