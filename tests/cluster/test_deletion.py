@@ -48,9 +48,10 @@ def test_replica_on_a_dead_broker_goes_when_that_is_back(shared_cluster: Cluster
     controller = wait_until(cluster.controller_id, "there is a controller")
     dead = controller % 3 + 1
     make_topic(cluster, "waited", {0: [1, 2, 3]})
+    wait_until(lambda: partitions_on_disk(cluster, "waited") == {1, 2, 3}, "logs are made")
     cluster.stop(dead)
     assert delete_topic(cluster, "waited") == 0  # clients do not see it any more
     assert cluster.tree.exists("/admin/delete_topics/waited")
-    assert partitions_on_disk(cluster, "waited") == {dead}
+    wait_until(lambda: partitions_on_disk(cluster, "waited") == {dead}, "the others are gone")
     cluster.start(dead)
     wait_until(lambda: is_gone(cluster, "waited"), "the topic is gone")
