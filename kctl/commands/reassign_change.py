@@ -18,8 +18,7 @@ from kctl.admin.reassignments import (
     list_reassignments,
 )
 from kctl.admin.replica_log_dirs import move_replicas
-from kctl.admin.throttles import change_each
-from kctl.commands.reassign_throttle import clear_as_kafka_does, clear_leaked, set_throttle
+from kctl.commands.reassign_throttle import Throttling, clear_as_kafka_does, clear_leaked
 from kctl.commands.reassign_words import (
     Additional,
     KafkaPlanFile,
@@ -53,7 +52,6 @@ from kctl.plans.reassign_cost import MOVE_COLUMNS, moves_of, summary, total_row
 from kctl.plans.reassign_draft import Assignment
 from kctl.plans.reassign_files import ReassignmentFile, ReplicaPlace
 from kctl.plans.reassign_log_dirs import log_dir_moves
-from kctl.plans.throttles import Changes
 from kctl.tables import Column
 from kctl.words.amounts import parse_rate
 from kctl.words.partitions import PartitionChoice, parse_partition_words, usage_error
@@ -116,10 +114,11 @@ def execute(
     if as_kafka:
         session.out.lines(rollback_lines(current))
     write_rollback(session, rollback, current)
-    undo = set_throttle(session, wanted, moving, current, {}, rate=rate, log_dirs_rate=dirs_rate)
+    throttling = Throttling(session)
+    throttling.set(wanted, moving, current, rate=rate, log_dirs_rate=dirs_rate)
     if as_kafka:
         session.out.lines(throttle_lines(rate, dirs_rate))
-    return _begin(session, wanted, undo, as_kafka=as_kafka)
+    return _begin(session, wanted, throttling, as_kafka=as_kafka)
 
 
 def move_plan(session: Session, proposal: Proposal) -> Plan:
@@ -148,14 +147,14 @@ def _refuse_existing(session: Session, moving: Moving, *, as_kafka: bool) -> Exi
 
 
 def _begin(
-    session: Session, wanted: ReassignmentFile, undo: Changes, *, as_kafka: bool
+    session: Session, wanted: ReassignmentFile, throttling: Throttling, *, as_kafka: bool
 ) -> ExitStatus | None:
     async def begin(client: Client) -> list[Outcome]:
         return await begin_reassignments(client, wanted.replicas, timeout_s=session.timeout)
 
     outcomes = ask(session, begin)
-    if all(one.error for one in outcomes) and undo:
-        ask(session, lambda client: change_each(client, undo))
+    if all(one.error for one in outcomes):
+        throttling.release()
     if as_kafka and any(one.error for one in outcomes):
         session.out.lines(failed_lines(outcomes))
         return ExitStatus.FAILED

@@ -120,7 +120,7 @@ def _show(session: Session, proposal: Proposal, group_by: By, out: Path | None) 
             [move.row() for move in moves_of(layout, changes)], MOVE_COLUMNS, name="topic"
         )
     session.out.note(summary(total) if changes else "nothing has to move")
-    if out is not None and str(out) != "-":
+    if changes and out is not None and str(out) != "-":
         write_plan(out, changes)
         session.out.note(f"wrote {out}: kctl reassign run --file {out} carries it out")
 

@@ -29,7 +29,7 @@ from kctl.admin.reassignments import (
 from kctl.admin.topics import find_topics
 from kctl.commands.reassign_change import refuse_existing
 from kctl.commands.reassign_progress import Watch, progress
-from kctl.commands.reassign_throttle import Known, release, set_throttle
+from kctl.commands.reassign_throttle import Throttling
 from kctl.commands.reassign_words import Proposal, write_rollback
 from kctl.errors import CliError, ExitStatus
 from kctl.options import Session
@@ -37,8 +37,7 @@ from kctl.outcomes import Outcome
 from kctl.plans.reassign_cost import Move, batches_of, moves_of
 from kctl.plans.reassign_files import ReassignmentFile
 from kctl.plans.reassign_progress import Meter, Sizes
-from kctl.plans.throttles import Changes
-from kctl.streaming.interrupts import ctrl_c_noted, undisturbed
+from kctl.streaming.interrupts import ctrl_c_noted
 from kctl.tables import Column
 
 FAILURES_BORNE = 5
@@ -90,15 +89,19 @@ def carry_out(session: Session, proposal: Proposal, options: RunOptions) -> Exit
         raise refuse_existing(moving)
     write_rollback(session, options.rollback, {move.partition: move.now for move in moves})
     run = _Run(session, moves, options)
-    with ctrl_c_noted(signal.SIGTERM) as stop, progress(session) as watch:
-        run.all_batches(watch, stop)
+    try:
+        with ctrl_c_noted(signal.SIGTERM) as stop, progress(session) as watch:
+            run.all_batches(watch, stop)
+    except KeyboardInterrupt:  # the second one
+        session.out.note("interrupted at once: kctl reassign list shows what is still moving")
+        return ExitStatus.INTERRUPTED
     if options.elect and not stop.is_set():
         _elect(session, [move.partition for move in moves])
     return _show(session, moves, run, interrupted=stop.is_set())
 
 
 class _Run:
-    """One run. Invariant: `_undo` undoes exactly the throttles that this run has set."""
+    """One run, and what it could not do: `refused` by partition, and throttles that are left."""
 
     def __init__(self, session: Session, moves: Sequence[Move], options: RunOptions) -> None:
         self.refused: dict[str, Outcome] = {}
@@ -108,8 +111,7 @@ class _Run:
         self._batches = batches_of(moves, options.batch_size)
         self._before = {move.partition: move.now for move in moves}
         self._meter = Meter(moves)
-        self._known: Known = {}
-        self._undo: Changes = {}
+        self._throttling = Throttling(session)
         self._under_way: set[TopicPartition] = set()
 
     def all_batches(self, watch: Watch, stop: threading.Event) -> None:
@@ -124,21 +126,15 @@ class _Run:
                     self._go_back()
                 self._release()
         finally:
-            with undisturbed():
-                self._release()
+            self._release()
 
     def _begin(self, batch: Sequence[Move]) -> None:
         wanted = {move.partition: move.then for move in batch}
         current = {move.partition: move.now for move in batch}
         if self._options.rate is not None and any(move.adding for move in batch):
-            self._undo = set_throttle(
-                self._session,
-                ReassignmentFile(wanted),
-                ask(self._session, list_reassignments),
-                current,
-                self._known,
-                rate=self._options.rate,
-            )
+            moving = ask(self._session, list_reassignments)
+            rate = self._options.rate
+            self._throttling.set(ReassignmentFile(wanted), moving, current, rate=rate)
 
         async def begin(client: Client) -> list[Outcome]:
             return await begin_reassignments(client, wanted, timeout_s=self._session.timeout)
@@ -183,8 +179,7 @@ class _Run:
         ask(self._session, go_back)
 
     def _release(self) -> None:
-        undo, self._undo = self._undo, {}
-        self.throttles_left += release(self._session, undo)
+        self.throttles_left += self._throttling.release()
 
 
 async def _look(client: Client) -> tuple[Moving, Sizes]:

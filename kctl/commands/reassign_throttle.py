@@ -4,7 +4,6 @@ import time
 from collections.abc import Sequence
 
 from broker.errors import ErrorCode
-from broker.net.client import Client
 from kctl.admin.cluster import describe_cluster
 from kctl.admin.configs import Config, Entity
 from kctl.admin.connection import ask
@@ -27,60 +26,69 @@ from kctl.plans.throttles import (
     topic_changes,
     undoing,
 )
+from kctl.streaming.interrupts import undisturbed
 
 RELEASE_ATTEMPTS = 3
 RELEASE_PAUSE_S = 1.0
 CLEAR_HINT = "kctl throttle list shows what is left, kctl throttle clear takes it away"
 
 
-Known = dict[Entity, list[Config]]
-"""Settings as they were before a run changed any of them."""
+class Throttling:
+    """The throttles that one run has set.
 
-
-def set_throttle(
-    session: Session,
-    wanted: ReassignmentFile,
-    moving: Moving,
-    current: Assignment,
-    known: Known,
-    *,
-    rate: int | None,
-    log_dirs_rate: int | None = None,
-) -> Changes:
-    """Throttle what moves and what is about to; gives what undoes it. CliError if refused."""
-    changes: Changes = {}
-    if rate is not None:
-        ends = ends_of(moving, wanted.replicas, current)
-        changes = merged(topic_changes(ends), rate_changes(brokers_of(ends), rate))
-    if log_dirs_rate is not None:
-        brokers = {broker for _, broker in wanted.log_dirs}
-        changes = merged(changes, rate_changes(brokers, None, log_dirs_rate))
-    return apply_throttle(session, changes, known)
-
-
-def apply_throttle(session: Session, changes: Changes, known: Known) -> Changes:
-    """Make the changes, all or none; gives what undoes them. CliError if one is refused.
-
-    What an entity had before is looked up when it is met first, and then kept in `known`: brokers
-    learn of changes one after the other, and a throttle of this very run, just deleted, could be
-    read back as something to restore.
+    Invariant: from before the first change is sent on, `_undo` undoes all that was or may have
+    been changed; whatever interrupts a run, `release` takes everything back.
     """
-    if not changes:
-        return {}
 
-    async def question(client: Client) -> list[Outcome]:
-        known.update(await own_configs(client, [e for e in changes if e not in known]))
-        return await change_each(client, changes)
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._undo: Changes = {}
+        self._known: dict[Entity, list[Config]] = {}
+        """Settings as they were when an entity was met first. They are not looked up again:
+        brokers learn of changes one after the other, and a throttle of this very run, just
+        deleted, could be read back as something to restore."""
 
-    outcomes = ask(session, question)
-    undo = undoing(changes, known)
-    if failed := [one for one in outcomes if one.error]:
-        release(session, undo)
-        raise CliError(
-            f"the throttle could not be set: {failed[0].name}: {failed[0].reason}",
-            "nothing was moved",
-        )
-    return undo
+    def set(
+        self,
+        wanted: ReassignmentFile,
+        moving: Moving,
+        current: Assignment,
+        *,
+        rate: int | None,
+        log_dirs_rate: int | None = None,
+    ) -> None:
+        """Throttle what moves and what is about to; CliError, and no throttle, if refused."""
+        changes: Changes = {}
+        if rate is not None:
+            ends = ends_of(moving, wanted.replicas, current)
+            changes = merged(topic_changes(ends), rate_changes(brokers_of(ends), rate))
+        if log_dirs_rate is not None:
+            brokers = {broker for _, broker in wanted.log_dirs}
+            changes = merged(changes, rate_changes(brokers, None, log_dirs_rate))
+        try:
+            self._apply(changes)
+        except BaseException:  # Ctrl-C too: a part may have been set
+            self.release()
+            raise
+
+    def release(self) -> list[Outcome]:
+        """Take all of them back, undisturbed; those that could not be are given back."""
+        with undisturbed():
+            left = release(self._session, self._undo)
+        self._undo = {}
+        return left
+
+    def _apply(self, changes: Changes) -> None:
+        new = [entity for entity in changes if entity not in self._known]
+        if new:
+            self._known |= ask(self._session, lambda client: own_configs(client, new))
+        self._undo = undoing(changes, self._known)
+        outcomes = ask(self._session, lambda client: change_each(client, changes))
+        if failed := [one for one in outcomes if one.error]:
+            raise CliError(
+                f"the throttle could not be set: {failed[0].name}: {failed[0].reason}",
+                "nothing was moved",
+            )
 
 
 def release(session: Session, undo: Changes) -> list[Outcome]:

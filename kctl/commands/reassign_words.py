@@ -244,12 +244,23 @@ def parse_plan(file: Path | None, kafka_file: Path | None) -> ReassignmentFile:
     return parse_reassignment(read_text(path), str(path))
 
 
-def write_rollback(session: Session, path: Path | None, current: Assignment) -> Path:
-    """Write the plan that undoes what is about to happen; CliError, before it happens, if not."""
-    target = path or Path(f"kctl-rollback-{datetime.now():%Y%m%d-%H%M%S}.json")
+def write_rollback(session: Session, path: Path | None, current: Assignment) -> None:
+    """Write the plan that undoes what is about to happen.
+
+    CliError, before it happens, if the file cannot be written, or is there already: it may be the
+    way back from something else.
+    """
+    target = path or _new_name()
+    if target.exists():
+        raise CliError(f"{target} exists already: nothing was changed", "name another --rollback")
     write_plan(target, current)
     session.out.note(f"rollback: kctl reassign run --file {target}")
-    return target
+
+
+def _new_name() -> Path:
+    stem = f"kctl-rollback-{datetime.now():%Y%m%d-%H%M%S}"
+    names = (Path(f"{stem}{end}.json") for end in ("", *(f"-{n}" for n in range(2, 1000))))
+    return next(name for name in names if not name.exists())
 
 
 def write_plan(path: Path, assignment: Assignment) -> None:

@@ -7,6 +7,10 @@ from pathlib import Path
 import pytest
 from confluent_kafka import Producer
 
+from broker.net.client import Client
+from kctl.commands import reassign_throttle
+from kctl.outcomes import Outcome
+from kctl.plans.throttles import Changes
 from tests.support.broker import RunningBroker, running_broker
 from tests.support.kctl import Kctl, KctlResult
 
@@ -112,8 +116,27 @@ def test_execute_writes_the_way_back_before_it_begins(run: Run, topic: str, tmp_
     result = run("reassign", "execute", plan, "--rollback", "back.json", "--yes", "-o", "json")
     assert [row["status"] for row in result.json] == ["started", "started"]
     assert json.loads(Path("back.json").read_text())["partitions"][1]["replicas"] == [1]
-    assert run("reassign", "execute", plan, "--yes").exit_code == 0
-    assert len(list(Path().glob("kctl-rollback-*.json"))) == 1
+    again = run("reassign", "execute", plan, "--rollback", "back.json", "--yes")
+    assert (again.exit_code, "back.json exists already" in again.stderr) == (1, True)
+    for _ in range(3):
+        assert run("reassign", "execute", plan, "--yes").exit_code == 0
+    assert len(list(Path().glob("kctl-rollback-*.json"))) == 3
+
+
+def test_throttle_that_is_interrupted_while_it_is_set_is_taken_back(
+    run: Run, topic: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan = write_plan(tmp_path / "plan.json", topic, [1])
+    change_each = reassign_throttle.change_each
+
+    async def interrupted(client: Client, changes: Changes) -> list[Outcome]:
+        await change_each(client, changes)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(reassign_throttle, "change_each", interrupted)
+    result = run("reassign", "execute", plan, "--throttle", "5MB", "--yes")
+    assert result.exit_code != 0
+    assert run("throttle", "list", "-o", "json").json == []
 
 
 def test_nobody_to_ask_means_nothing_happens(run: Run, topic: str, tmp_path: Path) -> None:
