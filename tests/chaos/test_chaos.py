@@ -19,6 +19,7 @@ SEED = int(os.environ.get("CHAOS_SEED", "0")) or random.randrange(1, 1_000_000)
 @pytest.mark.chaos
 @pytest.mark.zk
 @pytest.mark.timeout(SECONDS + 600)
+@pytest.mark.filterwarnings("ignore::ResourceWarning")  # kafka-python: failed connections
 def test_nothing_promised_is_broken_whatever_happens(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
