@@ -1,7 +1,7 @@
 """The driver's side of an export: run the tasks on Spark, watch them, say what they made."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from kctl.spark.jobs import run_job
 from kctl.spark.plan import ExportTask, Plan
@@ -54,7 +54,7 @@ def _run_tasks(
     done = _Finished(plan, staging.result)
     todo = [task for task in plan.tasks if task.index not in done()]
     if todo:
-        with spark_session(options) as spark:
+        with spark_session(replace(options, is_light=True)) as spark:
             context = spark.sparkContext
             work = context.parallelize(_largest_first(todo), len(todo))
             run_job(

@@ -29,6 +29,8 @@ class SparkOptions:
     """Maven coordinates of what Spark is to get by itself."""
     jars: tuple[str, ...] = ()
     is_verbose: bool = False
+    is_light: bool = False
+    """Whether Java has little to do, because tasks do their work in Python."""
 
     @property
     def is_local(self) -> bool:
@@ -96,6 +98,9 @@ def _defaults(options: SparkOptions) -> dict[str, str]:
         settings["spark.jars.packages"] = ",".join(options.packages)
     if options.jars:
         settings["spark.jars"] = ",".join(options.jars)
+    if options.is_local and options.is_light:
+        # It then starts sooner, and leaves the cores to the tasks.
+        settings["spark.driver.extraJavaOptions"] = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
     if options.is_local:
         settings |= {
             "spark.driver.host": "127.0.0.1",

@@ -23,5 +23,5 @@ def spark(lake: Path) -> Iterator[Any]:
         "spark.sql.shuffle.partitions": "2",
         "spark.hadoop.fs.viewfs.mounttable.lake.link./data": lake.as_uri(),
     }
-    with spark_session(SparkOptions("local[2,3]", conf)) as session:
+    with spark_session(SparkOptions("local[2,3]", conf, is_light=True)) as session:
         yield session

@@ -190,12 +190,14 @@ def test_incremental_runs_while_a_producer_writes_miss_and_repeat_nothing(
     writer = threading.Thread(target=write)
     writer.start()
     arguments = (topic, "-b", broker.bootstrap_servers, "--to", tmp_path / "out", "--incremental")
-    for _ in range(2):
-        some.clear()
-        assert some.wait(20)
-        export(kctl, *arguments)
-    stop.set()
-    writer.join()
+    try:
+        for _ in range(2):
+            some.clear()
+            assert some.wait(20)
+            export(kctl, *arguments)
+    finally:
+        stop.set()
+        writer.join()
     export(kctl, *arguments)
     found = exported(tmp_path / "out")
     assert {row["export"] for row in found} == {1, 2, 3}
