@@ -55,7 +55,7 @@ class LogManager:
         on_dir_offline: Callable[[Path], None] = _ignore,
     ) -> None:
         base = environment or LogEnvironment()
-        self._env = LogEnvironment(base.fs, base.clock, base.producer_state, self._dir_failed)
+        self._env = LogEnvironment(base.fs, base.clock, base.producer_state, self.dir_failed)
         self._config_of = config_of
         self._on_dir_offline = on_dir_offline
         self._dirs = {path.absolute(): LogDir(path.absolute(), self._env) for path in paths}
@@ -78,7 +78,8 @@ class LogManager:
         """The directories that failed."""
         return [path for path, log_dir in self._dirs.items() if not log_dir.is_online]
 
-    def _dir_failed(self, path: Path, error: OSError) -> None:
+    def dir_failed(self, path: Path, error: OSError) -> None:
+        """Take a directory offline, with all logs in it; any thread, the first time counts."""
         log_dir = self._dirs.get(path)
         if log_dir is None or not log_dir.is_online:
             return
@@ -106,7 +107,7 @@ class LogManager:
             except BlockingIOError:
                 raise
             except OSError as error:
-                self._dir_failed(path, error)
+                self.dir_failed(path, error)
         if not self.online_dirs:
             names = ", ".join(map(str, self._dirs))
             raise OSError(f"none of the log directories works: {names}")
@@ -248,7 +249,7 @@ class LogManager:
             try:
                 self._env.fs.sync_file_system(log_dir.path)
             except OSError as error:
-                self._dir_failed(log_dir.path, error)
+                self.dir_failed(log_dir.path, error)
 
     def _create(
         self, partition: TopicPartition, is_future: bool, wanted: Path | None
@@ -270,7 +271,7 @@ class LogManager:
             config = self._config_of(partition.topic)
             log = load_log(path, partition, config, self._env, FROM_SCRATCH)
         except OSError as error:
-            self._dir_failed(log_dir.path, error)
+            self.dir_failed(log_dir.path, error)
             raise
         self._add(log)
         logger.info("created log partition=%s dir=%s", partition, log_dir.path)
@@ -349,7 +350,7 @@ class LogManager:
                 log_dir.checkpoint_recovery_points(logs)
                 log_dir.checkpoint_log_start_offsets(logs)
             except OSError as error:
-                self._dir_failed(log_dir.path, error)
+                self.dir_failed(log_dir.path, error)
 
     def replace_current_with_future(self, partition: TopicPartition) -> None:
         """The future log has caught up: it becomes the current one, the old one is deleted."""
@@ -457,7 +458,7 @@ class LogManager:
             try:
                 self._dirs[path].checkpoint_recovery_points(self._logs_in(path))
             except OSError as error:
-                self._dir_failed(path, error)
+                self.dir_failed(path, error)
 
     def checkpoint_log_start_offsets(self) -> None:
         """Write `log-start-offset-checkpoint` of every directory."""
@@ -465,7 +466,7 @@ class LogManager:
             try:
                 log_dir.checkpoint_log_start_offsets(self._logs_in(log_dir.path))
             except OSError as error:
-                self._dir_failed(log_dir.path, error)
+                self.dir_failed(log_dir.path, error)
 
     @staticmethod
     def _guarded(work: Callable[[], None]) -> None:

@@ -271,7 +271,10 @@ class ReplicaManager:
             if partition.log.log_dir in by_dir:
                 by_dir[partition.log.log_dir][name] = partition.log.high_watermark
         for path, offsets in by_dir.items():
-            write_offsets(path / HIGH_WATERMARK_CHECKPOINT, offsets, DISK)
+            try:
+                write_offsets(path / HIGH_WATERMARK_CHECKPOINT, offsets, DISK)
+            except OSError as error:
+                self.logs.dir_failed(path, error)
 
     def log_dir_failed(self, path: Path) -> list[TopicPartition]:
         """Take the partitions of a failed directory offline; gives their names."""
