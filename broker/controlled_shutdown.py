@@ -23,7 +23,7 @@ async def hand_over(
     for attempt in range(config.controlled_shutdown_max_retries):
         if attempt:
             await asyncio.sleep(config.controlled_shutdown_retry_backoff_ms / 1000)
-        problem = await _attempt(channel, request)
+        problem = await _attempt(channel, request, config.controller_socket_timeout_ms / 1000)
         if problem is None:
             return True
         logger.info("controlled shutdown: %s", problem)
@@ -31,10 +31,15 @@ async def hand_over(
     return False
 
 
-async def _attempt(channel: ControllerChannel, request: ControlledShutdownRequest) -> str | None:
+async def _attempt(
+    channel: ControllerChannel, request: ControlledShutdownRequest, timeout_s: float
+) -> str | None:
     """What is in the way; None if everything is handed over."""
     try:
-        response = await channel.attempt(request)
+        async with asyncio.timeout(timeout_s):
+            response = await channel.attempt(request)
+    except TimeoutError:
+        return f"the controller has not answered within {timeout_s:g} s"
     except (OSError, NoController) as error:
         return str(error)
     except ApiError as error:

@@ -109,9 +109,7 @@ class Membership:
         while self._store.session.id != self._session_id:
             try:
                 await self._register()
-            except ApiError as error:
-                logger.error("cannot register again: %s", error)
-            except (ConnectionLoss, SessionExpired) as error:
+            except (ApiError, ConnectionLoss, SessionExpired) as error:
                 logger.warning("registering again is put off: %s", error)
                 await asyncio.sleep(_RETRY_S)
         self.on_rejoined()

@@ -13,6 +13,7 @@ import logging
 import os
 import socket
 from collections.abc import Awaitable
+from contextlib import suppress
 from pathlib import Path
 
 from broker.api.context import Services
@@ -51,6 +52,7 @@ from broker.membership import (
 from broker.metadata.config_store import ZnodeConfigStore
 from broker.metadata.config_watch import ConfigWatch
 from broker.metadata.errors import StoreError
+from broker.metadata.session import SessionState
 from broker.metadata.store import MetadataStore
 from broker.metadata.znodes.brokers import BrokerIdZnode, Endpoint
 from broker.metadata.znodes.notifications import LogDirEventZnode
@@ -71,6 +73,10 @@ _GC_THRESHOLDS = (50_000, 50, 1_000)
 
 _FETCH_SESSION_EVICTION_MS = 120_000
 """How long a fetch session may be idle before it gives way; Kafka has no setting for it either."""
+
+
+_RESIGNING_S = 5.0
+"""How long a controller that stops waits to say so; ZooKeeper may be away."""
 
 
 class StartAbandoned(Exception):
@@ -147,8 +153,7 @@ class Server:
 
     async def stop(self) -> None:
         """Hand over what is led, close every connection, then the logs, then the store."""
-        if self.config.zookeeper_connect and self.config.controlled_shutdown_enable:
-            await self._hand_over()
+        await self._maybe_hand_over()
         await self._membership.leave()
         await self._config_watch.stop()
         for listener in self.listeners:
@@ -159,16 +164,25 @@ class Server:
         await self._background.stop()
         await self._replicas.close()
         await asyncio.to_thread(self._logs.shutdown)
-        await self._services.controller.stop()
+        with suppress(TimeoutError):  # resigning is polite; the end of the session does the same
+            async with asyncio.timeout(_RESIGNING_S):
+                await self._services.controller.stop()
         self._inter_broker.close()
         await self._store.close()
         logger.info("stopped broker.id=%s", self.identity.broker_id)
 
-    async def _hand_over(self) -> None:
+    async def _maybe_hand_over(self) -> None:
+        """Let others lead, if there can be others, and a store to write that to."""
+        config = self._services.dynamic.broker
+        if not (config.zookeeper_connect and config.controlled_shutdown_enable):
+            return
+        if self._store.session.state is not SessionState.CONNECTED:
+            logger.warning("stopping without handing over: ZooKeeper cannot be reached")
+            return
         request = ControlledShutdownRequest(
             broker_id=self.identity.broker_id, broker_epoch=self._broker_epoch.value
         )
-        await hand_over(self._inter_broker.controller, request, self._services.dynamic.broker)
+        await hand_over(self._inter_broker.controller, request, config)
 
     def _dir_failed(self, path: Path) -> None:
         """A log directory is gone. Any thread."""

@@ -3,11 +3,12 @@
 from pathlib import Path
 
 from confluent_kafka import Producer
+from kazoo.client import KazooClient
 
 from broker.model import TopicPartition
 from tests.cluster.asking import in_sync, make_topic
-from tests.support.cluster import Cluster, running_cluster, wait_until
-from tests.support.zookeeper import ZooKeeper
+from tests.support.cluster import QUICK, Cluster, running_cluster, wait_until
+from tests.support.zookeeper import ZooKeeper, running_zookeeper
 
 
 def test_leadership_moves_before_the_broker_is_gone(shared_cluster: Cluster) -> None:
@@ -62,6 +63,21 @@ def test_the_controller_itself_can_leave(shared_cluster: Cluster) -> None:
     after = wait_until(cluster.controller_id, "another controller")
     assert after != before
     cluster.start(before)
+
+
+def test_brokers_stop_even_if_zookeeper_is_away(tmp_path: Path) -> None:
+    with running_zookeeper(tmp_path) as zookeeper:
+        cluster = Cluster(tmp_path, zookeeper.fresh_chroot(), dict(QUICK), KazooClient())
+        cluster.start(1, 2)
+    servers = dict(cluster.servers)
+    for server in servers.values():
+        server.wait_for_line("Connection dropped")
+        server.process.terminate()
+    for server in servers.values():
+        assert server.process.wait(30) == 0
+        assert "ZooKeeper cannot be reached" in server.log_file.read_text()
+    for broker_id in servers:
+        assert (cluster.log_dir(broker_id) / ".kafka_cleanshutdown").exists()
 
 
 def test_a_broker_that_nobody_can_follow_stops_all_the_same(
