@@ -74,6 +74,16 @@ def running_kafka(
         yield RealKafka(directory, zookeeper, tuple(f"127.0.0.1:{port}" for port in ports))
 
 
+@contextmanager
+def joined_kafka(
+    directory: Path, zookeeper: str, broker_id: int, settings: Mapping[str, object] | None = None
+) -> Iterator[str]:
+    """One broker in a cluster that runs already; gives its address, and is stopped cleanly."""
+    with ExitStack() as servers:
+        wanted = _settings(zookeeper, 3) | dict(settings or {})
+        yield f"127.0.0.1:{_start_broker(servers, directory, broker_id, wanted)}"
+
+
 def java_command(main_class: str, *args: str, heap: str = "512m") -> list[str]:
     """The command line that runs a class of Kafka's jars."""
     return [
