@@ -5,12 +5,12 @@ a broker did not use before it stopped are lost, and there are 2^63 of them.
 """
 
 import asyncio
-from typing import Final, Protocol
+from typing import Final
 
 from broker.errors import ApiError, ErrorCode
 from broker.model import BrokerEpoch
 from broker.protocol.messages.allocate_producer_ids import AllocateProducerIdsRequest
-from broker.protocol.schema import Request, ResponseT
+from broker.replica.isr_changes import ControllerChannel
 from broker.txn.storage import ProducerIdBlock, ProducerIdBlocks
 
 _ALLOCATION_TIMEOUT_S: Final = 30.0
@@ -36,14 +36,6 @@ class ProducerIdManager:
             producer_id = self._next
             self._next += 1
             return producer_id
-
-
-class ControllerChannel(Protocol):
-    """The way to the active controller, whoever that is."""
-
-    async def send(self, request: Request[ResponseT]) -> ResponseT:
-        """The controller's answer; tried again as long as there is no controller."""
-        ...
 
 
 class ControllerProducerIdBlocks:
