@@ -31,7 +31,7 @@ def run_plan(
 ) -> list[TaskResult]:
     """Do the tasks of a pinned plan that are not done yet.
 
-    CliError says in one line what failed. Finished tasks stay for `--resume` where tasks write
+    JobFailed says in one line what failed. Finished tasks stay for `--resume` where tasks write
     themselves; if the disk is full they do not, because then space is what is needed.
     """
     if isinstance(target, Target):

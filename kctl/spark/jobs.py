@@ -13,14 +13,18 @@ _POLL_S = 0.2
 _CANCEL_S = 20
 
 
-class DiskFull(CliError):
+class JobFailed(CliError):
+    """A job came to nothing; what is left of it is said by whoever has looked after that."""
+
+
+class DiskFull(JobFailed):
     """No space: the one failure after which finished tasks are in the way."""
 
 
 def run_job(context: Any, work: Callable[[], None], look: Callable[[int], None]) -> None:
     """Do `work`, which starts Spark jobs, and call `look` meanwhile with the tasks that run.
 
-    CliError says in one line what failed. Ctrl-C cancels the jobs and waits until their tasks
+    JobFailed says in one line what failed. Ctrl-C cancels the jobs and waits until their tasks
     have ended, so that none of them writes on.
     """
     group = f"kctl-{uuid4().hex[:8]}"
@@ -42,9 +46,7 @@ def run_job(context: Any, work: Callable[[], None], look: Callable[[int], None])
             look(running_tasks(context, group))
     except KeyboardInterrupt:
         _cancel(context, group, job)
-        raise CliError(
-            "interrupted; nothing was published", "--resume finishes it", ExitStatus.INTERRUPTED
-        ) from None
+        raise JobFailed("interrupted", status=ExitStatus.INTERRUPTED) from None
     if failure:
         raise explain(failure[0]) from failure[0]
 
@@ -66,15 +68,15 @@ def running_tasks(context: Any, group: str) -> int:
     return sum(stage.numActiveTasks for stage in stages if stage)
 
 
-def explain(error: Exception) -> CliError:
+def explain(error: Exception) -> JobFailed:
     """The last line of what a worker raised, which is the one that says what was wrong."""
     text = str(error)
     lines = [line.strip() for line in text.splitlines()]
     raised = [line for line in lines if _is_exception(line)]
     reason = raised[0].partition(": ")[2] if raised else (lines or ["?"])[0]
     if f"[Errno {errno.ENOSPC}]" in text or "No space left" in text:
-        return DiskFull(f"the disk is full: {reason}", "nothing was published, nothing is left")
-    return CliError(f"a task failed: {reason}", "nothing was published; --resume tries again")
+        return DiskFull(f"the disk is full: {reason}")
+    return JobFailed(f"a task failed: {reason}")
 
 
 def _is_exception(line: str) -> bool:

@@ -13,7 +13,7 @@ from uuid import uuid4
 from kctl.errors import CliError, ExitStatus
 from kctl.options import Session
 from kctl.spark.export import run_plan
-from kctl.spark.jobs import DiskFull
+from kctl.spark.jobs import DiskFull, JobFailed
 from kctl.spark.log_source import LogSource
 from kctl.spark.places import Place
 from kctl.spark.plan import Piece, Plan, pack
@@ -126,8 +126,12 @@ def _leaving_nothing(target: Exports) -> Iterator[None]:
     try:
         yield
     except BaseException as error:
-        if isinstance(error, DiskFull) or not target.staging.has_finished_tasks:
+        is_kept = target.staging.has_finished_tasks and not isinstance(error, DiskFull)
+        if not is_kept:
             target.clean_up()
+        if isinstance(error, JobFailed):
+            rest = "--resume does what is left" if is_kept else "nothing is left of it"
+            error.hint = f"nothing was published; {rest}"
         raise
 
 
