@@ -190,7 +190,7 @@ class InProcessCluster:
         every = tuple(self.brokers if replicas is None else replicas)
         members = tuple(every if isr is None else isr)
         for broker_id in sorted(self.reachable):
-            await self._tell_metadata(broker_id, leader, members, every)
+            await self.tell_metadata(broker_id, leader, members, every)
         return {
             broker_id: await self.brokers[broker_id].requests.leader_and_isr(
                 self.decision(leader, members, every)
@@ -216,9 +216,14 @@ class InProcessCluster:
         asked: dict[str, Any] = {"controller_id": 9, "controller_epoch": 1, "broker_epoch": 7}
         return LeaderAndIsrRequest(**(asked | others), topic_states=[topic])
 
-    async def _tell_metadata(
-        self, broker_id: int, leader: int, isr: tuple[int, ...], replicas: tuple[int, ...]
+    async def tell_metadata(
+        self,
+        broker_id: int,
+        leader: int,
+        isr: tuple[int, ...] = (),
+        replicas: tuple[int, ...] = (),
     ) -> None:
+        """Tell one broker who leads, and who can be reached."""
         state = UpdateMetadataPartitionState(
             partition_index=NAME.partition,
             leader=leader,

@@ -1,0 +1,84 @@
+"""Throttled replication: which replicas, how fast, and that a pause is forgotten."""
+
+import pytest
+
+from broker.model import TopicPartition
+from broker.replica.throttle import Rate, Throttle
+
+NAME = TopicPartition("orders", 0)
+
+
+class Clock:
+    """Seconds that pass when told to."""
+
+    def __init__(self) -> None:
+        self.now_s = 0.0
+
+    def __call__(self) -> float:
+        return self.now_s
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def throttle(clock: Clock) -> Throttle:
+    return Throttle(Rate(), clock)
+
+
+def test_replicas_are_named_by_partition_and_broker(throttle: Throttle) -> None:
+    throttle.set_replicas("orders", ["0:1", "2:1", "1:9"], broker_id=1)
+    assert [throttle.is_throttled(TopicPartition("orders", i)) for i in range(3)] == [
+        True,
+        False,
+        True,
+    ]
+    assert not throttle.is_throttled(TopicPartition("payments", 0))
+    throttle.set_replicas("orders", [], broker_id=1)
+    assert not throttle.is_throttled(NAME)
+
+
+def test_star_names_every_replica(throttle: Throttle) -> None:
+    throttle.set_replicas("orders", ["*"], broker_id=1)
+    assert throttle.is_throttled(TopicPartition("orders", 77))
+
+
+def test_throttled_bytes_above_the_limit_hold_back_until_they_are_old(
+    throttle: Throttle, clock: Clock
+) -> None:
+    throttle.set_replicas("orders", ["*"], broker_id=1)
+    throttle.limit = 1000
+    throttle.record(NAME, 5000)
+    assert throttle.holds_back(NAME)
+    clock.now_s = 4.9
+    assert throttle.holds_back(NAME)
+    clock.now_s = 5.1
+    assert not throttle.holds_back(NAME)
+    clock.now_s = 60
+    throttle.record(NAME, 900)
+    assert not throttle.holds_back(NAME)
+
+
+def test_bytes_of_others_do_not_count(throttle: Throttle) -> None:
+    throttle.limit = 1000
+    throttle.record(NAME, 10**9)
+    throttle.set_replicas("orders", ["*"], broker_id=1)
+    assert not throttle.holds_back(NAME)
+
+
+def test_limit_that_is_lifted_lets_go_at_once(throttle: Throttle) -> None:
+    throttle.set_replicas("orders", ["*"], broker_id=1)
+    throttle.limit = 1
+    throttle.record(NAME, 10**6)
+    assert throttle.holds_back(NAME)
+    throttle.limit = 10**9
+    assert not throttle.holds_back(NAME)
+
+
+def test_steady_rate_is_measured_as_it_is() -> None:
+    rate = Rate()
+    for second in range(60):
+        rate.record(300, float(second))
+    assert rate.measure(59.5) == pytest.approx(300, rel=0.15)
