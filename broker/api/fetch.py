@@ -18,7 +18,7 @@ from typing import Final, NamedTuple
 
 from broker.api.context import RequestContext
 from broker.api.fetch_session import NO_SESSION, FetchPlan, FetchSession, Target
-from broker.api.leaders import current_leader
+from broker.api.leaders import current_leader, leader_endpoints
 from broker.api.read_replicas import preferred_read_replica
 from broker.errors import ApiError, ErrorCode
 from broker.log.offsets import FetchData, FetchIsolation
@@ -30,6 +30,7 @@ from broker.protocol.messages.fetch import (
     FetchRequest,
     FetchResponse,
     LeaderIdAndEpoch,
+    NodeEndpoint,
     PartitionData,
 )
 from broker.protocol.primitives import Records
@@ -45,6 +46,7 @@ _MAGIC_BY_VERSION: Final = {0: 0, 1: 0, 2: 1, 3: 1}
 _FIRST_VERSION_OF_WHOLE_BATCHES: Final = 3
 _FIRST_VERSION_OF_PREFERRED_REPLICA: Final = 11
 _FIRST_VERSION_OF_CURRENT_LEADER: Final = 12
+_FIRST_VERSION_OF_ENDPOINTS: Final = 16
 _MOVED: Final = (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH)
 _UNKNOWN: Final = (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID)
 
@@ -83,7 +85,7 @@ def handle(
     answers: Answers = {}
     is_enough = _read_pending(reader, request.min_bytes, answers)
     if is_enough or request.max_wait_ms <= 0 or not session.targets:
-        return _respond(plan, answers)
+        return _respond(plan, answers, context)
     return _wait(plan, reader, request, answers)
 
 
@@ -116,10 +118,10 @@ async def _wait(
         if session.session_id == NO_SESSION:
             session.close()
         raise
-    return _respond(plan, answers)
+    return _respond(plan, answers, reader.context)
 
 
-def _respond(plan: FetchPlan, answers: Answers) -> FetchResponse:
+def _respond(plan: FetchPlan, answers: Answers, context: RequestContext) -> FetchResponse:
     session = plan.session
     topics: dict[str | Uuid, list[PartitionData]] = {}
     for target, answer in answers.items():
@@ -137,7 +139,19 @@ def _respond(plan: FetchPlan, answers: Answers) -> FetchResponse:
             )
             for topic, partitions in topics.items()
         ],
+        node_endpoints=_endpoints(answers, context),
     )
+
+
+def _endpoints(answers: Answers, context: RequestContext) -> list[NodeEndpoint]:
+    """Where the leaders are that answers name, so that the client need not ask (KIP-951)."""
+    if context.api_version < _FIRST_VERSION_OF_ENDPOINTS:
+        return []
+    leaders = {a.current_leader.leader_id for a in answers.values() if a.error_code}
+    return [
+        NodeEndpoint(node_id=broker.broker_id, host=broker.host, port=broker.port, rack=broker.rack)
+        for broker in leader_endpoints(context, leaders)
+    ]
 
 
 def _read_pending(reader: _Reader, min_bytes: int, answers: Answers) -> bool:

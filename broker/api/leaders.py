@@ -1,7 +1,9 @@
 """Where a partition's leader is by now: told along with NOT_LEADER_OR_FOLLOWER (KIP-951)."""
 
+from collections.abc import Collection
+
 from broker.api.context import RequestContext
-from broker.metadata_cache import NO_LEADER
+from broker.metadata_cache import NO_LEADER, BrokerEndpoint
 
 
 def current_leader(context: RequestContext, topic: str, index: int) -> tuple[int, int]:
@@ -11,3 +13,11 @@ def current_leader(context: RequestContext, topic: str, index: int) -> tuple[int
         return NO_LEADER, -1
     partition = known.partitions[index]
     return partition.leader, partition.leader_epoch
+
+
+def leader_endpoints(context: RequestContext, leaders: Collection[int]) -> list[BrokerEndpoint]:
+    """Where the client reaches those of the leaders that it can reach."""
+    if not leaders:
+        return []
+    brokers = context.services.metadata.brokers_of(context.peer.listener_name)
+    return [broker for broker in brokers if broker.broker_id in leaders]

@@ -21,6 +21,7 @@ from broker.log.offsets import FetchIsolation
 from broker.log.partition_log import PartitionLog
 from broker.model import TopicPartition
 from broker.replica.partition import Partition
+from broker.replica.throttle import UNLIMITED, Rate
 
 logger = logging.getLogger(__name__)
 
@@ -42,6 +43,9 @@ class LogDirMoves:
         self._partitions = partitions
         self._tasks: dict[TopicPartition, asyncio.Task[None]] = {}
         self.preferred: dict[TopicPartition, Path] = {}
+        self.limit = UNLIMITED
+        """Bytes per second, of all moves: `replica.alter.log.dirs.io.max.bytes.per.second`."""
+        self._rate = Rate()
 
     def begin(self, name: TopicPartition, destination: Path) -> None:
         """Move a replica; one that is there already stays, and a move elsewhere is given up.
@@ -99,11 +103,11 @@ class LogDirMoves:
             with ExitStack() as cleaning:
                 pause = self._logs.cleaner.paused(name)
                 await asyncio.to_thread(cleaning.enter_context, pause)
-                while not await asyncio.to_thread(_copy_chunk, current, future):
-                    pass
+                while copied := await asyncio.to_thread(_copy_chunk, current, future):
+                    await self._take_time(copied)
                 await asyncio.to_thread(future.flush)
                 # On the loop, so that no append comes in between: from here to the exchange.
-                while not _copy_chunk(current, future):
+                while _copy_chunk(current, future):
                     pass
                 self._logs.replace_current_with_future(name)
         except ApiError as error:
@@ -113,6 +117,12 @@ class LogDirMoves:
         partition.moves.wake()
         logger.info("replica moved partition=%s dir=%s", name, future.log_dir)
 
+    async def _take_time(self, num_bytes: int) -> None:
+        """Wait as long as all moves together are faster than they may be."""
+        now_s = asyncio.get_running_loop().time()
+        self._rate.record(num_bytes, now_s)
+        await asyncio.sleep(self._rate.seconds_above(self.limit, now_s))
+
 
 def _check_length(name: TopicPartition) -> None:
     """A future log's directory has more in its name than the partition."""
@@ -120,8 +130,8 @@ def _check_length(name: TopicPartition) -> None:
         raise ApiError(ErrorCode.INVALID_TOPIC_EXCEPTION, "The topic name is too long.")
 
 
-def _copy_chunk(current: PartitionLog, future: PartitionLog) -> bool:
-    """Bring the future log nearer to the current one; True when nothing was left to copy.
+def _copy_chunk(current: PartitionLog, future: PartitionLog) -> int:
+    """Bring the future log nearer to the current one; gives the bytes, 0 when none were left.
 
     The current log is held meanwhile: a follower may have to cut both, and nothing that it cuts
     from one may then arrive in the other.
@@ -130,7 +140,7 @@ def _copy_chunk(current: PartitionLog, future: PartitionLog) -> bool:
         return _copy(current, future)
 
 
-def _copy(current: PartitionLog, future: PartitionLog) -> bool:
+def _copy(current: PartitionLog, future: PartitionLog) -> int:
     if future.log_end_offset < current.log_start_offset:
         future.truncate_fully_and_start_at(current.log_start_offset)
     max_bytes = min(_CHUNK_BYTES, future.config.segment_bytes)  # what one append may be
@@ -146,4 +156,4 @@ def _copy(current: PartitionLog, future: PartitionLog) -> bool:
         future.append_as_follower(records)
     future.update_high_watermark(min(current.high_watermark, future.log_end_offset))
     future.maybe_increment_log_start_offset(min(current.log_start_offset, future.high_watermark))
-    return not records
+    return len(records)

@@ -197,6 +197,9 @@ class ReplicaManager:
             return False
         if is_new_epoch:
             self.on_following(partition.name, state.leader_epoch)
+        if state.leader < 0:  # nobody to follow, until the controller finds somebody
+            self.fetchers.unfollow([partition.name])
+            return False
         return is_new_epoch
 
     def stop_following(self, names: Iterable[TopicPartition]) -> None:
@@ -237,6 +240,7 @@ class ReplicaManager:
         rates = DynamicOnlySettings.parse(config.originals)
         self.leader_throttle.limit = rates.leader_replication_throttled_rate
         self.follower_throttle.limit = rates.follower_replication_throttled_rate
+        self.log_dir_moves.limit = rates.replica_alter_log_dirs_io_max_bytes_per_second
         self._surroundings.max_lag_ms = config.replica_lag_time_max_ms
 
     def _update_configs(self, topics: set[str] | None) -> None:
@@ -250,9 +254,13 @@ class ReplicaManager:
     # --- what comes round ------------------------------------------------------------------------
 
     def shrink_isrs(self) -> None:
-        """Leave out of the ISRs who lags; every half of `replica.lag.time.max.ms`."""
+        """Leave out of the ISRs who lags; every half of `replica.lag.time.max.ms`.
+
+        And let followers hear where logs begin by now: retention works without telling anybody.
+        """
         for partition in self._partitions.values():
             partition.maybe_shrink_isr()
+            partition.maybe_tell_log_start_offset()
 
     def load_high_watermarks(self) -> None:
         """Read the checkpoints; a damaged one costs only that followers are asked again."""

@@ -80,6 +80,8 @@ class Partition:
     """Who must have a record before it counts as replicated. Invariant: holds the ISR."""
     leader_high_watermark: int = 0
     """What the leader last told us, if we follow; our own may be lower, as far as our log goes."""
+    _told_log_start_offset: int = 0
+    """Where the log began when sessions were last told."""
     epoch_start_offset: int = 0
     """The log end offset at which this broker began to lead in the present epoch."""
 
@@ -277,6 +279,12 @@ class Partition:
         return low_watermark_of(
             self.log.log_start_offset, self.followers.values(), self.surroundings.is_alive
         )
+
+    def maybe_tell_log_start_offset(self) -> None:
+        """Let sessions look again if retention has deleted something since the last call."""
+        if self.log.log_start_offset != self._told_log_start_offset:
+            self._told_log_start_offset = self.log.log_start_offset
+            self.moves.high_watermark_moved()
 
     def delete_records(self, before: int | None) -> int:
         """Forget the records before an offset (None: before the high watermark); that offset.

@@ -49,6 +49,14 @@ class Rate:
             return 0.0
         return self._total / max(now_s - self._samples[0][0], self._window_s)
 
+    def seconds_above(self, limit: int, now_s: float) -> float:
+        """How long the rate stays above a limit, if nothing more is counted."""
+        if self.measure(now_s) <= limit:
+            return 0.0
+        longest_s = self._num_windows * self._window_s
+        enough_s = self._total / limit if limit else longest_s
+        return max(self._samples[0][0] + min(enough_s, longest_s) - now_s, 0.0)
+
 
 class Throttle:
     """One direction: what this broker's throttled replicas may send, or fetch.

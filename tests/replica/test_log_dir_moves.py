@@ -220,3 +220,18 @@ def test_partition_that_is_not_here_yet_has_its_directory_remembered(broker: Bro
     with pytest.raises(ApiError):
         broker.moves.begin(absent, broker.second)
     assert broker.moves.preferred == {absent: broker.second}
+
+
+def test_move_takes_the_time_that_its_rate_allows(broker: Broker) -> None:
+    async def scenario() -> None:
+        size = broker.partition.log.size_in_bytes
+        broker.moves.limit = size  # a second's worth, and the rate is counted by whole seconds
+        loop = asyncio.get_running_loop()
+        started_s = loop.time()
+        for number in range(200):
+            broker.append(f"value {number}")
+        broker.moves.begin(NAME, broker.second)
+        await broker.arrived(broker.second)
+        assert loop.time() - started_s > 2
+
+    run(scenario)

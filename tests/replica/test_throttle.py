@@ -82,3 +82,12 @@ def test_steady_rate_is_measured_as_it_is() -> None:
     for second in range(60):
         rate.record(300, float(second))
     assert rate.measure(59.5) == pytest.approx(300, rel=0.15)
+
+
+def test_time_above_the_limit_is_the_time_until_it_is_kept() -> None:
+    rate = Rate()
+    rate.record(5000, 0.0)
+    assert rate.seconds_above(1000, 2.0) == pytest.approx(3)
+    assert rate.measure(5.0) == pytest.approx(1000)
+    assert rate.seconds_above(10_000, 2.0) == 0
+    assert rate.seconds_above(0, 2.0) == pytest.approx(9)  # until all of it is forgotten
