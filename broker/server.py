@@ -71,6 +71,9 @@ logger = logging.getLogger(__name__)
 _GC_THRESHOLDS = (50_000, 50, 1_000)
 """Requests make few cycles; looking for them seldom keeps the pauses out of the latency."""
 
+_EPOCHS_FLUSH_S = 2
+"""How long a leader epoch may be known in memory only."""
+
 _FETCH_SESSION_EVICTION_MS = 120_000
 """How long a fetch session may be idle before it gives way; Kafka has no setting for it either."""
 
@@ -363,6 +366,7 @@ class Server:
         every(config.log_flush_scheduler_interval_ms / 1000, logs.flush_dirty)
         every(config.log_cleaner_backoff_ms / 1000, logs.clean)
         every(60, logs.release_idle_files)
+        every(_EPOCHS_FLUSH_S, logs.flush_leader_epochs)
         every(config.producer_id_expiration_check_interval_ms / 1000, logs.remove_expired_producers)
         every(
             config.log_flush_offset_checkpoint_interval_ms / 1000, logs.checkpoint_recovery_points

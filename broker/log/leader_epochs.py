@@ -1,8 +1,10 @@
 """Which leader wrote which offsets: how a follower finds where its log and the leader's part ways.
 
-Kept in memory and in `leader-epoch-checkpoint`. New entries are written through at once; entries
-dropped by truncation are written later with the next change or on close, because a stale entry does
-no harm: loading drops it again.
+Kept in memory and in `leader-epoch-checkpoint`, which is written later: soon in the background,
+before the recovery point moves, and on close. A broker that begins to lead a thousand partitions
+must not wait for as many flushes of the disk. After a crash nothing is missing that matters: an
+entry that was dropped is dropped again by loading, and one that was not written yet is found in the
+batches beyond the recovery point, which are read anyway; without a batch nobody asks for it.
 """
 
 from bisect import bisect_right
@@ -64,7 +66,6 @@ class LeaderEpochs:
         elif epoch < 0 or start_offset < 0:
             return
         self._put(EpochEntry(epoch, start_offset))
-        self.flush()
 
     def _put(self, entry: EpochEntry) -> None:
         entries = self._entries
@@ -74,9 +75,14 @@ class LeaderEpochs:
             entries.pop()
         entries.append(entry)
 
+    @property
+    def is_dirty(self) -> bool:
+        """Whether the file holds something else."""
+        return self._entries != self._written
+
     def flush(self) -> None:
         """Write the file, unless it holds just this already."""
-        if self._entries != self._written:
+        if self.is_dirty:
             write_epochs(self.path, self._entries, self._fs)
             self._written = list(self._entries)
 

@@ -410,6 +410,11 @@ class LogManager:
         for log in self._all_logs():
             self._guarded(log.maybe_flush)
 
+    def flush_leader_epochs(self) -> None:
+        """Write down the leader epochs that have begun since the last call."""
+        for log in self._all_logs():
+            self._guarded(log.flush_leader_epochs)
+
     def delete_expired(self) -> int:
         """Apply retention, remove `.deleted` files and `-delete` directories; segments deleted."""
         deleted = 0

@@ -452,7 +452,7 @@ class PartitionLog:
 
     def assign_epoch_start_offset(self, leader_epoch: int, start_offset: int) -> None:
         """A leader begins to write at `start_offset`; does nothing for the epoch under way."""
-        with self._lock, self.storing("write the leader epoch"):
+        with self._lock:
             self.leader_epochs.assign(leader_epoch, start_offset)
 
     def end_offset_for_epoch(self, leader_epoch: int) -> tuple[int, int] | None:
@@ -554,6 +554,7 @@ class PartitionLog:
         """Flush the segments below `upper_bound`; `offset` becomes the recovery point."""
         local, fs = self._local, self.environment.fs
         with self._lock, self.storing("flush"):
+            self.leader_epochs.flush()
             truncations = local.truncations
             files = local.take_unflushed(upper_bound)
         with self.storing("flush"):
@@ -565,6 +566,12 @@ class PartitionLog:
             if truncations == local.truncations:
                 local.mark_flushed(offset)
                 self.last_flush_ms = self.environment.clock.now_ms()
+
+    def flush_leader_epochs(self) -> None:
+        """Bring the leader epochs to the medium, if they have changed."""
+        if self.leader_epochs.is_dirty:
+            with self._lock, self.storing("write the leader epochs"):
+                self.leader_epochs.flush()
 
     def release_idle_files(self) -> None:
         """Give back the descriptors of segments that were not used since the last call."""

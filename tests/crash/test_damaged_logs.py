@@ -231,12 +231,32 @@ def test_any_flipped_bit_in_an_index_hides_no_record(kind: str, tmp_path: Path) 
 def test_damaged_epoch_checkpoint_is_made_again_from_the_log(tmp_path: Path) -> None:
     directory = tmp_path / "orders-0"
     write_log(directory)
-    log = open_log(directory, SMALL)
+    log = open_log(directory, SMALL, load_from=UNCLEAN)
     entries = log.leader_epochs.entries
     assert len(entries) == 3
     log.close()
     (directory / "leader-epoch-checkpoint").write_bytes(b"0\n1\n\xff")
     assert open_log(directory, SMALL).leader_epochs.entries == entries
+
+
+def test_epochs_that_were_not_written_before_a_crash_are_found_in_the_log(tmp_path: Path) -> None:
+    directory = tmp_path / "orders-0"
+    log = open_log(directory, SMALL)
+    for epoch in (0, 3, 4):
+        log.assign_epoch_start_offset(epoch, log.log_end_offset)
+        log.append_as_leader(batch("x"), epoch)
+    assert not (directory / "leader-epoch-checkpoint").exists()
+    recovered = open_log(directory, SMALL, load_from=UNCLEAN)
+    assert recovered.leader_epochs.entries == ((0, 0), (3, 1), (4, 2))
+
+
+def test_flushed_log_has_its_epochs_in_the_file(tmp_path: Path) -> None:
+    """Batches before the recovery point are not read again after a crash."""
+    directory = tmp_path / "orders-0"
+    log = open_log(directory, SMALL)
+    log.append_as_leader(batch("x"), 5)
+    log.flush()
+    assert (directory / "leader-epoch-checkpoint").read_text() == "0\n1\n5 0\n"
 
 
 def test_index_without_a_log_is_removed(tmp_path: Path) -> None:

@@ -113,6 +113,7 @@ def test_failed_flush_does_not_move_the_recovery_point(tmp_path: Path) -> None:
     disk = BreakingDisk(fails_at=-1, stays_broken=False)
     log = open_log(tmp_path / "orders-0", fs=disk)
     log.append_as_leader(batch("a"), 0)
+    log.flush_leader_epochs()
     disk.fails_at = disk.changes + 1
     with pytest.raises(ApiError, match=r"could not flush: .*\.log"):
         log.flush()

@@ -23,7 +23,11 @@ def reloaded(epochs: LeaderEpochs) -> tuple[tuple[int, int], ...]:
     return fresh.entries
 
 
-def test_new_epoch_is_in_the_file_at_once(epochs: LeaderEpochs) -> None:
+def test_new_epochs_are_in_the_file_when_they_were_flushed(epochs: LeaderEpochs) -> None:
+    assert epochs.is_dirty
+    assert reloaded(epochs) == ()
+    epochs.flush()
+    assert not epochs.is_dirty
     assert reloaded(epochs) == epochs.entries == ((2, 0), (3, 10), (7, 20))
 
 
