@@ -149,7 +149,7 @@ class FetchSession:
         return self.replica_id >= 0
 
     def update(self, request: FetchRequest) -> None:
-        """Add, change and forget partitions as the request says."""
+        """Add and change partitions as the request says."""
         for topic in request.topics:
             name: str | Uuid = topic.topic_id if self.uses_topic_ids else topic.topic
             for asked in topic.partitions:
@@ -160,8 +160,11 @@ class FetchSession:
                 else:
                     target.asked = asked
                 self.pending[target] = None
+
+    def forget(self, request: FetchRequest) -> None:
+        """Forget partitions as the request says: one that goes on with a session."""
         for forgotten in request.forgotten_topics_data:
-            name = forgotten.topic_id if self.uses_topic_ids else forgotten.topic
+            name: str | Uuid = forgotten.topic_id if self.uses_topic_ids else forgotten.topic
             for index in forgotten.partitions:
                 self._forget((name, index))
 
@@ -241,6 +244,7 @@ class FetchSessionCache:
         session.last_used_s = now_s
         self._sessions.move_to_end(session.session_id)
         session.update(request)
+        session.forget(request)
         if not session.targets:
             self._close(session.session_id)
             session.session_id = NO_SESSION
