@@ -151,7 +151,6 @@ class TopicDeletion:
         await store.delete(
             [ConfigEntityZnode.path(EntityType.TOPIC, topic), delete_topic_path(topic)]
         )
-        self._term.configs.apply(EntityType.TOPIC, topic, {})
         logger.info("deletion is complete topic=%s", topic)
         self._tell(topic)
 

@@ -92,7 +92,6 @@ class TopicAdmin:
             return CreatedTopic(Uuid.ZERO, assignment, configs)
         topic = TopicZnode(new.name, Uuid.random(), _assigned(assignment))
         await self._write(topic, configs)
-        self._configs.apply(EntityType.TOPIC, new.name, configs)
         led = await self._begin([topic], first_of=[new.name])
         return CreatedTopic(topic.topic_id or Uuid.ZERO, assignment, configs, all(led.values()))
 

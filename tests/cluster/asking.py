@@ -18,10 +18,16 @@ from tests.conformance.admin_topics import create, topic
 from tests.support.cluster import Cluster, wait_until
 
 
+def the_controller(cluster: Cluster) -> int:
+    """The controller's id, as soon as there is one."""
+    found = wait_until(cluster.controller_id, "there is a controller")
+    assert found is not None
+    return found
+
+
 def ask_controller(cluster: Cluster, request: Request[Any]) -> Any:
     """The controller's answer, in the latest version."""
-    controller = wait_until(cluster.controller_id, "there is a controller")
-    with Wire(cluster.address(controller)) as wire:
+    with Wire(cluster.address(the_controller(cluster))) as wire:
         return wire.ask(request, request.versions[1])
 
 

@@ -1,7 +1,7 @@
 """Topics go: from every broker's disk and from the store, at once or when a broker is back."""
 
 from broker.errors import ErrorCode
-from tests.cluster.asking import delete_topic, make_topic
+from tests.cluster.asking import delete_topic, make_topic, the_controller
 from tests.support.cluster import Cluster, wait_until
 
 
@@ -45,7 +45,7 @@ def test_topic_asked_away_by_a_node_goes(shared_cluster: Cluster) -> None:
 
 def test_replica_on_a_dead_broker_goes_when_that_is_back(shared_cluster: Cluster) -> None:
     cluster = shared_cluster
-    controller = wait_until(cluster.controller_id, "there is a controller")
+    controller = the_controller(cluster)
     dead = controller % 3 + 1
     make_topic(cluster, "waited", {0: [1, 2, 3]})
     wait_until(lambda: partitions_on_disk(cluster, "waited") == {1, 2, 3}, "logs are made")

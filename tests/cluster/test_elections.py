@@ -8,8 +8,8 @@ import pytest
 from broker.controller.elections import ElectionType
 from broker.errors import ErrorCode
 from broker.model import TopicPartition
-from tests.cluster.asking import elect, in_sync, led_by, make_topic
-from tests.support.cluster import Cluster, running_cluster, wait_until
+from tests.cluster.asking import elect, in_sync, led_by, make_topic, the_controller
+from tests.support.cluster import Cluster, running_cluster
 from tests.support.zookeeper import ZooKeeper
 
 
@@ -26,7 +26,7 @@ def calm_cluster(
 
 def a_follower_of(cluster: Cluster) -> int:
     """A broker that is not the controller."""
-    controller = wait_until(cluster.controller_id, "there is a controller")
+    controller = the_controller(cluster)
     return controller % 3 + 1
 
 
@@ -49,7 +49,7 @@ def test_preferred_leader_leads_again_when_asked_to(calm_cluster: Cluster) -> No
 def test_all_replicas_down_waits_for_the_isr_unless_told_otherwise(calm_cluster: Cluster) -> None:
     """The seeds' two policies, one after the other."""
     cluster, name = calm_cluster, TopicPartition("waiting", 0)
-    controller = wait_until(cluster.controller_id, "there is a controller")
+    controller = the_controller(cluster)
     first, last = controller % 3 + 1, (controller + 1) % 3 + 1
     make_topic(cluster, name.topic, {0: [first, last]})
     cluster.kill(first)
@@ -69,7 +69,7 @@ def test_topic_that_allows_it_is_led_by_the_first_replica_that_returns(
     calm_cluster: Cluster,
 ) -> None:
     cluster, name = calm_cluster, TopicPartition("careless", 0)
-    controller = wait_until(cluster.controller_id, "there is a controller")
+    controller = the_controller(cluster)
     first, last = controller % 3 + 1, (controller + 1) % 3 + 1
     make_topic(cluster, name.topic, {0: [first, last]}, unclean_leader_election_enable="true")
     cluster.kill(first)
@@ -89,7 +89,7 @@ def test_leaders_go_back_by_themselves(tmp_path: Path, zookeeper: str) -> None:
     }
     name = TopicPartition("balanced", 0)
     with running_cluster(tmp_path, zookeeper, 2, settings) as cluster:
-        controller = wait_until(cluster.controller_id, "there is a controller")
+        controller = the_controller(cluster)
         other = 3 - controller
         make_topic(cluster, name.topic, {0: [other, controller]})
         cluster.restart(other)

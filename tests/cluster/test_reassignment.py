@@ -8,7 +8,7 @@ from confluent_kafka import TopicPartition as Position
 
 from broker.errors import ErrorCode
 from broker.model import TopicPartition
-from tests.cluster.asking import in_sync, led_by, make_topic, reassign, reassigning
+from tests.cluster.asking import in_sync, led_by, make_topic, reassign, reassigning, the_controller
 from tests.cluster.test_deletion import partitions_on_disk
 from tests.support.cluster import Cluster, wait_until
 
@@ -66,7 +66,7 @@ def test_several_partitions_move_at_once(shared_cluster: Cluster) -> None:
 
 def test_move_outlives_its_controller(shared_cluster: Cluster) -> None:
     cluster, name = shared_cluster, TopicPartition("survivor", 0)
-    controller = wait_until(cluster.controller_id, "there is a controller")
+    controller = the_controller(cluster)
     staying, target = controller % 3 + 1, (controller + 1) % 3 + 1
     make_topic(cluster, name.topic, {0: [staying]})
     write(cluster, name.topic)
@@ -84,7 +84,7 @@ def test_move_outlives_its_controller(shared_cluster: Cluster) -> None:
 
 def test_cancelled_move_leaves_everything_as_it_was(shared_cluster: Cluster) -> None:
     cluster, name = shared_cluster, TopicPartition("cancelled", 0)
-    controller = wait_until(cluster.controller_id, "there is a controller")
+    controller = the_controller(cluster)
     target = controller % 3 + 1
     make_topic(cluster, name.topic, {0: [controller]})
     with cluster.paused(target):
