@@ -85,6 +85,27 @@ async def test_client_that_never_pauses_is_read_again_at_once_until_others_have_
 
 
 @in_loop
+async def test_regression_client_with_many_small_requests_is_not_read_again_before_others() -> None:
+    asked, asked_before_others = 0, []
+    loop = asyncio.get_running_loop()
+
+    def answer(frame: memoryview, peer: Peer) -> Answer:
+        nonlocal asked
+        if not asked:
+            loop.call_soon(lambda: asked_before_others.append(asked))
+        asked += 1
+        if asked == 10:
+            client.send(framed(b"one more"))
+        return echo(frame, peer)
+
+    async with listening(answer) as listener:
+        with socket.create_connection(("127.0.0.1", listener.address.port)) as client:
+            client.send(framed(b"small") * 10)
+            await until(lambda: asked == 11)
+    assert asked_before_others == [10]
+
+
+@in_loop
 async def test_request_without_answer_is_passed_over() -> None:
     def answer(frame: memoryview, peer: Peer) -> Answer | Awaitable[Answer]:
         if frame[:4] == b"none":
