@@ -144,3 +144,15 @@ async def test_a_node_that_cannot_be_read_does_not_keep_the_rest(tmp_path: Path)
         assert world.controller.is_active
         await create(world, "more", {0: [2]})
         assert (await world.state("more")).leader == 2
+
+
+async def test_zombie_that_notices_by_itself_just_resigns(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with simulation(tmp_path) as world:
+        await create(world, "orders", {0: [3, 2]})
+        await world.store.set(ControllerEpochZnode.PATH, b"2")
+        await world.kill(3)
+        await world.until(lambda: not world.controller.is_active)
+        assert (await world.state("orders")).leader == 3
+        assert "failed" not in caplog.text
