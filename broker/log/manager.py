@@ -220,6 +220,7 @@ class LogManager:
                 if topic_id is not None:
                     log.assign_topic_id(topic_id)
                 log.assign_epoch_start_offset(leader_epoch, log.log_end_offset)
+                log.flush_leader_epochs()  # here it costs no sync of its own
 
         with self._lock:
             wanted = [partition for partition in partitions if partition not in self._logs]
