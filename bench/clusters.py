@@ -1,0 +1,202 @@
+"""Three brokers of ours and three of Apache Kafka on one ZooKeeper, for a measurement."""
+
+import asyncio
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from kazoo.client import KazooClient
+
+from bench.servers import MeasuredBroker
+from broker.net.client import Client
+from broker.protocol.messages.create_topics import (
+    CreatableReplicaAssignment,
+    CreatableTopic,
+    CreateTopicsRequest,
+)
+from tests.support.processes import ServerProcess, free_port
+from tests.support.real_kafka import java_command
+from tests.support.zookeeper import ZooKeeper, running_zookeeper
+
+BROKERS = (1, 2, 3)
+SESSION_TIMEOUT_MS = 6000
+SETTINGS: dict[str, object] = {
+    "zookeeper.session.timeout.ms": SESSION_TIMEOUT_MS,
+    "offsets.topic.replication.factor": 3,
+    "auto.leader.rebalance.enable": "false",
+    "group.initial.rebalance.delay.ms": 0,
+}
+POLL_S = 0.01
+PATIENCE_S = 120
+
+
+Command = Callable[[Path, Mapping[str, object]], list[str]]
+"""The command line of a broker that has this directory and these settings."""
+
+
+def our_command(_directory: Path, settings: Mapping[str, object]) -> list[str]:
+    """Ours."""
+    overrides = [f"--override={key}={value}" for key, value in settings.items()]
+    return [sys.executable, "-m", "broker", *overrides]
+
+
+def kafka_command(directory: Path, settings: Mapping[str, object]) -> list[str]:
+    """Apache Kafka's."""
+    config = directory / "server.properties"
+    config.write_text("".join(f"{key}={value}\n" for key, value in settings.items()))
+    return java_command("kafka.Kafka", str(config), heap="1g")
+
+
+@dataclass
+class MeasuredCluster:
+    """Brokers by id; one that was killed can be started again."""
+
+    name: str
+    directory: Path
+    server: ZooKeeper
+    zookeeper: str
+    """The connect string, with a chroot of the cluster's own."""
+    command: Command
+    ports: dict[int, int] = field(default_factory=lambda: {i: free_port() for i in BROKERS})
+    servers: dict[int, ServerProcess] = field(default_factory=dict)
+
+    def addresses(self, *without: int) -> str:
+        """Of all brokers but these, as clients take them."""
+        return ",".join(
+            f"127.0.0.1:{port}"
+            for broker_id, port in self.ports.items()
+            if broker_id not in without
+        )
+
+    def start(self, *broker_ids: int) -> None:
+        """Start brokers; they may not be in the cluster yet when this returns."""
+        for broker_id in broker_ids:
+            home = self.directory / str(broker_id)
+            home.mkdir(parents=True, exist_ok=True)
+            own = {
+                "broker.id": broker_id,
+                "listeners": f"PLAINTEXT://127.0.0.1:{self.ports[broker_id]}",
+                "log.dirs": home / "data",
+                "zookeeper.connect": self.zookeeper,
+            }
+            command = self.command(home, own | SETTINGS)
+            self.servers[broker_id] = ServerProcess(command, home / "broker.log")
+        for broker_id in broker_ids:
+            self.servers[broker_id].wait_for_port(self.ports[broker_id], PATIENCE_S)
+
+    def kill(self, broker_id: int) -> None:
+        """End a broker as a crash would: kill -9."""
+        process = self.servers.pop(broker_id).process
+        process.kill()
+        process.wait()
+
+    def kill_noticed(self, broker_id: int) -> None:
+        """Kill a broker and end its session, so that the cluster knows at once."""
+        tree = KazooClient(self.zookeeper)
+        tree.start()
+        session_id = tree.exists(f"/brokers/ids/{broker_id}").ephemeralOwner
+        tree.stop()
+        tree.close()
+        self.kill(broker_id)
+        self.server.expire_session(session_id)
+
+    def close(self) -> None:
+        """End every broker."""
+        for broker_id in list(self.servers):
+            self.kill(broker_id)
+
+    def measured(self) -> list[MeasuredBroker]:
+        """The processes."""
+        return [
+            MeasuredBroker(f"127.0.0.1:{self.ports[broker_id]}", server.process.pid)
+            for broker_id, server in self.servers.items()
+        ]
+
+    def run_tool(self, main_class: str, *args: str) -> str:
+        """What one of Kafka's own tools prints; RuntimeError if it fails."""
+        done = subprocess.run(
+            java_command(main_class, *args), capture_output=True, text=True, timeout=600
+        )
+        if done.returncode:
+            raise RuntimeError(f"{main_class}: {done.stderr or done.stdout}")
+        return done.stdout
+
+
+@contextmanager
+def both_clusters() -> Iterator[tuple[MeasuredCluster, MeasuredCluster]]:
+    """Ours and Kafka's: the same settings, the same disk, a tree each in the same ZooKeeper."""
+    with tempfile.TemporaryDirectory(prefix="kctl-bench-") as directory:
+        home = Path(directory, "zookeeper")
+        home.mkdir()
+        with running_zookeeper(home) as zookeeper:
+            clusters = [
+                MeasuredCluster(
+                    name, Path(directory, name), zookeeper, zookeeper.fresh_chroot(), command
+                )
+                for name, command in (("ours", our_command), ("Kafka", kafka_command))
+            ]
+            try:
+                for cluster in clusters:
+                    cluster.start(*BROKERS)
+                    asyncio.run(_until_whole(cluster))
+                yield clusters[0], clusters[1]
+            finally:
+                for cluster in clusters:
+                    cluster.close()
+
+
+async def _until_whole(cluster: MeasuredCluster) -> None:
+    deadline = time.monotonic() + PATIENCE_S
+    async with Client(cluster.addresses()) as client:
+        while len((await client.refresh_metadata()).brokers) < len(BROKERS):
+            assert time.monotonic() < deadline, f"{cluster.name}: not whole"
+            await asyncio.sleep(POLL_S)
+
+
+async def create_topic(
+    cluster: MeasuredCluster, topic: str, partitions: int, replicas: list[int]
+) -> None:
+    """A topic whose partitions all have these replicas, all of them in sync."""
+    wanted = CreatableTopic(
+        name=topic,
+        num_partitions=-1,
+        replication_factor=-1,
+        assignments=[
+            CreatableReplicaAssignment(partition_index=index, broker_ids=replicas)
+            for index in range(partitions)
+        ],
+    )
+    async with Client(cluster.addresses(), request_timeout_s=PATIENCE_S) as client:
+        request = CreateTopicsRequest(topics=[wanted], timeout_ms=PATIENCE_S * 1000)
+        (made,) = (await client.send_to_controller(request)).topics
+        assert made.error_code in (0, 36), made.error_message
+    await until_led(cluster, topic, {replicas[0]}, in_sync=len(replicas))
+
+
+async def until_led(
+    cluster: MeasuredCluster,
+    topic: str,
+    leaders: set[int],
+    *,
+    without: tuple[int, ...] = (),
+    in_sync: int = 1,
+) -> float:
+    """Wait until every partition is led by one of these; gives time.monotonic of that moment.
+
+    Asked are all brokers but `without`: those that know it last do not count.
+    """
+    deadline = time.monotonic() + PATIENCE_S
+    async with Client(cluster.addresses(*without)) as client:
+        while True:
+            (described,) = (await client.refresh_metadata([topic])).topics
+            if described.partitions and all(
+                p.leader_id in leaders and len(p.isr_nodes) >= in_sync for p in described.partitions
+            ):
+                return time.monotonic()
+            assert time.monotonic() < deadline, f"{cluster.name}: {topic} is not led by {leaders}"
+            await asyncio.sleep(POLL_S)
