@@ -5,7 +5,7 @@ have changed. One request is taken up as a whole; nobody sees half of it.
 """
 
 import asyncio
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -82,10 +82,6 @@ class MetadataCache:
     def ids_of(self, listener_name: str) -> frozenset[int]:
         """The ids of the live brokers that have this listener."""
         return frozenset(broker.broker_id for broker in self.brokers_of(listener_name))
-
-    def live_brokers(self) -> Mapping[int, str | None]:
-        """Every live broker's id and rack."""
-        return {b.broker_id: b.rack for listed in self.brokers.values() for b in listed}
 
     def is_alive(self, broker_id: int) -> bool:
         """Whether the broker is in the cluster."""

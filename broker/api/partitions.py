@@ -17,8 +17,7 @@ def split_by_existence(
     known: list[TopicPartition] = []
     unknown: dict[TopicPartition, ErrorCode] = {}
     for name in names:
-        topic = context.services.metadata.topics.get(name.topic)
-        if topic is not None and 0 <= name.partition < len(topic.partitions):
+        if context.services.metadata.has_partition(*name):
             known.append(name)
         else:
             unknown[name] = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION

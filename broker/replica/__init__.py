@@ -1,4 +1,10 @@
-"""④ Partitions as replicas: role, ISR, high watermark, and waiting for them to move.
+"""④ Partitions as replicas: role, ISR, high watermark, followers that fetch, and waiting for moves.
+
+    controller_requests   what the controller asks: lead, follow, stop, what the cluster looks like
+    manager               all partitions of this broker
+    partition, in_sync    one of them as leader and as follower; the arithmetic of it, pure
+    isr_changes           what leaders ask of the controller
+    fetcher…, follower…   what a follower does
 
 May use log, metadata, net, records, protocol and what lies below.
 """

@@ -166,7 +166,7 @@ class ControllerRequests:
             codes = {name: self._check_stop(name, state) for name, state in wanted.items()}
             stopped = [name for name, found in codes.items() if found == ErrorCode.NONE]
             deleted = [name for name in stopped if wanted[name].delete_partition]
-            self._replicas.stop_following(stopped)
+            self._replicas.fetchers.unfollow(stopped)
             self._replicas.forget(deleted)
             codes |= await asyncio.to_thread(self._delete, deleted)
             return StopReplicaResponse(

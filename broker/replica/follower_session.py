@@ -56,9 +56,6 @@ class FollowerSession:
         self._changed: dict[TopicPartition, FollowerState] = {}
         self._forgotten: dict[TopicPartition, FollowerState] = {}
 
-    def __len__(self) -> int:
-        return len(self._known)
-
     @property
     def is_empty(self) -> bool:
         """Whether there is nothing to fetch."""

@@ -202,10 +202,6 @@ class ReplicaManager:
             return False
         return is_new_epoch
 
-    def stop_following(self, names: Iterable[TopicPartition]) -> None:
-        """Fetch these no more; they stay what they were otherwise."""
-        self.fetchers.unfollow(names)
-
     def forget(self, names: Iterable[TopicPartition]) -> None:
         """Neither lead nor follow these any more; their logs stay."""
         names = list(names)

@@ -19,7 +19,6 @@ from dataclasses import dataclass, field, replace
 from broker.clock import Clock, SystemClock
 from broker.errors import ApiError, ErrorCode, NotLeaderOrFollower, OffsetOutOfRange
 from broker.log.append import AppendOrigin, LogAppendInfo, UnexpectedAppendOffset
-from broker.log.offsets import FetchData, FetchIsolation
 from broker.log.partition_log import PartitionLog
 from broker.log.producer_state import Verification
 from broker.model import LeaderAndIsr, TopicPartition, Uuid
@@ -305,17 +304,6 @@ class Partition:
         return offset
 
     # --- reading ---------------------------------------------------------------------------------
-
-    def read(
-        self,
-        offset: int,
-        max_bytes: int,
-        isolation: FetchIsolation,
-        *,
-        min_one_message: bool,
-    ) -> FetchData:
-        """See PartitionLog.read; whoever calls has checked the role and the epoch."""
-        return self.log.read(offset, max_bytes, isolation, min_one_message=min_one_message)
 
     def divergence(self, last_fetched_epoch: int, offset: int) -> tuple[int, int] | None:
         """Where a reader's log parts from ours: (epoch, its end here); None if it does not.
