@@ -35,7 +35,7 @@ class Background:
             await asyncio.sleep(seconds)
             try:
                 if in_thread:
-                    await asyncio.to_thread(work)
+                    await _in_thread(work)
                 else:
                     work()
             except Exception:  # one bad round must not be the last one
@@ -47,3 +47,15 @@ class Background:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def _in_thread(work: Callable[[], object]) -> None:
+    """Run `work` in a thread; whoever is cancelled meanwhile waits for it to end all the same."""
+    running = asyncio.ensure_future(asyncio.to_thread(work))
+    try:
+        await asyncio.shield(running)
+    except asyncio.CancelledError:
+        await asyncio.wait([running])
+        if error := running.exception():
+            logger.error("background work failed at the end", exc_info=error)
+        raise
