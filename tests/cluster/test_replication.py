@@ -1,6 +1,7 @@
 """Replicas on real brokers: the same bytes, high watermark and ISR as the seeds tell them."""
 
 import threading
+import time
 from collections.abc import Iterator
 
 import pytest
@@ -131,6 +132,7 @@ def test_records_of_a_killed_leader_that_nobody_had_are_cut(cluster: Cluster) ->
     replicated_topic(cluster, name, [1, 2])
     produce(cluster, 1, name, "common")
     with cluster.paused(2):
+        time.sleep(0.6)  # its last fetch is answered, replica.fetch.wait.max.ms being over
         produce(cluster, 1, name, "lost", "lost as well", acks=1)
         cluster.kill(1)
     led_by(cluster, name, 2)
