@@ -165,7 +165,10 @@ class Controller:
         """Give up if another broker, or another session of this one, is the controller."""
         if self._active is None:
             return
-        stat = await self._store.exists(ControllerZnode.PATH)
+        try:
+            stat = await self._store.exists(ControllerZnode.PATH)
+        except SessionExpired:
+            stat = None  # and with the session the node
         if stat is None or stat.ephemeral_owner != self._store.session.id:
             self._resign()
 
@@ -195,7 +198,7 @@ class Controller:
         self._active, self._elected = active, elected
         try:
             await active.start()
-        except ControllerMoved as error:
+        except (ControllerMoved, SessionExpired) as error:
             logger.info("controllership was lost at once: %s", error)
             self._resign()
         except Exception:

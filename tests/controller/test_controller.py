@@ -6,6 +6,8 @@ import pytest
 
 from broker.controller.topic_admin import NewTopic
 from broker.errors import ApiError, ErrorCode
+from broker.metadata.errors import SessionExpired
+from broker.metadata.znodes.brokers import BrokerIdZnode
 from broker.metadata.znodes.controller import ControllerEpochZnode, ControllerZnode
 from broker.metadata.znodes.topics import TopicZnode
 from broker.model import TopicPartition
@@ -93,6 +95,28 @@ async def test_expired_session_ends_the_controllership_until_the_broker_is_back(
         await world.until(lambda: world.controller.is_active)
         await world.settle()
         assert world.controller.epoch == 2
+
+
+@pytest.mark.parametrize(
+    ("question", "changed"), [("exists", ControllerZnode.PATH), ("children", BrokerIdZnode.path(2))]
+)
+async def test_regression_session_that_expires_while_the_controller_decides_is_no_failure(
+    question: str,
+    changed: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async def expired(path: str) -> None:
+        raise SessionExpired(path)
+
+    async with simulation(tmp_path) as world:
+        data = (await world.store.get(changed)).data
+        monkeypatch.setattr(world.store, question, expired)
+        await world.store.set(changed, data)
+        await world.until(lambda: not world.controller.is_active)
+        monkeypatch.undo()
+    assert [record.message for record in caplog.records if record.levelname == "ERROR"] == []
 
 
 async def test_controllers_node_removed_by_hand_leads_to_a_new_election(tmp_path: Path) -> None:
