@@ -78,8 +78,9 @@ class Sending(Work):
     def __init__(self, topic: str) -> None:
         super().__init__()
         self.topic = topic
-        self.promised: dict[bytes, tuple[int, int]] = {}
-        """Partition and offset by value."""
+        self.promised: dict[bytes, tuple[int, int | None]] = {}
+        """Partition and offset by value. No offset: librdkafka lost the answer, and learnt from
+        that to a later batch that this one is stored too."""
         self.refused: list[object] = []
         self.num_sent = 0
         self.longest_silence_s = 0.0
@@ -96,7 +97,7 @@ class Sending(Work):
         """Hand one over to the client."""
         raise NotImplementedError
 
-    def promise(self, value: bytes, partition: int, offset: int) -> None:
+    def promise(self, value: bytes, partition: int, offset: int | None) -> None:
         """The broker has acknowledged it."""
         self.promised[value] = (partition, offset)
         now_s = time.monotonic()

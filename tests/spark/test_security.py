@@ -54,9 +54,13 @@ def safe(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Safe]:
         yield Safe(address, properties, config)
 
 
+def _nobody(what: str) -> None:
+    """Nobody is there to be asked for a password."""
+
+
 def test_task_reads_through_tls_what_the_driver_was_told(safe: Safe) -> None:
     settings = TaskSettings(
-        "", bootstrap_servers=safe.address, security=read_security(safe.properties)
+        "", bootstrap_servers=safe.address, security=read_security(safe.properties, _nobody)
     )
     sent: TaskSettings = pickle.loads(pickle.dumps(settings))  # noqa: S301 - our own bytes
     ((table, _),) = piece_tables(Piece("orders", 0, 0, 1, 10), sent, DEFAULT_COLUMNS)
@@ -78,7 +82,7 @@ def test_data_source_takes_client_properties(safe: Safe) -> None:
 
 
 def test_secrets_are_in_no_plan_and_no_text() -> None:
-    settings = TaskSettings("", bootstrap_servers="a:1", security=read_security(LOGIN))
+    settings = TaskSettings("", bootstrap_servers="a:1", security=read_security(LOGIN, _nobody))
     assert PASSWORD not in json.dumps(settings.to_json())
     assert PASSWORD not in repr(settings)
     assert TaskSettings.from_json(settings.to_json()).security is None
