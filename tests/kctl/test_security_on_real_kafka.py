@@ -1,6 +1,8 @@
 """TLS and SASL on Apache Kafka: every kind of listener, and every way not to get in."""
 
 import asyncio
+import subprocess
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +15,7 @@ from broker.protocol.messages.alter_user_scram_credentials import (
     ScramCredentialUpsertion,
 )
 from broker.security.scram import ScramMechanism, salted_password
+from tests.spark.support import exported
 from tests.support.certificates import Authority
 from tests.support.kctl import Kctl, KctlResult
 from tests.support.processes import free_port
@@ -146,6 +149,25 @@ def test_records_go_in_and_come_out_through_librdkafka(kctl: Kctl, secured: Secu
     assert kctl("topics", "create", "safe", *shared).exit_code == 0
     assert kctl("produce", "safe", *shared, stdin="one\ntwo\n").exit_code == 0
     assert kctl("consume", "safe", "--exit", *shared).output == "one\ntwo\n"
+
+
+@pytest.mark.spark
+@pytest.mark.timeout(300)
+def test_topic_is_exported_by_tasks_that_log_in(
+    kctl: Kctl, secured: Secured, tmp_path: Path
+) -> None:
+    settings = {"sasl_mechanism": "SCRAM-SHA-512", "sasl_jaas_config": jaas(SCRAM)}
+    properties = secured.properties("export", security_protocol="SASL_SSL", **settings)
+    address = f"localhost:{secured.ports['SASL_SSL']}"
+    shared = ["-b", address, "--command-config", str(properties)]
+    assert kctl("topics", "create", "wanted", "--partitions", "3", *shared).exit_code == 0
+    assert kctl("produce", "wanted", *shared, stdin="one\ntwo\n").exit_code == 0
+    target = tmp_path / "out"
+    command = [sys.executable, "-m", "kctl", "spark-export", "wanted", *shared, "--to", str(target)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=280)
+    assert done.returncode == 0, done.stderr
+    assert PASSWORD not in done.stdout + done.stderr
+    assert sorted(row["value"] for row in exported(target)) == [b"one", b"two"]
 
 
 ANYTHING = {"sasl_mechanism": "SCRAM-SHA-512", "sasl_jaas_config": jaas(SCRAM)}
