@@ -106,7 +106,7 @@ def log_dirs(
 
     found = ask(session, question)
     if text_format:
-        session.out.lines(log_dir_lines([_only(log_dir, set(wanted)) for log_dir in found]))
+        session.out.lines(log_dir_lines(found, set(wanted)))
     else:
         name = "log_dir" if group_by is GroupBy.DIR else group_by.value
         rows = _rows(found, group_by)
@@ -136,21 +136,6 @@ def _require_brokers(wanted: frozenset[int], present: frozenset[int]) -> None:
             f"no such broker: {', '.join(map(str, sorted(missing)))}",
             f"there are {', '.join(map(str, sorted(present)))}",
         )
-
-
-def _only(log_dir: LogDir, topics: set[str]) -> LogDir:
-    """The directory with the replicas of these topics; of all if none are named."""
-    if not topics:
-        return log_dir
-    kept = tuple(r for r in log_dir.replicas if r.partition.topic in topics)
-    return LogDir(
-        log_dir.broker_id,
-        log_dir.path,
-        log_dir.error,
-        log_dir.total_bytes,
-        log_dir.usable_bytes,
-        kept,
-    )
 
 
 def _rows(log_dirs: Sequence[LogDir], group_by: GroupBy) -> list[dict[str, object]]:

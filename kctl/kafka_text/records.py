@@ -1,7 +1,7 @@
 """What kafka-get-offsets, kafka-delete-records and kafka-log-dirs print."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from broker.errors import ErrorCode
 from broker.model import TopicPartition
@@ -71,8 +71,11 @@ def deletion_lines(deletions: Sequence[Deletion]) -> Iterator[str]:
             yield f"partition: {partition}\tlow_watermark: {deletion.low_watermark}"
 
 
-def log_dir_lines(log_dirs: Sequence[LogDir]) -> Iterator[str]:
-    """The lines of kafka-log-dirs."""
+def log_dir_lines(log_dirs: Sequence[LogDir], topics: Collection[str] = ()) -> Iterator[str]:
+    """The lines of kafka-log-dirs; of these topics (none named: of all).
+
+    `log_dirs` has all replicas: the tool is told of all, and their number decides on the order.
+    """
     by_broker: dict[int, list[LogDir]] = {}
     for log_dir in log_dirs:
         by_broker.setdefault(log_dir.broker_id, []).append(log_dir)
@@ -81,7 +84,9 @@ def log_dir_lines(log_dirs: Sequence[LogDir]) -> Iterator[str]:
     yield f"Received log directory information from brokers {','.join(map(str, received))}"
     ordered = hash_map_order(by_broker, int, capacity=len(by_broker))
     document = {
-        "brokers": [{"broker": broker, "logDirs": _dirs(by_broker[broker])} for broker in ordered],
+        "brokers": [
+            {"broker": broker, "logDirs": _dirs(by_broker[broker], topics)} for broker in ordered
+        ],
         "version": 1,
     }
     yield json.dumps(document, separators=(",", ":"), ensure_ascii=False)
@@ -93,12 +98,12 @@ def java_exception(code: ErrorCode) -> str:
     return f"org.apache.kafka.common.errors.{name}: {message}"
 
 
-def _dirs(log_dirs: Sequence[LogDir]) -> list[dict[str, object]]:
+def _dirs(log_dirs: Sequence[LogDir], topics: Collection[str]) -> list[dict[str, object]]:
     by_path = {log_dir.path: log_dir for log_dir in log_dirs}
     ordered = [by_path[path] for path in names_in_map_order(by_path, capacity=len(by_path))]
     return [
         {
-            "partitions": _replicas(log_dir.replicas),
+            "partitions": _replicas(log_dir.replicas, topics),
             "error": java_exception(log_dir.error).split(":")[0] if log_dir.error else None,
             "logDir": log_dir.path,
         }
@@ -106,9 +111,10 @@ def _dirs(log_dirs: Sequence[LogDir]) -> list[dict[str, object]]:
     ]
 
 
-def _replicas(replicas: Sequence[Replica]) -> list[dict[str, object]]:
+def _replicas(replicas: Sequence[Replica], topics: Collection[str]) -> list[dict[str, object]]:
     by_partition = {replica.partition: replica for replica in replicas}
-    kept = hash_map_order(by_partition, partition_hash)  # filtered from one map into another
+    known = hash_map_order(by_partition, partition_hash)  # filtered from one map into another
+    kept = [partition for partition in known if not topics or partition.topic in topics]
     return [
         {
             "partition": str(partition),
