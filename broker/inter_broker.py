@@ -19,7 +19,7 @@ class InterBroker:
     def __init__(self, config: BrokerConfig, metadata: MetadataCache, broker_id: int) -> None:
         self._metadata = metadata
         self._broker_id = broker_id
-        self.listener_name = config.inter_broker_listener
+        self._listener_name = config.inter_broker_listener
         # A broker answers the requests of a connection one after the other. What waits for replicas
         # (markers) must not keep back what a producer waits for (verification), nor both of them
         # what the replicas may be waiting for (the controller's word on an ISR).
@@ -36,7 +36,7 @@ class InterBroker:
 
     def node(self, broker_id: int) -> Node | None:
         """A broker's address; None if it is not alive, or does not have the listener."""
-        found = self._metadata.endpoint(broker_id, self.listener_name)
+        found = self._metadata.endpoint(broker_id, self._listener_name)
         return Node(found.broker_id, found.host, found.port, found.rack) if found else None
 
     def leader(self, partition: TopicPartition) -> Node | None:

@@ -265,7 +265,7 @@ class Server:
                 self._broker_epoch,
                 links.controller,
                 links.connect,
-                links.listener_name,
+                links.node,
                 self._clock,
             ),
         )

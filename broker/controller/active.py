@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
+from functools import partial
 
 from broker.controller.brokers import Brokers
 from broker.controller.context import Replica
@@ -148,9 +149,9 @@ class ActiveController:
         self._watched = watched
         wanted: dict[str, Callable[[], Awaitable[object]]] = {}
         for topic in context.assignments:
-            wanted[TopicZnode.path(topic)] = _bind(self.topics.partitions_changed, topic)
+            wanted[TopicZnode.path(topic)] = partial(self.topics.partitions_changed, topic)
         for broker_id in context.brokers:
-            wanted[BrokerIdZnode.path(broker_id)] = _bind(self.brokers.modified, broker_id)
+            wanted[BrokerIdZnode.path(broker_id)] = partial(self.brokers.modified, broker_id)
         prefixes = (f"{TOPICS_PATH}/", f"{BROKER_IDS_PATH}/")
         for path in [p for p in self._watches if p.startswith(prefixes) and p not in wanted]:
             self._watches.pop(path).cancel()
@@ -206,10 +207,3 @@ class ActiveController:
             await self.elections.rebalance()
         finally:
             self._rebalance_in(self.term.configs.broker.leader_imbalance_check_interval_seconds)
-
-
-def _bind(
-    function: Callable[[str], Awaitable[object]] | Callable[[int], Awaitable[object]],
-    argument: str | int,
-) -> Callable[[], Awaitable[object]]:
-    return lambda: function(argument)  # type: ignore[arg-type]

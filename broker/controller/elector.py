@@ -24,6 +24,7 @@ from broker.metadata.store import (
     EventKind,
     MetadataStore,
     SetData,
+    Stat,
     Watch,
     WatchEvent,
     join,
@@ -61,7 +62,7 @@ class Elector(ABC):
         epoch = known.epoch + 1
         controller = ControllerZnode(self._broker_id, self._clock.now_ms())
         try:
-            results = await self._store.multi(
+            _, stat = await self._store.multi(
                 [
                     Create(ControllerZnode.PATH, controller.encode(), ephemeral=True),
                     SetData(
@@ -75,7 +76,8 @@ class Elector(ABC):
             return None
         except ConnectionLoss:
             return await self._outcome(epoch)
-        return ElectedEpoch(epoch, results[1].version)  # type: ignore[union-attr]
+        assert isinstance(stat, Stat)  # noqa: S101 - what a SetData results in
+        return ElectedEpoch(epoch, stat.version)
 
     async def _outcome(self, epoch: int) -> ElectedEpoch | None:
         """Whether the election whose answer was lost has been won."""

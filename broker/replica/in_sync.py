@@ -137,4 +137,4 @@ def low_watermark_of(
 ) -> int:
     """The smallest log start offset of the leader and its live followers (KIP-107)."""
     starts = [r.log_start_offset for r in followers if is_alive(r.broker_id)]
-    return min(log_start_offset, *starts, log_start_offset)
+    return min([log_start_offset, *starts])

@@ -50,8 +50,8 @@ class ReplicaCluster:
     broker_epoch: BrokerEpoch
     controller: ControllerChannel
     connect: Connect
-    listener_name: str
-    """The listener that brokers use among themselves."""
+    find_node: Callable[[int], Node | None]
+    """Where a broker is reached by other brokers; None if it is not alive."""
     clock: Clock
 
 
@@ -101,7 +101,7 @@ class ReplicaManager:
                 self.follower_throttle,
                 lambda name: logs.get(name, is_future=True),
             ),
-            self._node,
+            cluster.find_node,
             config.num_replica_fetchers,
         )
         configs.on_topic_change(self._topic_changed)
@@ -130,10 +130,6 @@ class ReplicaManager:
         if self.cluster.metadata.has_partition(*name):
             return NotLeaderOrFollower(f"{name} has no replica on this broker")
         return ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"there is no partition {name}")
-
-    def _node(self, broker_id: int) -> Node | None:
-        found = self.cluster.metadata.endpoint(broker_id, self.cluster.listener_name)
-        return None if found is None else Node(broker_id, found.host, found.port, found.rack)
 
     # --- becoming leader or follower -------------------------------------------------------------
 

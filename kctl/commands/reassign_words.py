@@ -180,11 +180,20 @@ def propose(session: Session, wanted: Selection, goals: Goals) -> Proposal:
             "--replication-factor needs topics", "name them, or say '.*' --regex for all"
         )
     layout = ask(session, lambda client: _selected_layout(client, wanted))
+    _tell_absent(session, layout, goals.drain)
     try:
         changes = plan_reassignment(layout, goals)
         return Proposal(layout, changes, allowed_brokers(layout, goals))
     except Unplannable as error:
         raise CliError(str(error), error.hint) from error
+
+
+def _tell_absent(session: Session, layout: Layout, drained: frozenset[int]) -> None:
+    """A broker that is gone may be drained twice; but perhaps another one was meant."""
+    placed = {broker for replicas in layout.replicas.values() for broker in replicas}
+    if absent := sorted(drained - placed - layout.brokers.keys()):
+        listed = ", ".join(map(str, absent))
+        session.out.note(f"--drain {listed}: not up, and without a replica of these topics")
 
 
 def proposal_of_file(session: Session, wanted: Assignment) -> Proposal:

@@ -10,6 +10,8 @@ from pathlib import Path
 from kctl.errors import CliError
 
 _STARTED = re.compile(r"started broker\.id=(\d+) listeners=\w+://(\S+:\d+)")
+_REASON = "kctl-broker: "
+"""How a broker that cannot start begins its last line."""
 _START_TIMEOUT_S = 60
 _POLL_S = 0.01
 
@@ -33,8 +35,15 @@ def wait_until_started(process: subprocess.Popen[bytes], log_file: Path) -> str:
         if address := started_address(log_file):
             return address
         time.sleep(_POLL_S)
-    last_words = log_file.read_text(errors="replace").strip().splitlines()[-3:]
-    raise CliError("the broker did not start", " ".join(last_words) or f"see {log_file}")
+    raise CliError("the broker did not start", _last_words(log_file) or f"see {log_file}")
+
+
+def _last_words(log_file: Path) -> str:
+    """Why it ended, in its own line if it said so; else the end of what it said."""
+    lines = log_file.read_text(errors="replace").strip().splitlines()
+    if lines and lines[-1].startswith(_REASON):
+        return lines[-1].removeprefix(_REASON)
+    return " ".join(lines[-3:])
 
 
 def started_address(log_file: Path) -> str | None:

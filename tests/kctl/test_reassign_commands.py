@@ -55,6 +55,7 @@ def test_plan_for_a_cluster_that_is_as_wanted_moves_nothing(run: Run, topic: str
     result = run("reassign", "plan", "--drain", "3", "--balance", "count", "-o", "json")
     assert (result.exit_code, result.json) == (0, [])
     assert "nothing has to move" in result.stderr
+    assert "--drain 3: not up, and without a replica" in result.stderr
     total = run("reassign", "plan", topic, "--balance", "leaders", "--by", "total", "-o", "json")
     assert (total.json["partitions"], total.json["replica_skew_then"]) == (0, 1.0)
     brokers = run("reassign", "plan", topic, "--balance", "leaders", "--by", "broker", "-o", "json")

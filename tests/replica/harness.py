@@ -157,7 +157,12 @@ class InProcessCluster:
         logs.startup()
         metadata = MetadataCache("cluster")
         around = ReplicaCluster(
-            metadata, BrokerEpoch(7), self, self._connect, LISTENER, SystemClock()
+            metadata,
+            BrokerEpoch(7),
+            self,
+            self._connect,
+            lambda other: Node(other, "x", other) if metadata.is_alive(other) else None,
+            SystemClock(),
         )
         replicas = ReplicaManager(broker_id, logs, dynamic, around)
         replicas.load_high_watermarks()
