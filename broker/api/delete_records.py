@@ -1,7 +1,6 @@
 """Answers DeleteRecords (KIP-107): moves the log start offset of partitions this broker leads."""
 
-import asyncio
-from collections.abc import Awaitable, Iterable
+from collections.abc import Awaitable
 from typing import Final
 
 from broker.api.context import RequestContext
@@ -13,7 +12,7 @@ from broker.protocol.messages.delete_records import (
     DeleteRecordsResponse,
     DeleteRecordsTopicResult,
 )
-from broker.replica.delayed import Ticket
+from broker.replica.acks import wait_while
 from broker.replica.partition import Partition
 from broker.topic_names import INTERNAL_TOPICS
 
@@ -64,7 +63,7 @@ async def _when_followed(
     timeout_s: float,
 ) -> DeleteRecordsResponse:
     """REQUEST_TIMED_OUT for partitions whose followers do not delete in time."""
-    await _wait(wanted.values(), timeout_s)
+    await wait_while(_must_wait, wanted.values(), timeout_s)
     return DeleteRecordsResponse(
         topics=[
             DeleteRecordsTopicResult(
@@ -77,16 +76,6 @@ async def _when_followed(
             for topic in response.topics
         ]
     )
-
-
-async def _wait(wanted: Iterable[tuple[Partition, int]], timeout_s: float) -> None:
-    loop = asyncio.get_running_loop()
-    deadline_s = loop.time() + timeout_s
-    waiting = list(wanted)
-    while waiting := [(p, offset) for p, offset in waiting if _must_wait(p, offset)]:
-        with Ticket(partition.moves for partition, _ in waiting) as ticket:
-            if not await ticket.moved(deadline_s - loop.time()):
-                return
 
 
 def _must_wait(partition: Partition, offset: int) -> bool:
