@@ -4,15 +4,12 @@ A partition moves in two ways: its log end grows, which followers wait for, and 
 rises, which consumers and producers with acks=all wait for. (A leader without followers moves both
 at once.) Whatever else happens to it, a new leader or its end, concerns them all.
 
-Who waits once takes a Ticket on every partition it cares for, looks once more at what it waits for
-(it may have happened meanwhile), and awaits the ticket. Who cares for long subscribes with a
-callback. A partition never polls and is never polled.
+Who waits subscribes with a callback at every partition it cares for. A partition never polls and is
+never polled.
 """
 
 import asyncio
-from collections.abc import Callable, Iterable
-from types import TracebackType
-from typing import Self
+from collections.abc import Callable
 
 Callback = Callable[[], None]
 
@@ -57,40 +54,6 @@ class Moves:
         """More records are replicated."""
         for callback in self._at_high_watermark:
             callback()
-
-
-class Ticket:
-    """The waiter's side: `with Ticket(moves) as ticket: ... await ticket.moved(seconds)`."""
-
-    def __init__(self, moves: Iterable[Moves], *, at_log_end: bool = False) -> None:
-        self._moves = list(moves)
-        self._at_log_end = at_log_end
-        self._future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-
-    def __enter__(self) -> Self:
-        for moves in self._moves:
-            if self._at_log_end:
-                moves.subscribe(at_log_end=self._wake)
-            else:
-                moves.subscribe(at_high_watermark=self._wake)
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        for moves in self._moves:
-            moves.unsubscribe(self._wake)
-
-    def _wake(self) -> None:
-        if not self._future.done():
-            self._future.set_result(None)
-
-    async def moved(self, timeout_s: float) -> bool:
-        """Whether one of them moved within the time."""
-        return await within(self._future, timeout_s)
 
 
 async def within(future: "asyncio.Future[None]", timeout_s: float) -> bool:

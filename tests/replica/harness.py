@@ -47,8 +47,8 @@ from broker.protocol.messages.update_metadata import (
     UpdateMetadataTopicState,
 )
 from broker.protocol.schema import Request
+from broker.replica.acks import wait_while
 from broker.replica.controller_requests import ControllerRequests
-from broker.replica.delayed import Ticket
 from broker.replica.manager import ReplicaCluster, ReplicaManager
 from broker.replica.partition import Partition
 from tests.log.support import batch
@@ -307,8 +307,7 @@ async def wait_for(partition: Partition, condition: Any, timeout_s: float = 10) 
     while not condition(partition):
         left = deadline - loop.time()
         assert left > 0, f"{partition.log.log_end_offset=} {partition.log.high_watermark=}"
-        with Ticket([partition.moves]) as ticket:
-            await ticket.moved(min(left, 0.05))
+        await wait_while(lambda at, _: not condition(at), [(partition, 0)], min(left, 0.05))
 
 
 @asynccontextmanager

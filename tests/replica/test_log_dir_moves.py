@@ -11,7 +11,7 @@ from broker.log.config import LogConfig
 from broker.log.manager import LogManager
 from broker.model import LeaderAndIsr, TopicPartition, Uuid
 from broker.replica import log_dir_moves
-from broker.replica.delayed import Ticket
+from broker.replica.acks import wait_while
 from broker.replica.log_dir_moves import LogDirMoves
 from broker.replica.partition import Partition
 from tests.log.support import batch, everything, values_of
@@ -39,12 +39,10 @@ class Broker:
 
     async def arrived(self, log_dir: Path) -> None:
         """Wait until the replica is in `log_dir`."""
-        async with asyncio.timeout(20):
-            while True:
-                with Ticket([self.partition.moves]) as ticket:
-                    if self.partition.log.log_dir == log_dir:
-                        return
-                    await ticket.moved(20)
+        await wait_while(
+            lambda partition, _: partition.log.log_dir != log_dir, [(self.partition, 0)], 20
+        )
+        assert self.partition.log.log_dir == log_dir
 
 
 @pytest.fixture
