@@ -13,7 +13,7 @@ in which records are decoded here. Versions below 10 cannot read zstd.
 """
 
 import asyncio
-from collections.abc import Awaitable
+from functools import partial
 from typing import Final, NamedTuple
 
 from broker.api.context import RequestContext
@@ -23,6 +23,7 @@ from broker.api.read_replicas import preferred_read_replica
 from broker.errors import ApiError, ErrorCode
 from broker.log.offsets import FetchData, FetchIsolation
 from broker.model import Uuid
+from broker.net.later import Later
 from broker.protocol.messages.fetch import (
     AbortedTransaction,
     EpochEndOffset,
@@ -69,9 +70,7 @@ class _Reader(NamedTuple):
         return self.session.is_follower or version < _FIRST_VERSION_OF_PREFERRED_REPLICA
 
 
-def handle(
-    request: FetchRequest, context: RequestContext
-) -> FetchResponse | Awaitable[FetchResponse]:
+def handle(request: FetchRequest, context: RequestContext) -> FetchResponse | Later[FetchResponse]:
     """Read what is there; wait if it is too little."""
     loop = asyncio.get_running_loop()
     sessions = context.services.fetch_sessions
@@ -86,7 +85,7 @@ def handle(
     is_enough = _read_pending(reader, request.min_bytes, answers)
     if is_enough or request.max_wait_ms <= 0 or not session.targets:
         return _respond(plan, answers, context)
-    return _wait(plan, reader, request, answers)
+    return _wait(_Waiting(plan, reader, request, answers, loop.time() + request.max_wait_ms / 1000))
 
 
 def _reader(request: FetchRequest, session: FetchSession, context: RequestContext) -> _Reader:
@@ -100,25 +99,39 @@ def _reader(request: FetchRequest, session: FetchSession, context: RequestContex
     return _Reader(session, isolation, max_bytes, request.rack_id, context)
 
 
-async def _wait(
-    plan: FetchPlan, reader: _Reader, request: FetchRequest, answers: Answers
-) -> FetchResponse:
-    """Read again whenever one of the partitions has moved, until it is enough or time is up."""
-    loop = asyncio.get_running_loop()
-    deadline_s = loop.time() + request.max_wait_ms / 1000
-    session = plan.session
-    try:
-        while await session.moved(deadline_s - loop.time()):
-            if _read_pending(reader, request.min_bytes, answers):
-                break
-        else:
-            session.last_fetch_ms = reader.context.services.clock.now_ms()
-            _read_pending(reader, request.min_bytes, answers)
-    except asyncio.CancelledError:
-        if session.session_id == NO_SESSION:
-            session.close()
-        raise
-    return _respond(plan, answers, reader.context)
+class _Waiting(NamedTuple):
+    """A request for which there was too little, and what was read for it."""
+
+    plan: FetchPlan
+    reader: _Reader
+    request: FetchRequest
+    answers: Answers
+    deadline_s: float
+
+
+def _wait(waiting: _Waiting) -> Later[FetchResponse]:
+    """Look again when one of the partitions has moved, or time is up."""
+    session = waiting.plan.session
+    done = session.moved(waiting.deadline_s - asyncio.get_running_loop().time())
+    if session.session_id == NO_SESSION:
+        done.add_done_callback(partial(_maybe_close, session))
+    return Later(done, partial(_look_again, waiting))
+
+
+def _maybe_close(session: FetchSession, done: "asyncio.Future[None]") -> None:
+    if done.cancelled():  # the client has gone
+        session.close()
+
+
+def _look_again(waiting: _Waiting) -> FetchResponse | Later[FetchResponse]:
+    plan, reader, request, answers, deadline_s = waiting
+    session, is_woken = plan.session, plan.session.is_woken
+    if not is_woken:
+        session.last_fetch_ms = reader.context.services.clock.now_ms()
+    is_enough = _read_pending(reader, request.min_bytes, answers)
+    if is_enough or not is_woken or asyncio.get_running_loop().time() >= deadline_s:
+        return _respond(plan, answers, reader.context)
+    return _wait(waiting)
 
 
 def _respond(plan: FetchPlan, answers: Answers, context: RequestContext) -> FetchResponse:

@@ -24,7 +24,6 @@ from typing import Final, NamedTuple
 from broker.errors import ApiError, ErrorCode
 from broker.model import Uuid
 from broker.protocol.messages.fetch import FetchPartition, FetchRequest, PartitionData
-from broker.replica.delayed import within
 from broker.replica.in_sync import RemoteReplica
 from broker.replica.partition import Partition
 
@@ -119,6 +118,7 @@ class FetchSession:
     """
 
     __slots__ = (
+        "_timer",
         "_waiter",
         "epoch",
         "is_woken",
@@ -142,6 +142,7 @@ class FetchSession:
         self.last_fetch_ms = 0
         self.is_woken = False
         self._waiter: asyncio.Future[None] | None = None
+        self._timer: asyncio.TimerHandle
 
     @property
     def is_follower(self) -> bool:
@@ -178,17 +179,18 @@ class FetchSession:
         """Let a request that waits, or is about to, look again."""
         self.is_woken = True
         if self._waiter is not None and not self._waiter.done():
+            self._timer.cancel()
             self._waiter.set_result(None)
 
-    async def moved(self, timeout_s: float) -> bool:
-        """Whether a partition moved within the time, or has since `is_woken` was last reset."""
+    def moved(self, timeout_s: float) -> "asyncio.Future[None]":
+        """Done when a partition moves, or has since `is_woken` was last reset; or time is up."""
+        loop = asyncio.get_running_loop()
+        waiter = self._waiter = loop.create_future()
         if self.is_woken:
-            return True
-        self._waiter = asyncio.get_running_loop().create_future()
-        try:
-            return await within(self._waiter, timeout_s)
-        finally:
-            self._waiter = None
+            waiter.set_result(None)
+        else:
+            self._timer = loop.call_later(timeout_s, _settle, waiter)
+        return waiter
 
     def close(self) -> None:
         """Watch nothing any more."""
@@ -196,6 +198,11 @@ class FetchSession:
             target.watch(None)
         self.targets.clear()
         self.pending.clear()
+
+
+def _settle(waiter: "asyncio.Future[None]") -> None:
+    if not waiter.done():
+        waiter.set_result(None)
 
 
 class FetchPlan(NamedTuple):

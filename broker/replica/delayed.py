@@ -1,4 +1,4 @@
-"""Waiting for partitions to move: Kafka's purgatory, as one `await`.
+"""Waiting for partitions to move: Kafka's purgatory.
 
 A partition moves in two ways: its log end grows, which followers wait for, and its high watermark
 rises, which consumers and producers with acks=all wait for. (A leader without followers moves both
@@ -8,7 +8,6 @@ Who waits subscribes with a callback at every partition it cares for. A partitio
 never polled.
 """
 
-import asyncio
 from collections.abc import Callable
 
 Callback = Callable[[], None]
@@ -54,22 +53,3 @@ class Moves:
         """More records are replicated."""
         for callback in self._at_high_watermark:
             callback()
-
-
-async def within(future: "asyncio.Future[None]", timeout_s: float) -> bool:
-    """Whether the future was set within the time; if not, it is cancelled."""
-    timer = asyncio.get_running_loop().call_later(max(timeout_s, 0), future.cancel)
-    try:
-        await future
-    except asyncio.CancelledError:
-        if future.cancelled() and not _is_cancelling():
-            return False
-        raise
-    finally:
-        timer.cancel()
-    return True
-
-
-def _is_cancelling() -> bool:
-    task = asyncio.current_task()
-    return task is not None and task.cancelling() > 0

@@ -1,0 +1,30 @@
+"""An answer that waits for something, without a task that waits for it."""
+
+import asyncio
+from collections.abc import Callable, Generator
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+T = TypeVar("T")
+
+
+@dataclass(slots=True, eq=False)
+class Later(Generic[T]):
+    """The request has been carried out as far as it can be, and nobody needs its frame any more.
+
+    `answer` is called once `done` is, and may find that there is something else to wait for.
+    Who does not care for the answer any more cancels `done`.
+    """
+
+    done: asyncio.Future[Any]
+    answer: "Callable[[], T | Later[T]]"
+
+    def __await__(self) -> Generator[Any, None, T]:
+        """Give the answer to one who has nothing else to do."""
+        later = self
+        while True:
+            yield from later.done.__await__()
+            answer = later.answer()
+            if not isinstance(answer, Later):
+                return answer
+            later = answer
