@@ -19,6 +19,7 @@ from broker.protocol.messages.create_topics import (
     CreatableTopic,
     CreateTopicsRequest,
 )
+from broker.protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
 from tests.support.processes import ServerProcess, free_port
 from tests.support.real_kafka import java_command
 from tests.support.zookeeper import ZooKeeper, running_zookeeper
@@ -117,6 +118,10 @@ class MeasuredCluster:
             for broker_id, server in self.servers.items()
         ]
 
+    def cpu_seconds(self) -> float:
+        """User and system time of all of them so far."""
+        return sum(broker.cpu_seconds() for broker in self.measured())
+
     def run_tool(self, main_class: str, *args: str) -> str:
         """What one of Kafka's own tools prints; RuntimeError if it fails."""
         done = subprocess.run(
@@ -176,6 +181,18 @@ async def create_topic(
         (made,) = (await client.send_to_controller(request)).topics
         assert made.error_code in (0, 36), made.error_message
     await until_led(cluster, topic, {replicas[0]}, in_sync=len(replicas))
+
+
+async def delete_topic(cluster: MeasuredCluster, topic: str) -> None:
+    """Delete a topic; its files go a minute later."""
+    async with Client(cluster.addresses(), request_timeout_s=PATIENCE_S) as client:
+        request = DeleteTopicsRequest(
+            topics=[DeleteTopicState(name=topic)],
+            topic_names=[topic],
+            timeout_ms=PATIENCE_S * 1000,
+        )
+        (deleted,) = (await client.send_to_controller(request)).responses
+        assert not deleted.error_code, deleted.error_message
 
 
 async def until_led(
