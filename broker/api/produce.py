@@ -9,12 +9,12 @@ us, the log takes the batch. With acks=0 nobody reads an answer, so an error clo
 that makes the producer ask anew.
 """
 
-from collections.abc import Awaitable, Iterable
+from collections.abc import Awaitable
 from struct import Struct
 from typing import Final
 
 from broker.api.context import RequestContext
-from broker.api.leaders import current_leader
+from broker.api.leaders import current_leader, leader_endpoints
 from broker.api.transactional_append import (
     NOT_ASKED,
     Verified,
@@ -28,6 +28,7 @@ from broker.net.connection import CloseConnection
 from broker.protocol.messages.produce import (
     BatchIndexAndErrorMessage,
     LeaderIdAndEpoch,
+    NodeEndpoint,
     PartitionProduceData,
     PartitionProduceResponse,
     ProduceRequest,
@@ -79,25 +80,23 @@ async def _when_verified(
 def _append_all(
     request: ProduceRequest, context: RequestContext, verified: Verified
 ) -> ProduceResponse | Awaitable[ProduceResponse] | None:
-    appended: dict[tuple[str, int], Appended] = {}
-    response = ProduceResponse(
-        responses=[
-            TopicProduceResponse(
-                name=topic.name,
-                partition_responses=[
-                    _produce_partition(topic.name, data, request, context, appended, verified)
-                    for data in topic.partition_data
-                ],
-            )
-            for topic in request.topic_data
-        ],
-    )
+    waiting: dict[tuple[str, int], Appended] = {}
+    topics = [
+        TopicProduceResponse(
+            name=topic.name,
+            partition_responses=[
+                _produce_partition(topic.name, data, request, context, waiting, verified)
+                for data in topic.partition_data
+            ],
+        )
+        for topic in request.topic_data
+    ]
     if request.acks == 0:
-        _close_on_error(response)
+        _close_on_error(topics)
         return None
-    if request.acks == _ALL and not _all_acknowledged(appended.values()):
-        return _when_acknowledged(response, appended, request.timeout_ms / 1000)
-    return response
+    if waiting:
+        return _when_acknowledged(topics, waiting, request.timeout_ms / 1000, context)
+    return ProduceResponse(responses=topics, node_endpoints=_endpoints(topics, context))
 
 
 def _produce_partition(
@@ -105,9 +104,10 @@ def _produce_partition(
     data: PartitionProduceData,
     request: ProduceRequest,
     context: RequestContext,
-    appended: dict[tuple[str, int], Appended],
+    waiting: dict[tuple[str, int], Appended],
     verified: Verified,
 ) -> PartitionProduceResponse:
+    """Append to one partition; into `waiting` if that must reach others before it is answered."""
     replicas = context.services.replicas
     try:
         partition = replicas.find(topic, data.index)
@@ -122,8 +122,10 @@ def _produce_partition(
     except InvalidRecords as error:
         return _refused(data.index, error)
     except ApiError as error:
-        return _failed(topic, data.index, error, context)
-    appended[topic, data.index] = (partition, info.last_offset + 1)
+        leader = _current_leader(error.code, topic, data.index, context)
+        return _failed(data.index, error, leader)
+    if request.acks == _ALL and partition.acks_reached(info.last_offset + 1) is not _NO_ERROR:
+        waiting[topic, data.index] = (partition, info.last_offset + 1)
     return _done(data.index, info)
 
 
@@ -213,14 +215,7 @@ def _refused(index: int, error: InvalidRecords) -> PartitionProduceResponse:
     )
 
 
-def _failed(
-    topic: str, index: int, error: ApiError, context: RequestContext
-) -> PartitionProduceResponse:
-    leader = LeaderIdAndEpoch()
-    is_told = context.api_version >= _FIRST_VERSION_OF_CURRENT_LEADER
-    if is_told and error.code == ErrorCode.NOT_LEADER_OR_FOLLOWER:
-        leader_id, leader_epoch = current_leader(context, topic, index)
-        leader = LeaderIdAndEpoch(leader_id=leader_id, leader_epoch=leader_epoch)
+def _failed(index: int, error: ApiError, leader: LeaderIdAndEpoch) -> PartitionProduceResponse:
     return PartitionProduceResponse(
         index=index,
         error_code=error.code,
@@ -230,8 +225,33 @@ def _failed(
     )
 
 
-def _close_on_error(response: ProduceResponse) -> None:
-    for topic in response.responses:
+def _current_leader(
+    code: ErrorCode, topic: str, index: int, context: RequestContext
+) -> LeaderIdAndEpoch:
+    """Who leads instead of this broker, if that is what went wrong (KIP-951)."""
+    is_told = context.api_version >= _FIRST_VERSION_OF_CURRENT_LEADER
+    if not is_told or code != ErrorCode.NOT_LEADER_OR_FOLLOWER:
+        return LeaderIdAndEpoch()
+    leader_id, leader_epoch = current_leader(context, topic, index)
+    return LeaderIdAndEpoch(leader_id=leader_id, leader_epoch=leader_epoch)
+
+
+def _endpoints(topics: list[TopicProduceResponse], context: RequestContext) -> list[NodeEndpoint]:
+    """Where the leaders are that answers name, so that the client need not ask."""
+    leaders = {
+        answer.current_leader.leader_id
+        for topic in topics
+        for answer in topic.partition_responses
+        if answer.error_code
+    }
+    return [
+        NodeEndpoint(node_id=node.broker_id, host=node.host, port=node.port, rack=node.rack)
+        for node in leader_endpoints(context, leaders)
+    ]
+
+
+def _close_on_error(topics: list[TopicProduceResponse]) -> None:
+    for topic in topics:
         for partition in topic.partition_responses:
             if partition.error_code:
                 raise CloseConnection(
@@ -240,45 +260,45 @@ def _close_on_error(response: ProduceResponse) -> None:
                 )
 
 
-def _all_acknowledged(appended: Iterable[Appended]) -> bool:
-    return all(partition.acks_reached(offset) is _NO_ERROR for partition, offset in appended)
-
-
 async def _when_acknowledged(
-    response: ProduceResponse, appended: dict[tuple[str, int], Appended], timeout_s: float
+    topics: list[TopicProduceResponse],
+    waiting: dict[tuple[str, int], Appended],
+    timeout_s: float,
+    context: RequestContext,
 ) -> ProduceResponse:
     """Wait for the ISR; REQUEST_TIMED_OUT for partitions that it does not reach in time."""
-    await wait_for_acks(appended.values(), timeout_s)
-    return ProduceResponse(
-        responses=[
-            TopicProduceResponse(
-                name=topic.name,
-                partition_responses=[
-                    _acknowledged(answer, appended.get((topic.name, answer.index)))
-                    for answer in topic.partition_responses
-                ],
-            )
-            for topic in response.responses
-        ]
-    )
+    await wait_for_acks(waiting.values(), timeout_s)
+    topics = [
+        TopicProduceResponse(
+            name=topic.name,
+            partition_responses=[
+                _acknowledged(topic.name, answer, waiting.get((topic.name, answer.index)), context)
+                for answer in topic.partition_responses
+            ],
+        )
+        for topic in topics
+    ]
+    return ProduceResponse(responses=topics, node_endpoints=_endpoints(topics, context))
 
 
 def _acknowledged(
-    answer: PartitionProduceResponse, appended: Appended | None
+    topic: str, answer: PartitionProduceResponse, waited: Appended | None, context: RequestContext
 ) -> PartitionProduceResponse:
     """The answer as it stands, unless the replicas did not follow."""
-    if appended is None:
+    if waited is None:
         return answer
-    partition, offset = appended
+    partition, offset = waited
     code = partition.acks_reached(offset)
     if code == ErrorCode.NONE:
         return answer
+    code = ErrorCode.REQUEST_TIMED_OUT if code is None else code
     return PartitionProduceResponse(
         index=answer.index,
-        error_code=ErrorCode.REQUEST_TIMED_OUT if code is None else code,
+        error_code=code,
         base_offset=answer.base_offset,
         log_append_time_ms=answer.log_append_time_ms,
         log_start_offset=answer.log_start_offset,
+        current_leader=_current_leader(code, topic, answer.index, context),
     )
 
 

@@ -55,6 +55,8 @@ class LogConfig:
 
     An active segment is never cleaned, so `max_compaction_lag_ms` forces the roll.
     """
+    takes_batches_as_they_are: bool = field(init=False)
+    """Whether nothing here asks for a look at single records, another format, or a flush."""
 
     def __post_init__(self) -> None:
         is_compacted, max_segment_ms = "compact" in self.cleanup_policy, self.segment_ms
@@ -62,6 +64,17 @@ class LogConfig:
             max_segment_ms = min(self.max_compaction_lag_ms, self.segment_ms)
         object.__setattr__(self, "is_compacted", is_compacted)
         object.__setattr__(self, "max_segment_ms", max_segment_ms)
+        object.__setattr__(
+            self,
+            "takes_batches_as_they_are",
+            not is_compacted
+            and self.compression_type == PRODUCER
+            and self.message_timestamp_type == CREATE_TIME
+            and self.message_timestamp_before_max_ms == MAX_LONG
+            and self.message_timestamp_after_max_ms == MAX_LONG
+            and self.flush_messages == MAX_LONG
+            and self.max_message_bytes <= self.segment_bytes,
+        )
 
     @classmethod
     def of(cls, topic: TopicConfig) -> Self:

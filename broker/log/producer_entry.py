@@ -84,16 +84,16 @@ class ProducerEntry:
         """The offset of the last record written, markers apart; None where none is known."""
         return self.batches[-1].last_offset if self.batches else None
 
-    def is_next(self, header: BatchHeader) -> bool:
+    def is_next(self, producer_epoch: int, base_sequence: int, attributes: int) -> bool:
         """Whether data goes on in the same epoch, and inside or outside of a transaction as before.
 
         The one question that nearly every batch answers with yes; it saves it all others.
         """
         return (
-            header.producer_epoch == self.producer_epoch
+            producer_epoch == self.producer_epoch
             and bool(self.batches)
-            and header.base_sequence == self.batches[-1].last_sequence + 1
-            and header.attributes & (CONTROL_MASK | TRANSACTIONAL_MASK)
+            and base_sequence == self.batches[-1][0] + 1
+            and attributes & (CONTROL_MASK | TRANSACTIONAL_MASK)
             == (0 if self.current_txn_first_offset is None else TRANSACTIONAL_MASK)
         )
 
@@ -156,8 +156,15 @@ class ProducerEntry:
     def add_batch(self, header: BatchHeader) -> None:
         """A data batch was written."""
         self._take_epoch(header.producer_epoch)
-        delta, timestamp = header.last_offset_delta, header.max_timestamp
-        fields = (header.last_sequence, header.base_offset + delta, delta, timestamp)
+        self.add_next(
+            header.last_sequence, header.last_offset, header.last_offset_delta, header.max_timestamp
+        )
+
+    def add_next(
+        self, last_sequence: int, last_offset: int, offset_delta: int, timestamp: int
+    ) -> None:
+        """A data batch of the same epoch was written."""
+        fields = (last_sequence, last_offset, offset_delta, timestamp)
         self.batches.append(tuple.__new__(BatchMetadata, fields))  # half the time of the class
         self.last_timestamp = timestamp
 

@@ -93,7 +93,9 @@ class ProducerState:
     def is_next(self, header: BatchHeader) -> bool:
         """Whether the batch goes on where its producer's last one ended: no check can fail then."""
         entry = self.producers.get(header.producer_id)
-        return entry is not None and entry.is_next(header)
+        return entry is not None and entry.is_next(
+            header.producer_epoch, header.base_sequence, header.attributes
+        )
 
     def find_duplicate(self, header: BatchHeader) -> BatchMetadata | None:
         """The batch that a producer is sending again; None for a new one."""

@@ -230,25 +230,44 @@ class LogSegment:
             self.log.cut_back(position)
             raise
 
+    def append_batch(
+        self, buffers: Sequence[Buffer], size: int, last_offset: int, max_timestamp: int
+    ) -> None:
+        """Write and index a single batch; see `append`."""
+        self.was_used = self._is_dirty = True
+        log = self.log
+        position = log.size
+        log.append(buffers, size)
+        try:
+            self._index_batch(position, size, last_offset, max_timestamp)
+        except OSError:
+            log.cut_back(position)
+            raise
+
     def _index(self, headers: Iterable[BatchHeader], position: int) -> None:
         """Note timestamps, and write the index entries that are due, from `position` on."""
+        before = self._max_timestamp, self._bytes_since_last_index_entry
+        try:
+            for header in headers:
+                size = header.batch_length + LOG_OVERHEAD
+                last_offset = header.base_offset + header.last_offset_delta
+                self._index_batch(position, size, last_offset, header.max_timestamp)
+                position += size
+        except OSError:
+            self._max_timestamp, self._bytes_since_last_index_entry = before
+            raise
+
+    def _index_batch(self, position: int, size: int, last_offset: int, max_timestamp: int) -> None:
         largest = self._max_timestamp or self.max_timestamp
-        since = self._bytes_since_last_index_entry
-        interval_bytes = self.config.index_interval_bytes
-        for header in headers:
-            last_offset = header.base_offset + header.last_offset_delta
-            if header.max_timestamp > largest[0]:
-                largest = TimestampOffset(header.max_timestamp, last_offset)
-            if not position:
-                self._rolling_timestamp = header.max_timestamp
-            if since > interval_bytes:
-                self._append_entries(last_offset, position, largest)
-                since = 0
-            size = header.batch_length + LOG_OVERHEAD
-            position += size
-            since += size
+        if max_timestamp > largest[0]:
+            largest = TimestampOffset(max_timestamp, last_offset)
+        if not position:
+            self._rolling_timestamp = max_timestamp
+        if self._bytes_since_last_index_entry > self.config.index_interval_bytes:
+            self._append_entries(last_offset, position, largest)
+            self._bytes_since_last_index_entry = 0
         self._max_timestamp = largest
-        self._bytes_since_last_index_entry = since
+        self._bytes_since_last_index_entry += size
 
     def _append_entries(self, offset: int, position: int, largest: TimestampOffset) -> None:
         offset_index, time_index = self.offset_index, self.time_index
