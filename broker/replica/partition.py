@@ -97,7 +97,8 @@ class Partition:
     @property
     def is_under_min_isr(self) -> bool:
         """Whether too few are in sync for acks=all."""
-        return len(self.state.isr) < self.effective_min_isr
+        in_sync = len(self.state.isr)
+        return in_sync < self.min_insync_replicas and in_sync < len(self.state.replicas)
 
     # --- who may ask -----------------------------------------------------------------------------
 
