@@ -33,14 +33,21 @@ def produce(
     timeout_ms: int = 10_000,
 ) -> PartitionProduceResponse:
     """Write one batch to this broker, whether or not it leads."""
+    request = produce_request(name, *values, acks=acks, timeout_ms=timeout_ms)
+    with Wire(cluster.address(broker_id)) as wire:
+        return wire.ask(request, PRODUCE).responses[0].partition_responses[0]
+
+
+def produce_request(
+    name: TopicPartition, *values: str, acks: int = -1, timeout_ms: int = 10_000
+) -> ProduceRequest:
+    """One batch of these values."""
     data = PartitionProduceData(index=name.partition, records=batch(*values))
-    request = ProduceRequest(
+    return ProduceRequest(
         acks=acks,
         timeout_ms=timeout_ms,
         topic_data=[TopicProduceData(name=name.topic, partition_data=[data])],
     )
-    with Wire(cluster.address(broker_id)) as wire:
-        return wire.ask(request, PRODUCE).responses[0].partition_responses[0]
 
 
 def fetch(

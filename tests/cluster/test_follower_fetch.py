@@ -15,7 +15,14 @@ from broker.protocol.messages.incremental_alter_configs import (
 )
 from tests.api.wire import Wire
 from tests.cluster.asking import in_sync, reassign
-from tests.cluster.records import fetch, log_bytes, produce, replicated_topic, values
+from tests.cluster.records import (
+    fetch,
+    log_bytes,
+    produce,
+    produce_request,
+    replicated_topic,
+    values,
+)
 from tests.support.cluster import Cluster, running_cluster, wait_until
 from tests.support.zookeeper import ZooKeeper
 
@@ -51,6 +58,18 @@ def test_consumer_is_sent_to_the_replica_in_its_rack(cluster: Cluster) -> None:
         answered = fetch(cluster, 1, name, rack_id=here)
         assert (answered.preferred_read_replica, values(answered)) == (-1, ["value"])
     wait_until(lambda: values(fetch(cluster, 2, name, rack_id="b")) == ["value"], "it is there")
+
+
+def test_producer_that_asks_a_follower_is_told_who_leads_and_where(cluster: Cluster) -> None:
+    name = TopicPartition("elsewhere", 0)
+    replicated_topic(cluster, name, [1, 2])
+    with Wire(cluster.address(2)) as wire:
+        answer = wire.ask(produce_request(name, "value"), 11)
+    (refused,) = answer.responses[0].partition_responses
+    assert refused.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
+    assert (refused.current_leader.leader_id, refused.current_leader.leader_epoch) == (1, 0)
+    (node,) = answer.node_endpoints
+    assert (node.node_id, f"{node.host}:{node.port}", node.rack) == (1, cluster.address(1), "a")
 
 
 def test_offset_that_the_follower_does_not_have_is_out_of_its_range(cluster: Cluster) -> None:

@@ -201,3 +201,17 @@ async def test_address_that_is_taken_is_an_os_error() -> None:
         with pytest.raises(OSError, match="Address already in use"):
             async with listening(echo, LOCAL._replace(port=listener.address.port)):
                 pass
+
+
+@in_loop
+async def test_connections_have_the_buffers_that_were_asked_for() -> None:
+    async with (
+        listening(echo, send_buffer_bytes=30_000, receive_buffer_bytes=40_000) as listener,
+        await connect(listener) as client,
+    ):
+        await client.ask(b"hello")
+        (connection,) = listener._connections
+        server_side = connection._transport.get_extra_info("socket")
+        # Linux grants twice what it is asked for, for its own book-keeping.
+        assert server_side.getsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF) == 60_000
+        assert server_side.getsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF) == 80_000
