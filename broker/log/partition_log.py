@@ -11,8 +11,8 @@ Rules that hold everything together:
 
 One lock guards all changes and lookups, because the cleaner, the flusher and retention run in
 threads beside the event loop. No flush happens under it, unless `flush.messages` asks for one.
-Files are the business of `LocalLog`, loading that of `recovery`, compaction that of `cleaner`,
-forgetting that of `retention`, times that of `offset_lookup`.
+Files are the business of `LocalLog`, appending that of `LogWriter`, loading that of `recovery`,
+compaction that of `cleaner`, forgetting that of `retention`, times that of `offset_lookup`.
 """
 
 import logging
@@ -34,7 +34,6 @@ from broker.log.append import (
     prepare_as_follower,
     prepare_as_leader,
     read_plain_header,
-    stamped,
 )
 from broker.log.checkpoints import write_partition_metadata
 from broker.log.config import LogConfig
@@ -49,13 +48,11 @@ from broker.log.producer_state import ProducerState, Verification
 from broker.log.segment import LogSegment
 from broker.log.segments import LogSegments
 from broker.log.transaction_index import AbortedTxn
+from broker.log.writer import LogWriter
 from broker.model import TopicPartition, Uuid
-from broker.records.batch import increment_sequence
 from broker.records.layout import (
-    CURRENT_MAGIC,
     MAX_INT32,
     NO_TIMESTAMP,
-    TRANSACTIONAL_MASK,
     BytesLike,
 )
 
@@ -78,7 +75,6 @@ class PartitionLog:
     """One partition's log.
 
     Field `high_watermark`: what the replicas agreed on. Invariant: start ≤ high watermark ≤ end.
-    Field `_flush_wanted`: a roll happened: flush up to this offset at the next occasion.
     """
 
     def __init__(
@@ -98,11 +94,11 @@ class PartitionLog:
         )
         self.producer_state = loaded.producer_state
         self.leader_epochs = loaded.leader_epochs
+        self._writer = LogWriter(self._local, self.producer_state, self.leader_epochs)
         self.topic_id = loaded.topic_id
         self.log_start_offset = loaded.log_start_offset
         self.high_watermark = loaded.log_start_offset
         self.last_flush_ms = environment.clock.now_ms()
-        self._flush_wanted = 0
         self._is_offline = False
 
     # --- facts -----------------------------------------------------------------------------------
@@ -264,37 +260,18 @@ class PartitionLog:
         header = read_plain_header(view)
         if header is None:
             return None
-        _, _, _, _, _, attributes, delta, _, timestamp, producer_id, epoch, first, _ = header
-        size, is_tracked = len(view), producer_id >= 0 or attributes & TRANSACTIONAL_MASK
         with self._lock:
-            local, producers = self._local, self.producer_state
-            first_offset = local.log_end_offset
-            last_offset = first_offset + delta
-            segment, now_ms = local.segments.active, self.environment.clock.now_ms()
-            producer = producers.producers.get(producer_id)
+            if self._is_offline:
+                return None
             try:
-                if (
-                    self._is_offline
-                    or not local.config.takes_batches_as_they_are
-                    or size > local.config.max_message_bytes
-                    or leader_epoch != self.leader_epochs.latest_epoch
-                    or (
-                        is_tracked and not (producer and producer.is_next(epoch, first, attributes))
-                    )
-                    or segment.should_roll(size, timestamp, last_offset, now_ms)
-                ):
-                    return None
-                buffers = stamped(view, first_offset, leader_epoch)
-                segment.append_batch(buffers, size, last_offset, timestamp)
+                now_ms = self.environment.clock.now_ms()
+                written = self._writer.append_plain(view, header, leader_epoch, now_ms)
             except OSError as error:
                 raise self._failed("append", error) from error
-            producers.map_end_offset = local.log_end_offset = last_offset + 1
-            if producer is not None:
-                last_sequence = increment_sequence(first, delta)
-                producer.add_next(last_sequence, last_offset, delta, timestamp)
-        return LogAppendInfo(
-            first_offset, last_offset, timestamp, NO_TIMESTAMP, self.log_start_offset, size
-        )
+        if written is None:
+            return None
+        first, last, timestamp = written
+        return LogAppendInfo(first, last, timestamp, NO_TIMESTAMP, self.log_start_offset, len(view))
 
     def append_as_follower(self, records: BytesLike) -> LogAppendInfo:
         """Write the leader's batches as they are, offsets and epochs included."""
@@ -324,15 +301,12 @@ class PartitionLog:
                 f"{prepared.size} bytes do not fit a segment of {local.config.segment_bytes}",
             )
         try:
-            self._assign_epochs(prepared)
-            self._maybe_roll(prepared, now_ms)
-            duplicate = self._check_producer(prepared, origin, verification)
-            if duplicate is not None:
-                return duplicate
-            segment = local.append(prepared)
-            self._note_producers(prepared, segment)
+            repeated = self._writer.append(prepared, now_ms, origin, verification)
         except OSError as error:
             raise self._failed("append", error) from error
+        if repeated is not None:
+            first, last, time = repeated.first_offset, repeated.last_offset, repeated.timestamp
+            return LogAppendInfo(first, last, time, time, self.log_start_offset, 0)
         if prepared.last_offset + 1 - local.recovery_point >= local.config.flush_messages:
             self.flush()
         return LogAppendInfo(
@@ -343,40 +317,6 @@ class PartitionLog:
             self.log_start_offset,
             prepared.size,
         )
-
-    def _assign_epochs(self, prepared: Prepared) -> None:
-        for header in prepared.headers:
-            if header.magic == CURRENT_MAGIC:
-                self.leader_epochs.assign(header.partition_leader_epoch, header.base_offset)
-            elif self.leader_epochs.entries:
-                # Old formats carry no epoch, so from here on the entries would lie.
-                self.leader_epochs.clear()
-
-    def _check_producer(
-        self, prepared: Prepared, origin: AppendOrigin, verification: Verification | None
-    ) -> LogAppendInfo | None:
-        """Idempotence: the answer to a duplicate, an ApiError, or None to go on and write."""
-        header = prepared.headers[0]
-        if header.producer_id < 0 or origin is REPLICATION:
-            return None
-        is_client = origin is CLIENT
-        if is_client and self.producer_state.is_next(header):
-            return None
-        if is_client and (written := self.producer_state.find_duplicate(header)) is not None:
-            first, last, time = written.first_offset, written.last_offset, written.timestamp
-            return LogAppendInfo(first, last, time, time, self.log_start_offset, 0)
-        self.producer_state.check(prepared.batches[0], verification, is_client=is_client)
-        return None
-
-    def _note_producers(self, prepared: Prepared, segment: LogSegment) -> None:
-        for index, header in enumerate(prepared.headers):
-            if header.producer_id < 0:
-                continue
-            txn = self.producer_state.append(prepared.batches[index], header)
-            aborted = self.producer_state.complete(txn) if txn is not None else None
-            if aborted is not None:
-                segment.txn_index.append(aborted)
-        self.producer_state.map_end_offset = prepared.last_offset + 1
 
     def start_verification(
         self, producer_id: int, sequence: int, producer_epoch: int
@@ -391,26 +331,10 @@ class PartitionLog:
                 producer_id, sequence, producer_epoch, now_ms
             )
 
-    def _maybe_roll(self, prepared: Prepared, now_ms: int) -> None:
-        active = self._local.segments.active
-        timestamp = prepared.max_timestamp
-        if active.should_roll(prepared.size, timestamp, prepared.last_offset, now_ms):
-            # The first offset inside an old compressed set is not known without opening it.
-            is_old = prepared.headers[0].magic < CURRENT_MAGIC
-            self._roll(0 if is_old else prepared.first_offset)
-
     def roll(self) -> None:
         """Close the active segment and begin another at the log end offset."""
         with self._lock, self.storing("roll"):
-            self._roll(0)
-
-    def _roll(self, expected_offset: int) -> None:
-        base_offset = self._local.roll(expected_offset).base_offset
-        self.producer_state.map_end_offset = base_offset
-        # Not flushed: one that a crash tears is told by its crc, and made again from the log.
-        self.producer_state.take_snapshot(sync=False)
-        self._flush_wanted = base_offset
-        logger.debug("rolled partition=%s base_offset=%s", self.partition, base_offset)
+            self._writer.roll()
 
     # --- reading ---------------------------------------------------------------------------------
 
@@ -548,7 +472,7 @@ class PartitionLog:
         self._after_truncation(offset, offset)
 
     def _after_truncation(self, offset: int, high_watermark: int) -> None:
-        self._flush_wanted = min(self._flush_wanted, offset)
+        self._writer.rolled_at = min(self._writer.rolled_at, offset)
         now_ms = self.environment.clock.now_ms()
         rebuild_producer_state(
             self.producer_state, self.segments, self.log_start_offset, offset, now_ms
@@ -600,8 +524,8 @@ class PartitionLog:
         """Flush what a roll left behind, or everything if `flush.ms` is over."""
         if self.environment.clock.now_ms() - self.last_flush_ms >= self.config.flush_ms:
             self.flush()
-        elif self._flush_wanted > self.recovery_point:
-            self._flush(self._flush_wanted, self._flush_wanted)
+        elif self._writer.rolled_at > self.recovery_point:
+            self._flush(self._writer.rolled_at, self._writer.rolled_at)
 
     def _flush(self, offset: int, upper_bound: int) -> None:
         """Flush the segments below `upper_bound`; `offset` becomes the recovery point."""
