@@ -61,13 +61,9 @@ class _Reader(NamedTuple):
     isolation: FetchIsolation
     max_bytes: int
     rack_id: str
+    only_leader: bool
+    """Consumers that could be sent to another replica may come to a follower (KIP-392)."""
     context: RequestContext
-
-    @property
-    def only_leader(self) -> bool:
-        """Consumers that could be sent to another replica may come to a follower (KIP-392)."""
-        version = self.context.api_version
-        return self.session.is_follower or version < _FIRST_VERSION_OF_PREFERRED_REPLICA
 
 
 def handle(request: FetchRequest, context: RequestContext) -> FetchResponse | Later[FetchResponse]:
@@ -96,7 +92,9 @@ def _reader(request: FetchRequest, session: FetchSession, context: RequestContex
     else:
         isolation = FetchIsolation.HIGH_WATERMARK
     max_bytes = min(request.max_bytes, context.services.config.fetch_max_bytes)
-    return _Reader(session, isolation, max_bytes, request.rack_id, context)
+    has_choice = context.api_version >= _FIRST_VERSION_OF_PREFERRED_REPLICA
+    only_leader = session.is_follower or not has_choice
+    return _Reader(session, isolation, max_bytes, request.rack_id, only_leader, context)
 
 
 class _Waiting(NamedTuple):
@@ -211,9 +209,12 @@ def _read_partition(
             diverging = partition.divergence(asked.last_fetched_epoch, asked.fetch_offset)
             if diverging is not None:
                 return _diverging(asked.partition, partition, diverging), True
-        preferred = preferred_read_replica(partition, asked.fetch_offset, reader.rack_id, context)
-        if preferred is not None and not reader.only_leader:
-            return _elsewhere(asked.partition, partition, preferred), True
+        if not reader.only_leader:
+            preferred = preferred_read_replica(
+                partition, asked.fetch_offset, reader.rack_id, context
+            )
+            if preferred is not None:
+                return _elsewhere(asked.partition, partition, preferred), True
         found = partition.log.read(
             asked.fetch_offset,
             min(asked.partition_max_bytes, max_bytes),

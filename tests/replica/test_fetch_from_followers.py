@@ -81,6 +81,39 @@ def test_records_that_come_just_before_the_wait_end_it(tmp_path: Path) -> None:
     run(tmp_path, scenario)
 
 
+def test_wait_goes_on_until_there_are_enough_bytes_and_then_has_all_of_them(
+    tmp_path: Path,
+) -> None:
+    async def scenario(brokers: InProcessCluster) -> None:
+        request = asked(0, wait_ms=10_000)
+        request.min_bytes = 100  # more than one of the batches below
+        waiting = asyncio.ensure_future(answer(brokers, request))
+        await asyncio.sleep(0)
+        brokers[1].append("value")
+        await asyncio.sleep(0.01)
+        assert not waiting.done()
+        brokers[1].append("value")
+        async with asyncio.timeout(2):
+            assert only(await waiting).records is not None
+        assert len(only(await waiting).records or b"") == len(brokers[1].bytes())
+
+    run(tmp_path, scenario)
+
+
+def test_partition_forgets_who_leaves_while_his_only_fetch_waits(tmp_path: Path) -> None:
+    async def scenario(brokers: InProcessCluster) -> None:
+        moves = brokers[1].partition.moves
+        waiting = asyncio.ensure_future(answer(brokers, asked(0, (0, -1), wait_ms=10_000)))
+        await asyncio.sleep(0)
+        assert moves._at_log_end
+        waiting.cancel()
+        await asyncio.wait([waiting])
+        assert not moves._at_log_end
+        assert not moves._at_high_watermark
+
+    run(tmp_path, scenario)
+
+
 def test_high_watermark_alone_does_not_end_a_followers_wait_but_is_told_at_its_end(
     tmp_path: Path,
 ) -> None:
