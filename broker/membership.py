@@ -100,8 +100,11 @@ class Membership:
         await self._store.set(BrokerIdZnode.path(broker.broker_id), broker.encode())
 
     def _on_state(self, state: SessionState) -> None:
-        is_new = self._store.session.id != self._session_id
-        if state is SessionState.CONNECTED and is_new and self._rejoining is None:
+        if state is SessionState.CONNECTED:
+            self._maybe_rejoin()
+
+    def _maybe_rejoin(self) -> None:
+        if self._store.session.id != self._session_id and self._rejoining is None:
             self._rejoining = asyncio.get_running_loop().create_task(self._rejoin())
             self._rejoining.add_done_callback(self._rejoined)
 
@@ -115,9 +118,15 @@ class Membership:
         self.on_rejoined()
 
     def _rejoined(self, task: "asyncio.Task[None]") -> None:
+        """Go on if the session was replaced once more before this call, or something broke."""
         self._rejoining = None
-        if not task.cancelled() and (error := task.exception()):
+        if task.cancelled():
+            return
+        if error := task.exception():
             logger.error("registering again failed", exc_info=error)
+            asyncio.get_running_loop().call_later(_RETRY_S, self._maybe_rejoin)
+        else:
+            self._maybe_rejoin()
 
     async def _register(self) -> None:
         broker = self._describe()

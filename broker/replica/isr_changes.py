@@ -65,20 +65,28 @@ class IsrChanges:
     def propose(self, partition: Partition, isr: tuple[int, ...]) -> None:
         """Ask for an ISR; the partition is told what became of it."""
         self._wanted[partition.name] = (partition, isr)
-        if self._sending is None:
-            self._sending = asyncio.get_running_loop().create_task(self._send_all())
-            self._sending.add_done_callback(self._sent)
+        self._maybe_send()
 
     async def stop(self) -> None:
         """Ask no more."""
+        self._wanted.clear()
         if self._sending is not None:
             self._sending.cancel()
             await asyncio.wait([self._sending])
 
+    def _maybe_send(self) -> None:
+        if self._wanted and self._sending is None:
+            self._sending = asyncio.get_running_loop().create_task(self._send_all())
+            self._sending.add_done_callback(self._sent)
+
     def _sent(self, task: "asyncio.Task[None]") -> None:
+        """Send again if something was proposed after the last look and before this call."""
         self._sending = None
         if not task.cancelled() and (error := task.exception()):
             logger.error("asking for ISR changes failed", exc_info=error)
+            asyncio.get_running_loop().call_later(_RETRY_S, self._maybe_send)
+        else:
+            self._maybe_send()
 
     async def _send_all(self) -> None:
         while self._wanted:
