@@ -14,7 +14,7 @@ import logging
 import random
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from broker.clock import Clock
 from broker.errors import CorruptRecord
@@ -39,6 +39,9 @@ from broker.records.layout import LOG_OVERHEAD, NO_TIMESTAMP
 
 logger = logging.getLogger(__name__)
 
+_TAIL_BATCHES: Final = 16
+"""So far back a reader may lag and be served without a look at index and file."""
+
 
 class SegmentRead(NamedTuple):
     """What a read found: the bytes, where they begin, and whether the first batch is cut."""
@@ -56,6 +59,9 @@ class LogSegment:
       None until asked for.
     Field `_is_dirty`: whether files changed since they were last flushed.
     Field `_entries_left`: Invariant: at least so many entries fit both indexes.
+    Field `_tail`: the batches appended last, by the offset after the one before each: where
+    followers and consumers go on that have seen all so far. Field `_tail_end`: the offset after all
+    of them; -1 while that is not known.
     Field `_bytes_since_last_index_entry`: Invariant: at most `index_interval_bytes` and one append.
     """
 
@@ -70,6 +76,8 @@ class LogSegment:
         "_offset_index",
         "_roll_jitter_ms",
         "_rolling_timestamp",
+        "_tail",
+        "_tail_end",
         "_time_index",
         "_txn_index",
         "base_offset",
@@ -103,6 +111,8 @@ class LogSegment:
         self._txn_index: TransactionIndex | None = None
         self._is_checked = False
         self._is_dirty = False
+        self._tail: dict[int, BatchPosition] = {}
+        self._tail_end = -1
         self._entries_left = 0
         self._max_timestamp: TimestampOffset | None = None
         self._rolling_timestamp: int | None = None
@@ -227,6 +237,7 @@ class LogSegment:
         try:
             self._index(headers, position)
         except OSError:
+            self._forget_tail()
             self.log.cut_back(position)
             raise
 
@@ -241,6 +252,7 @@ class LogSegment:
         try:
             self._index_batch(position, size, last_offset, max_timestamp)
         except OSError:
+            self._forget_tail()
             log.cut_back(position)
             raise
 
@@ -268,6 +280,15 @@ class LogSegment:
             self._bytes_since_last_index_entry = 0
         self._max_timestamp = largest
         self._bytes_since_last_index_entry += size
+        if self._tail_end >= 0:
+            self._tail[self._tail_end] = BatchPosition(position, size, last_offset)
+            if len(self._tail) > _TAIL_BATCHES:
+                del self._tail[next(iter(self._tail))]
+        self._tail_end = last_offset + 1
+
+    def _forget_tail(self) -> None:
+        self._tail.clear()
+        self._tail_end = -1
 
     def _append_entries(self, offset: int, position: int, largest: TimestampOffset) -> None:
         offset_index, time_index = self.offset_index, self.time_index
@@ -306,6 +327,8 @@ class LogSegment:
         batch at its position ends with another offset.
         """
         self.was_used = True
+        if (found := self._tail.get(offset)) is not None:
+            return found
         entry = self.offset_index.lookup(offset)
         if not entry.position:
             return self.log.search_for_offset(offset, 0)
@@ -361,6 +384,7 @@ class LogSegment:
         The time index ends with the largest timestamp and both are trimmed, as after a roll.
         """
         self._is_checked = self._is_dirty = True
+        self._forget_tail()
         self._entries_left = 0
         self.offset_index.reset()
         self.time_index.reset()
@@ -396,6 +420,7 @@ class LogSegment:
         if not self.size:
             self._rolling_timestamp = None
         self._bytes_since_last_index_entry = 0
+        self._forget_tail()
         self._entries_left = 0
         self._max_timestamp = self._read_largest_timestamp()
         return dropped
@@ -414,6 +439,7 @@ class LogSegment:
 
         Descriptors of the indexes are given back; the next lookup opens them again.
         """
+        self._forget_tail()
         self._trim_indexes()
         self.log.trim()
         self.offset_index.release()

@@ -9,6 +9,7 @@ from broker.errors import ApiError, ErrorCode, OffsetOutOfRange
 from broker.log.append import UnexpectedAppendOffset
 from broker.log.config import LogConfig
 from broker.log.layout import LOG, OFFSET_INDEX, TIME_INDEX
+from broker.log.offset_index import OffsetIndex, OffsetPosition
 from broker.log.offsets import FetchIsolation
 from broker.log.partition_log import PartitionLog
 from broker.model import Uuid
@@ -376,3 +377,36 @@ class TestDirectory:
         assert not (tmp_path / "orders-0").exists()
         with pytest.raises(ApiError, match="offline"):
             log.append_as_leader(batch("x"), 0)
+
+
+def test_what_was_appended_last_is_found_without_a_look_at_the_index(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = open_log(tmp_path / "orders-0")
+    for number in range(40):
+        log.append_as_leader(batch(f"value {number}"), 0)
+    monkeypatch.setattr(OffsetIndex, "lookup", _not_asked)
+    for offset in range(24, 40):
+        found = log.read(offset, 1 << 20, FetchIsolation.LOG_END).records
+        assert found is not None
+        assert next(iterate_batches(found.read())).header.base_offset == offset
+    with pytest.raises(AssertionError):
+        log.read(23, 1 << 20, FetchIsolation.LOG_END)
+
+
+def _not_asked(index: OffsetIndex, offset: int) -> OffsetPosition:
+    raise AssertionError(offset)
+
+
+def test_what_was_cut_is_not_found_where_it_lay(tmp_path: Path) -> None:
+    log = open_log(tmp_path / "orders-0")
+    for number in range(4):
+        log.append_as_leader(batch(f"value {number}"), 0)
+    log.truncate_to(1)
+    log.append_as_leader(batch("other"), 0)
+    log.append_as_leader(batch("values", "of", "another", "size"), 0)
+    for offset in range(1, 6):
+        found = log.read(offset, 1 << 20, FetchIsolation.LOG_END).records
+        assert found is not None
+        first = next(iterate_batches(found.read()))
+        assert first.header.base_offset <= offset <= first.last_offset
