@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.cluster import wait_until
 from tests.support.kctl import Kctl
 from tests.support.zookeeper import ZooKeeper
 
@@ -36,7 +37,9 @@ def test_a_cluster_goes_up_loses_a_broker_gets_it_back_and_goes_down(
     assert statuses(kctl, directory) == running
     created = kctl("topics", "create", "t", "-b", bootstrap)
     assert created.exit_code == 0, created.stderr
-    (topic,) = kctl("topics", "list", "-b", bootstrap, "-o", "json").json
+    (topic,) = wait_until(  # the broker that is asked may hear of it last
+        lambda: kctl("topics", "list", "-b", bootstrap, "-o", "json").json, "the topic is known"
+    )
     assert topic["replication_factor"] == 3
     assert kctl("dev", "kill", "2", "--dir", directory).exit_code == 0
     assert statuses(kctl, directory) == running | {2: "stopped"}
