@@ -7,6 +7,7 @@ which closes; so does a request for an API or a version that was never advertise
 
 import logging
 from collections.abc import Awaitable
+from functools import partial
 from typing import Any
 
 from broker.api import api_versions
@@ -14,6 +15,7 @@ from broker.api.context import RequestContext, Services
 from broker.api.table import TABLE, Row
 from broker.errors import ApiError, ErrorCode
 from broker.net.connection import Answer, CloseConnection, Peer
+from broker.net.later import Later
 from broker.protocol.api_keys import ApiKey
 from broker.protocol.codec import decode_from, encode_into
 from broker.protocol.errors import DecodeError
@@ -55,7 +57,27 @@ class Dispatcher:
                 return _encode(row.api_key, response, context.api_version, context.correlation_id)
         except Exception as error:  # noqa: BLE001  # the fence
             return _broken(row, request, context, error)
+        if isinstance(response, Later):
+            return _later(row, request, context, response)
         return _finish(row, request, context, response)
+
+
+def _later(
+    row: Row, request: Request[Any], context: RequestContext, pending: Later[Response | None]
+) -> Later[Answer]:
+    return Later(pending.done, partial(_finish_later, row, request, context, pending))
+
+
+def _finish_later(
+    row: Row, request: Request[Any], context: RequestContext, pending: Later[Response | None]
+) -> Answer | Later[Answer]:
+    try:
+        response = pending.answer()
+        if isinstance(response, Later):
+            return _later(row, request, context, response)
+        return _encode(row.api_key, response, context.api_version, context.correlation_id)
+    except Exception as error:  # noqa: BLE001  # the fence
+        return _broken(row, request, context, error)
 
 
 async def _finish(

@@ -10,6 +10,7 @@ that makes the producer ask anew.
 """
 
 from collections.abc import Awaitable
+from functools import partial
 from struct import Struct
 from typing import Final
 
@@ -25,6 +26,7 @@ from broker.api.transactional_append import (
 from broker.errors import ApiError, CorruptRecord, ErrorCode
 from broker.log.append import InvalidRecords, LogAppendInfo
 from broker.net.connection import CloseConnection
+from broker.net.later import Later
 from broker.protocol.messages.produce import (
     BatchIndexAndErrorMessage,
     LeaderIdAndEpoch,
@@ -79,7 +81,7 @@ async def _when_verified(
 
 def _append_all(
     request: ProduceRequest, context: RequestContext, verified: Verified
-) -> ProduceResponse | Awaitable[ProduceResponse] | None:
+) -> ProduceResponse | Later[ProduceResponse] | None:
     waiting: dict[tuple[str, int], Appended] = {}
     topics = [
         TopicProduceResponse(
@@ -260,14 +262,23 @@ def _close_on_error(topics: list[TopicProduceResponse]) -> None:
                 )
 
 
-async def _when_acknowledged(
+def _when_acknowledged(
     topics: list[TopicProduceResponse],
     waiting: dict[tuple[str, int], Appended],
     timeout_s: float,
     context: RequestContext,
+) -> Later[ProduceResponse]:
+    """Wait for the ISR."""
+    done = wait_for_acks(waiting.values(), timeout_s)
+    return Later(done, partial(_answer_acknowledged, topics, waiting, context))
+
+
+def _answer_acknowledged(
+    topics: list[TopicProduceResponse],
+    waiting: dict[tuple[str, int], Appended],
+    context: RequestContext,
 ) -> ProduceResponse:
-    """Wait for the ISR; REQUEST_TIMED_OUT for partitions that it does not reach in time."""
-    await wait_for_acks(waiting.values(), timeout_s)
+    """REQUEST_TIMED_OUT for partitions that the ISR has not reached in time."""
     topics = [
         TopicProduceResponse(
             name=topic.name,

@@ -13,8 +13,10 @@ import asyncio
 import logging
 import os
 from collections.abc import Awaitable, Callable
-from typing import NamedTuple
+from functools import partial
+from typing import Any, NamedTuple
 
+from broker.net.later import Later
 from broker.net.sender import Sender
 from broker.protocol.errors import DecodeError
 from broker.protocol.framing import FrameBuffer
@@ -79,7 +81,7 @@ class Connection(asyncio.BufferedProtocol):
         self._answered = bytearray()
         """Small answers that wait for those to requests that came soon after theirs."""
         self._closes_when_sent = False
-        self._awaiting: asyncio.Task[None] | None = None
+        self._awaiting: asyncio.Future[Any] | None = None
         """The answer under way. Invariant: while it is, no frame is taken from the buffer."""
 
     # asyncio's side
@@ -173,7 +175,7 @@ class Connection(asyncio.BufferedProtocol):
                 continue
             if not isinstance(answer, list):
                 self._transport.pause_reading()
-                self._awaiting = self._loop.create_task(self._finish(answer))
+                self._wait_for(answer)
                 break
             head = answer[0]
             if isinstance(head, bytearray) and len(answer) == 1 and len(head) <= _SMALL_BYTES:
@@ -193,9 +195,22 @@ class Connection(asyncio.BufferedProtocol):
             logger.error("closing connection peer=%s", self.peer, exc_info=error)
         self.abort()
 
-    async def _finish(self, answer: Awaitable[Answer]) -> None:
+    def _wait_for(self, answer: Awaitable[Answer]) -> None:
+        if not isinstance(answer, Later):
+            task = asyncio.ensure_future(answer)
+            answer = Later(task, task.result)
+        self._awaiting = answer.done
+        answer.done.add_done_callback(partial(self._finish, answer))
+
+    def _finish(self, later: Later[Answer], done: "asyncio.Future[Any]") -> None:
+        if done.cancelled():  # the client has gone
+            return
         try:
-            self._send(await answer)
+            answer = later.answer()
+            if isinstance(answer, Later):  # it waits for something else now
+                self._wait_for(answer)
+                return
+            self._send(answer)
         except Exception as error:  # noqa: BLE001  # the fence
             self._close_because(error)
         self._awaiting = None

@@ -4,8 +4,9 @@ import asyncio
 
 import pytest
 
+from broker.net.connection import Answer, Peer
 from broker.net.later import Later
-from tests.net.support import in_loop
+from tests.net.support import connect, echo, framed, in_loop, listening, until
 
 
 @in_loop
@@ -50,3 +51,36 @@ async def test_waiter_that_is_cancelled_cancels_what_it_waits_for() -> None:
 
 async def _await(later: Later[str]) -> str:
     return await later
+
+
+@in_loop
+async def test_connection_answers_when_all_waits_are_over_and_then_goes_on() -> None:
+    loop = asyncio.get_running_loop()
+    first, second = loop.create_future(), loop.create_future()
+
+    def answer(frame: memoryview, peer: Peer) -> Answer | Later[Answer]:
+        said = echo(frame, peer)
+        return said if frame == b"next" else Later(first, lambda: Later(second, lambda: said))
+
+    async with listening(answer) as listener, await connect(listener) as client:
+        client.writer.write(framed(b"once") + framed(b"next"))
+        loop.call_later(0.01, first.set_result, None)
+        loop.call_later(0.02, second.set_result, None)
+        assert await client.receive() == b"once"
+        assert second.done()
+        assert await client.receive() == b"next"
+
+
+@in_loop
+async def test_what_an_answer_waits_for_is_cancelled_when_we_close_the_connection() -> None:
+    done = asyncio.get_running_loop().create_future()
+    asked: list[bytes] = []
+
+    def answer(frame: memoryview, peer: Peer) -> Later[Answer]:
+        asked.append(bytes(frame))
+        return Later(done, lambda: None)
+
+    async with listening(answer) as listener, await connect(listener) as client:
+        client.writer.write(framed(b"wait"))
+        await until(lambda: bool(asked))
+    assert done.cancelled()
