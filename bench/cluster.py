@@ -8,7 +8,6 @@ written is deleted after its measurement and what waits for the disk is brought 
 
 import asyncio
 import os
-import re
 import statistics
 import time
 from collections.abc import Callable, Iterator
@@ -23,20 +22,20 @@ from bench.clusters import (
     delete_topic,
     until_led,
 )
+from bench.free_memory import FreeMemory
+from bench.java_client import JavaClient, run_tool
+from bench.loads import Load
 from bench.report import Comparison
 from broker.net.client import Client
 from broker.protocol.messages.elect_leaders import ElectLeadersRequest
 from kctl.output import Output
 
-PARTITIONS = 6
-LOADS = ((1000, 200_000), (100, 600_000))
-"""Bytes of a record, number of records."""
+LOADS = (Load(1000, 200_000, 6, "all"), Load(100, 600_000, 6, "all"))
 MANY = 1000
 ROUNDS = 3
 FAILOVERS = 3
 IDLE_S = 20
 T = TypeVar("T")
-_PRODUCED = re.compile(r"records sent, [\d.]+ records/sec \(([\d.]+) MB/sec\)")
 
 
 def run() -> Iterator[Comparison]:
@@ -51,13 +50,14 @@ def run() -> Iterator[Comparison]:
 
 
 def _produce(ours: MeasuredCluster, kafka: MeasuredCluster) -> Iterator[Comparison]:
+    memory = FreeMemory()
     for cluster in (ours, kafka):
-        _produce_round(100, 200_000, cluster, 0)
-    for size, records in LOADS:
-        measure = partial(_produce_round, size, records)
+        _produce_round(memory, Load(100, 200_000, 6, "all"), cluster, 0)
+    for load in LOADS:
+        measure = partial(_produce_round, memory, load)
         mine, theirs = _in_turns(ours, kafka, measure, ROUNDS)
         (my_rate, my_cpu), (their_rate, their_cpu) = _best(mine), _best(theirs)
-        what = f"{size} B, acks=all, 3 replicas, {PARTITIONS} partitions"
+        what = f"{load}, 3 replicas"
         yield Comparison(
             f"produce {what}", my_rate, their_rate, "Kafka", "MB/s", goal=1.0, more_is_better=True
         )
@@ -85,33 +85,22 @@ def _best(rounds: list[tuple[float, float]]) -> tuple[float, float]:
 
 
 def _produce_round(
-    size: int, records: int, cluster: MeasuredCluster, number: int
+    memory: FreeMemory, load: Load, cluster: MeasuredCluster, number: int
 ) -> tuple[float, float]:
     """The rate in MB/s, and the seconds of CPU time that all brokers spent."""
-    topic = f"produce-{size}-{number}"
-    cluster.run_tool(
+    topic = f"produce-{load.record_bytes}-{number}"
+    run_tool(
         "org.apache.kafka.tools.TopicCommand",
         *("--bootstrap-server", cluster.addresses(), "--create", "--topic", topic),
-        *("--partitions", str(PARTITIONS), "--replication-factor", str(len(BROKERS))),
+        *("--partitions", str(load.partitions), "--replication-factor", str(len(BROKERS))),
     )
     os.sync()
+    memory.touch()
     before = cluster.cpu_seconds()
-    rate = _produced_mb_s(cluster, topic, size, records)
+    rate = JavaClient().produce(cluster.addresses(), topic, load)
     spent = cluster.cpu_seconds() - before
     asyncio.run(delete_topic(cluster, topic))
     return rate, spent
-
-
-def _produced_mb_s(cluster: MeasuredCluster, topic: str, size: int, records: int) -> float:
-    output = cluster.run_tool(
-        "org.apache.kafka.tools.ProducerPerformance",
-        *("--topic", topic, "--num-records", str(records), "--record-size", str(size)),
-        *("--throughput", "-1", "--producer-props"),
-        *(f"bootstrap.servers={cluster.addresses()}", "acks=all"),
-    )
-    found = _PRODUCED.search(output.splitlines()[-1])
-    assert found, output
-    return float(found[1])
 
 
 def _failover(ours: MeasuredCluster, kafka: MeasuredCluster) -> Iterator[Comparison]:

@@ -1,7 +1,6 @@
 """Three brokers of ours and three of Apache Kafka on one ZooKeeper, for a measurement."""
 
 import asyncio
-import subprocess
 import sys
 import tempfile
 import time
@@ -121,15 +120,6 @@ class MeasuredCluster:
     def cpu_seconds(self) -> float:
         """User and system time of all of them so far."""
         return sum(broker.cpu_seconds() for broker in self.measured())
-
-    def run_tool(self, main_class: str, *args: str) -> str:
-        """What one of Kafka's own tools prints; RuntimeError if it fails."""
-        done = subprocess.run(
-            java_command(main_class, *args), capture_output=True, text=True, timeout=600
-        )
-        if done.returncode:
-            raise RuntimeError(f"{main_class}: {done.stderr or done.stdout}")
-        return done.stdout
 
 
 @contextmanager

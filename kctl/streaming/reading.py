@@ -141,11 +141,16 @@ class GroupReader:
             self._at_end.pop(place, None)
 
 
+_BACKOFF = "fetch.queue.backoff.ms"
+"""How long librdkafka sleeps when it has read ahead far enough: a second, if it is not told, in
+which we have long dealt with all that it had."""
+
+
 @contextmanager
 def open_consumer(properties: Properties) -> Iterator[Consumer]:
     """A consumer that leaves its group and closes whatever happens."""
     try:
-        consumer = Consumer(properties)
+        consumer = Consumer({_BACKOFF: 10, **properties})
     except (KafkaException, ValueError) as error:
         raise refused(error, "cannot start a consumer") from error
     try:

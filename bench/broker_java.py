@@ -1,0 +1,18 @@
+"""One broker of ours beside one of Apache Kafka: rates and CPU, by Kafka's own perf tools.
+
+Their producer sends batches of 16 KB at most, sixty times smaller than librdkafka's, and takes
+three quarters of two cores itself.
+"""
+
+from collections.abc import Iterator
+
+from bench.java_client import JavaClient
+from bench.loads import Limits, compare, loads
+from bench.report import Comparison
+from bench.servers import both_brokers
+
+
+def run() -> Iterator[Comparison]:
+    """The loads of `bench broker`, for the record: their limits are for either client."""
+    with both_brokers() as (ours, kafka):
+        yield from compare(ours, kafka, JavaClient(), loads(1_500_000, 400_000), Limits())
