@@ -17,7 +17,7 @@ def run() -> Iterator[Comparison]:
         yield Comparison("memory idle", ours.resident_mb(), kafka.resident_mb(), "Kafka", "MB")
         yield Comparison("memory idle", ours.resident_mb(), 60, "limit", "MB", goal=1)
         limits = Limits(produce=1, produce_cpu=0.5, consume=1)
-        yield from compare(ours, kafka, LibrdkafkaClient(), loads(3_000_000, 600_000), limits)
+        yield from compare(ours, kafka, LibrdkafkaClient(), loads(3_000_000, 600_000), limits, 6)
         yield Comparison("memory after", ours.resident_mb(), kafka.resident_mb(), "Kafka", "MB")
         yield Comparison("memory after", ours.resident_mb(), 150, "limit", "MB", goal=1)
 

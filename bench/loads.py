@@ -10,7 +10,6 @@ from bench.free_memory import FreeMemory
 from bench.report import Comparison
 from bench.servers import MeasuredBroker
 
-_ROUNDS = 4
 _WARM_UPS = 4
 """Java compiles what it often runs: its third round of a load costs half of the first."""
 
@@ -72,6 +71,7 @@ def compare(
     client: LoadClient,
     all_loads: list[Load],
     limits: Limits,
+    rounds: int,
 ) -> Iterator[Comparison]:
     """Every load on both, in turns; the best of some rounds."""
     memory = FreeMemory()
@@ -80,13 +80,13 @@ def compare(
             for broker in (ours, kafka):
                 _round(broker, client, load, f"warm-up-{number}", memory)
     for load in all_loads:
-        rounds: dict[MeasuredBroker, list[_Measured]] = {ours: [], kafka: []}
-        for number in range(_ROUNDS):
+        measured: dict[MeasuredBroker, list[_Measured]] = {ours: [], kafka: []}
+        for number in range(rounds):
             # Who goes first alternates: the second finds the client's files in memory.
             for broker in (ours, kafka) if number % 2 else (kafka, ours):
                 topic = f"bench-{all_loads.index(load)}-{number}"
-                rounds[broker].append(_round(broker, client, load, topic, memory))
-        yield from _rows(load, _best(rounds[ours]), _best(rounds[kafka]), limits)
+                measured[broker].append(_round(broker, client, load, topic, memory))
+        yield from _rows(load, _best(measured[ours]), _best(measured[kafka]), limits)
 
 
 def _rows(load: Load, ours: _Measured, kafka: _Measured, limits: Limits) -> Iterator[Comparison]:

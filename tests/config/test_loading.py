@@ -66,6 +66,13 @@ def test_config_by_keyword_is_the_config_from_text() -> None:
         BrokerConfig(nonsense=1)  # type: ignore[call-arg]
 
 
+def test_receive_buffer_is_the_system_s_unless_somebody_set_it() -> None:
+    key = "socket.receive.buffer.bytes"
+    assert BrokerConfig.parse({}).receive_buffer_bytes == -1
+    assert BrokerConfig.parse({}).socket_receive_buffer_bytes == 102_400  # what Kafka tells
+    assert BrokerConfig.parse({key: "102400"}).receive_buffer_bytes == 102_400
+
+
 @pytest.mark.parametrize(
     ("given", "retention_ms"),
     [
