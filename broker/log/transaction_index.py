@@ -26,18 +26,25 @@ class AbortedTxn(NamedTuple):
 
 
 class TransactionIndex:
-    """The file of one segment. Invariant: last offsets rise from entry to entry."""
+    """The file of one segment. Invariant: last offsets rise from entry to entry.
 
-    __slots__ = ("_file", "_fs", "path")
+    Field `_is_missing`: there is no file, as nearly always, and nobody but us would make one: each
+    fetch asks the indexes of all segments from its offset on, and shall not ask the disk.
+    """
+
+    __slots__ = ("_file", "_fs", "_is_missing", "path")
 
     def __init__(self, path: Path, fs: FileSystem) -> None:
         self.path = path
         self._fs = fs
         self._file: OpenFile | None = None
+        self._is_missing = False
 
     def _opened(self, *, create: bool = False) -> OpenFile | None:
-        if self._file is None and (create or self.path.exists()):
-            self._file = self._fs.open_file(self.path, create=create)
+        if self._file is None and (create or not self._is_missing):
+            self._is_missing = not create and not self.path.exists()
+            if not self._is_missing:
+                self._file = self._fs.open_file(self.path, create=create)
         return self._file
 
     def __iter__(self) -> Iterator[AbortedTxn]:
@@ -75,7 +82,9 @@ class TransactionIndex:
         A transaction in a later segment can still have begun below `upper_bound`, unless one here
         ended when everything below was stable.
         """
-        found = []
+        found: list[AbortedTxn] = []
+        if self._is_missing:
+            return found, False
         for txn in self:
             if txn.last_offset >= fetch_offset and txn.first_offset < upper_bound:
                 found.append(txn)
