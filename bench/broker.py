@@ -11,7 +11,7 @@ from bench.report import Comparison
 from bench.servers import both_brokers
 
 _READS = 3
-"""To read a load takes less than a second, so it is read as often."""
+"""To read a load takes a second or two, which is short: it is read so often, for the median."""
 
 
 def run() -> Iterator[Comparison]:

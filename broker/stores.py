@@ -40,7 +40,11 @@ async def open_store(
         settings = zookeeper_settings(config)
         return await ZooKeeperStore.open(settings, create_chroot=not belongs_to_cluster)
     first = config.log_directories[0]
-    first.mkdir(parents=True, exist_ok=True)
+    try:
+        first.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        problem = "not a directory" if first.exists() else error.strerror
+        raise ConfigError(f"log.dirs: {first} cannot be used: {problem}") from error
     return EmbeddedStore.open(first / METADATA_FILE, clock)
 
 

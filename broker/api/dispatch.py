@@ -6,7 +6,6 @@ which closes; so does a request for an API or a version that was never advertise
 """
 
 import logging
-from collections.abc import Awaitable
 from functools import partial
 from typing import Any
 
@@ -15,7 +14,7 @@ from broker.api.context import RequestContext, Services
 from broker.api.table import TABLE, Row
 from broker.errors import ApiError, ErrorCode
 from broker.net.connection import Answer, CloseConnection, Peer
-from broker.net.later import Later
+from broker.net.later import Later, as_later
 from broker.protocol.api_keys import ApiKey
 from broker.protocol.codec import decode_from, encode_into
 from broker.protocol.errors import DecodeError
@@ -33,8 +32,8 @@ class Dispatcher:
     def __init__(self, services: Services) -> None:
         self._services = services
 
-    def __call__(self, frame: memoryview, peer: Peer) -> Answer | Awaitable[Answer]:
-        """Answer at once if the handler does; else give something to await."""
+    def __call__(self, frame: memoryview, peer: Peer) -> Answer | Later[Answer]:
+        """Answer at once if the handler does; else say what to wait for."""
         header, body = decode_request_header(frame)
         row = TABLE.get(header.request_api_key)
         if row is None:
@@ -57,34 +56,22 @@ class Dispatcher:
                 return _encode(row.api_key, response, context.api_version, context.correlation_id)
         except Exception as error:  # noqa: BLE001  # the fence
             return _broken(row, request, context, error)
-        if isinstance(response, Later):
-            return _later(row, request, context, response)
-        return _finish(row, request, context, response)
+        return _later(row, request, context, as_later(response))
 
 
 def _later(
     row: Row, request: Request[Any], context: RequestContext, pending: Later[Response | None]
 ) -> Later[Answer]:
-    return Later(pending.done, partial(_finish_later, row, request, context, pending))
+    return Later(pending.done, partial(_finish, row, request, context, pending))
 
 
-def _finish_later(
+def _finish(
     row: Row, request: Request[Any], context: RequestContext, pending: Later[Response | None]
 ) -> Answer | Later[Answer]:
     try:
         response = pending.answer()
         if isinstance(response, Later):
             return _later(row, request, context, response)
-        return _encode(row.api_key, response, context.api_version, context.correlation_id)
-    except Exception as error:  # noqa: BLE001  # the fence
-        return _broken(row, request, context, error)
-
-
-async def _finish(
-    row: Row, request: Request[Any], context: RequestContext, pending: Awaitable[Response | None]
-) -> Answer:
-    try:
-        response = await pending
         return _encode(row.api_key, response, context.api_version, context.correlation_id)
     except Exception as error:  # noqa: BLE001  # the fence
         return _broken(row, request, context, error)

@@ -16,7 +16,7 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Any, NamedTuple
 
-from broker.net.later import Later
+from broker.net.later import Later, as_later
 from broker.net.sender import Sender
 from broker.protocol.errors import DecodeError
 from broker.protocol.framing import FrameBuffer
@@ -175,7 +175,7 @@ class Connection(asyncio.BufferedProtocol):
                 continue
             if not isinstance(answer, list):
                 self._transport.pause_reading()
-                self._wait_for(answer)
+                self._wait_for(as_later(answer))
                 break
             head = answer[0]
             if isinstance(head, bytearray) and len(answer) == 1 and len(head) <= _SMALL_BYTES:
@@ -195,12 +195,9 @@ class Connection(asyncio.BufferedProtocol):
             logger.error("closing connection peer=%s", self.peer, exc_info=error)
         self.abort()
 
-    def _wait_for(self, answer: Awaitable[Answer]) -> None:
-        if not isinstance(answer, Later):
-            task = asyncio.ensure_future(answer)
-            answer = Later(task, task.result)
-        self._awaiting = answer.done
-        answer.done.add_done_callback(partial(self._finish, answer))
+    def _wait_for(self, later: Later[Answer]) -> None:
+        self._awaiting = later.done
+        later.done.add_done_callback(partial(self._finish, later))
 
     def _finish(self, later: Later[Answer], done: "asyncio.Future[Any]") -> None:
         if done.cancelled():  # the client has gone

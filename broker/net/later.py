@@ -1,7 +1,7 @@
 """An answer that waits for something, without a task that waits for it."""
 
 import asyncio
-from collections.abc import Callable, Generator
+from collections.abc import Awaitable, Callable, Generator
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
@@ -28,3 +28,11 @@ class Later(Generic[T]):
             if not isinstance(answer, Later):
                 return answer
             later = answer
+
+
+def as_later(awaited: Awaitable[T]) -> Later[T]:
+    """The same as a Later; what is none yet becomes a task, which may need the frame to its end."""
+    if isinstance(awaited, Later):
+        return awaited
+    task = asyncio.ensure_future(awaited)
+    return Later(task, task.result)

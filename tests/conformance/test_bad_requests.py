@@ -124,9 +124,10 @@ def levels_off(work: Callable[[], None], broker: RunningBroker) -> bool:
     before = resident_kb(broker)
     for _ in range(8):
         work()
-        growth, before = resident_kb(broker) - before, resident_kb(broker)
-        if growth < 400:
+        after = resident_kb(broker)
+        if after - before < 400:
             return True
+        before = after
     return False
 
 

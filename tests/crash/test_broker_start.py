@@ -58,6 +58,15 @@ def test_port_in_use_is_named_and_nothing_is_left_behind(tmp_path: Path) -> None
     assert not (tmp_path / "data").exists()
 
 
+@pytest.mark.parametrize("below", ["", "data"])
+def test_log_directory_that_is_a_file_is_named_with_its_key(tmp_path: Path, below: str) -> None:
+    (tmp_path / "file").write_text("somebody's")
+    path = tmp_path / "file" / below
+    problem = "Not a directory" if below else "not a directory"
+    assert start_in_vain(log_dirs=path) == f"log.dirs: {path} cannot be used: {problem}"
+    assert (tmp_path / "file").read_text() == "somebody's"
+
+
 def test_second_broker_on_a_directory_is_refused_and_the_first_does_not_notice(
     broker: RunningBroker,
 ) -> None:
