@@ -1,7 +1,6 @@
 """From a frame to a handler and back: versions, fences, and answers in each API's own form."""
 
 import asyncio
-import inspect
 import logging
 from collections.abc import Callable
 from typing import Any
@@ -15,6 +14,7 @@ from broker.api.table import TABLE, Row
 from broker.errors import ApiError, ErrorCode
 from broker.net.client import outcomes
 from broker.net.connection import CloseConnection
+from broker.net.later import Later
 from broker.protocol.api_keys import ApiKey
 from broker.protocol.codec import decode, encode
 from broker.protocol.errors import DecodeError
@@ -33,7 +33,13 @@ ROWS = [pytest.param(row, id=row.api_key.name) for row in TABLE.values()]
 
 
 def dispatch(frame: bytes) -> Any:
-    return Dispatcher(NO_SERVICES)(memoryview(frame), PEER)
+    """What the frame is answered, at once or later."""
+
+    async def answered() -> Any:
+        answer = Dispatcher(NO_SERVICES)(memoryview(frame), PEER)
+        return await answer if isinstance(answer, Later) else answer
+
+    return asyncio.run(answered())
 
 
 @pytest.fixture
@@ -57,15 +63,9 @@ def later(function: Callable[..., Any]) -> Callable[..., Any]:
     return handle
 
 
-async def result_of(answer: Any) -> Any:
-    return await answer if inspect.isawaitable(answer) else answer
-
-
 def ask(version: int = 1) -> DescribeClusterResponse:
-    """What DescribeCluster is answered, at once or later."""
     request = DescribeClusterRequest()
-    answer = asyncio.run(result_of(dispatch(request_frame(request, version))))
-    return read_answer(answer, request, version)
+    return read_answer(dispatch(request_frame(request, version)), request, version)
 
 
 @pytest.mark.parametrize("when", [lambda handler: handler, later])
@@ -88,8 +88,7 @@ class TestHandler:
 
     def test_none_is_no_answer(self, handle: Any, when: Any) -> None:
         handle(when(lambda request, context: None))
-        frame = request_frame(DescribeClusterRequest(), 1)
-        assert asyncio.run(result_of(dispatch(frame))) is None
+        assert dispatch(request_frame(DescribeClusterRequest(), 1)) is None
 
     def test_exception_is_one_log_line_and_unknown_server_error(
         self, handle: Any, when: Any, caplog: pytest.LogCaptureFixture
