@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Generator
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
@@ -23,7 +24,8 @@ class Later(Generic[T]):
         """Give the answer to one who has nothing else to do."""
         later = self
         while True:
-            yield from later.done.__await__()
+            with suppress(Exception):  # `answer` learns of it, and says what becomes of it
+                yield from later.done.__await__()
             answer = later.answer()
             if not isinstance(answer, Later):
                 return answer
