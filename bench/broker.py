@@ -1,6 +1,5 @@
 """One broker of ours beside one of Apache Kafka: rates, CPU and memory, by librdkafka."""
 
-import statistics
 import time
 from collections.abc import Iterator
 
@@ -10,9 +9,6 @@ from bench.loads import Limits, Load, compare, loads
 from bench.report import Comparison
 from bench.servers import both_brokers
 
-_READS = 3
-"""To read a load takes a second or two, which is short: it is read so often, for the median."""
-
 
 def run() -> Iterator[Comparison]:
     """Every load on both, in turns; then what is resident after all of it."""
@@ -20,7 +16,9 @@ def run() -> Iterator[Comparison]:
         yield Comparison("memory idle", ours.resident_mb(), kafka.resident_mb(), "Kafka", "MB")
         yield Comparison("memory idle", ours.resident_mb(), 60, "limit", "MB", goal=1)
         limits = Limits(produce=1, produce_cpu=0.5, consume=1)
-        yield from compare(ours, kafka, LibrdkafkaClient(), loads(3_000_000, 600_000), limits, 5)
+        all_loads = loads(3_000_000, 600_000)
+        client = LibrdkafkaClient()
+        yield from compare(ours, kafka, client, all_loads, limits, rounds=5, reads=3)
         yield Comparison("memory after", ours.resident_mb(), kafka.resident_mb(), "Kafka", "MB")
         yield Comparison("memory after", ours.resident_mb(), 150, "limit", "MB", goal=1)
 
@@ -65,18 +63,12 @@ class LibrdkafkaClient:
             }
         )
         consumer.list_topics(topic, timeout=30)
-        rates = [_read(consumer, topic, load) for _ in range(_READS)]
+        begin, received = time.perf_counter(), 0
+        consumer.assign([TopicPartition(topic, index, 0) for index in range(load.partitions)])
+        while received < load.records:
+            if not (messages := consumer.consume(10_000, timeout=30)):
+                raise RuntimeError(f"{load.records - received} records did not come")
+            received += len(messages)
+        rate = load.megabytes / (time.perf_counter() - begin)
         consumer.close()
-        return statistics.median(rates)
-
-
-def _read(consumer: Consumer, topic: str, load: Load) -> float:
-    begin, received = time.perf_counter(), 0
-    consumer.assign([TopicPartition(topic, index, 0) for index in range(load.partitions)])
-    while received < load.records:
-        if not (messages := consumer.consume(10_000, timeout=30)):
-            raise RuntimeError(f"{load.records - received} records did not come")
-        received += len(messages)
-    rate = load.megabytes / (time.perf_counter() - begin)
-    consumer.unassign()
-    return rate
+        return rate

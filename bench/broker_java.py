@@ -15,4 +15,5 @@ from bench.servers import both_brokers
 def run() -> Iterator[Comparison]:
     """The loads of `bench broker`, for the record: their limits are for either client."""
     with both_brokers() as (ours, kafka):
-        yield from compare(ours, kafka, JavaClient(), loads(1_500_000, 400_000), Limits(), 3)
+        all_loads = loads(1_500_000, 400_000)
+        yield from compare(ours, kafka, JavaClient(), all_loads, Limits(), rounds=3, reads=2)

@@ -2,7 +2,7 @@
 
 import os
 import statistics
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import NamedTuple, Protocol
 
 from confluent_kafka.admin import AdminClient, NewTopic
@@ -61,9 +61,11 @@ class Limits(NamedTuple):
 
 
 class _Measured(NamedTuple):
-    produced_mb_s: float
-    produce_cpu_s: float
-    consumed_mb_s: float
+    """What was seen of one broker under one load, once for each round or read."""
+
+    produced_mb_s: list[float]
+    produce_cpu_s: list[float]
+    consumed_mb_s: list[float]
 
 
 def compare(
@@ -73,48 +75,60 @@ def compare(
     all_loads: list[Load],
     limits: Limits,
     rounds: int,
+    reads: int,
 ) -> Iterator[Comparison]:
-    """Every load on both, in turns; the medians of so many rounds."""
+    """Every load on both, in turns: so many rounds, each read so often; the medians of all."""
     memory = FreeMemory()
     for load in (all_loads[0], all_loads[-1]):
         for number in range(_WARM_UPS):
-            for broker in (ours, kafka):
-                _round(broker, client, load, f"warm-up-{number}", memory)
+            _round([ours, kafka], client, load, f"warm-up-{number}", memory, reads)
     for load in all_loads:
-        measured: dict[MeasuredBroker, list[_Measured]] = {ours: [], kafka: []}
+        mine, theirs = _Measured([], [], []), _Measured([], [], [])
         for number in range(rounds):
             # Who goes first alternates: the second finds the client's files in memory.
-            for broker in (ours, kafka) if number % 2 else (kafka, ours):
-                topic = f"bench-{all_loads.index(load)}-{number}"
-                measured[broker].append(_round(broker, client, load, topic, memory))
-        yield from _rows(load, _typical(measured[ours]), _typical(measured[kafka]), limits)
+            turns = {ours: mine, kafka: theirs} if number % 2 else {kafka: theirs, ours: mine}
+            topic = f"bench-{all_loads.index(load)}-{number}"
+            seen = _round(list(turns), client, load, topic, memory, reads)
+            for found, more in zip(turns.values(), seen, strict=True):
+                for values, new in zip(found, more, strict=True):
+                    values += new
+        yield from _rows(load, mine, theirs, limits)
 
 
 def _rows(load: Load, ours: _Measured, kafka: _Measured, limits: Limits) -> Iterator[Comparison]:
+    """Medians: a client that shares two cores with the broker is as often lucky as not."""
     for what, unit, goal, mine, theirs, more in (
         ("produce", "MB/s", limits.produce, ours.produced_mb_s, kafka.produced_mb_s, True),
         ("produce CPU", "s", limits.produce_cpu, ours.produce_cpu_s, kafka.produce_cpu_s, False),
         ("consume", "MB/s", limits.consume, ours.consumed_mb_s, kafka.consumed_mb_s, True),
     ):
-        yield Comparison(f"{what}: {load}", mine, theirs, "Kafka", unit, goal, more_is_better=more)
-
-
-def _typical(rounds: Iterable[_Measured]) -> _Measured:
-    """Medians: a client that shares two cores with the broker is as often lucky as not."""
-    return _Measured(*map(statistics.median, zip(*rounds, strict=True)))
+        middle = statistics.median(mine), statistics.median(theirs)
+        yield Comparison(f"{what}: {load}", *middle, "Kafka", unit, goal, more_is_better=more)
 
 
 def _round(
-    broker: MeasuredBroker, client: LoadClient, load: Load, topic: str, memory: FreeMemory
-) -> _Measured:
-    servers = broker.bootstrap_servers
-    admin = AdminClient({"bootstrap.servers": servers})
-    admin.create_topics([NewTopic(topic, load.partitions, 1)])[topic].result(30)
-    os.sync()  # what the last one wrote is not written at the cost of this one
-    memory.touch()
-    cpu = broker.cpu_seconds()
-    produced = client.produce(servers, topic, load)
-    cpu = broker.cpu_seconds() - cpu
-    consumed = client.consume(servers, topic, load)
-    admin.delete_topics([topic])[topic].result(30)
-    return _Measured(produced, cpu, consumed)
+    brokers: list[MeasuredBroker],
+    client: LoadClient,
+    load: Load,
+    topic: str,
+    memory: FreeMemory,
+    reads: int,
+) -> list[_Measured]:
+    """Write to each, then read from each in turns: what slows one read slows the next as well."""
+    seen = []
+    for broker in brokers:
+        admin = AdminClient({"bootstrap.servers": broker.bootstrap_servers})
+        admin.create_topics([NewTopic(topic, load.partitions, 1)])[topic].result(30)
+        os.sync()  # what the last one wrote is not written at the cost of this one
+        memory.touch()
+        cpu = broker.cpu_seconds()
+        produced = client.produce(broker.bootstrap_servers, topic, load)
+        seen.append(_Measured([produced], [broker.cpu_seconds() - cpu], []))
+    os.sync()
+    for _ in range(reads):
+        for broker, measured in zip(brokers, seen, strict=True):
+            measured.consumed_mb_s.append(client.consume(broker.bootstrap_servers, topic, load))
+    for broker in brokers:
+        admin = AdminClient({"bootstrap.servers": broker.bootstrap_servers})
+        admin.delete_topics([topic])[topic].result(30)
+    return seen

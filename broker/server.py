@@ -390,7 +390,7 @@ def _limits(config: BrokerConfig) -> Limits:
         max_connections_per_ip=config.max_connections_per_ip,
         per_ip_overrides=dict(config.max_connections_per_ip_overrides),
         backlog=config.socket_listen_backlog_size,
-        send_buffer_bytes=config.socket_send_buffer_bytes,
+        send_buffer_bytes=config.send_buffer_bytes,
         receive_buffer_bytes=config.receive_buffer_bytes,
     )
 

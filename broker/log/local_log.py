@@ -120,7 +120,7 @@ class LocalLog:
             found = segment.read(offset, max_bytes, max_position, min_one_message=min_one_message)
             if found is not None:
                 place = LogOffsetMetadata(offset, segment.base_offset, found.position)
-                if wants_aborted:
+                if wants_aborted and self._has_aborted_txns_from(segment):
                     upper = self._upper_bound(segment, found.position + len(found.records))
                     aborted = self.collect_aborted_txns(offset, upper)
                 return FetchData(place, found.records, found.first_entry_incomplete, aborted)
@@ -144,6 +144,14 @@ class LocalLog:
             segment = self.segments.higher(segment)
         self._resolved = place
         return place
+
+    def _has_aborted_txns_from(self, segment: LogSegment | None) -> bool:
+        """Whether this segment or a later one names any, which few do and all fetches ask."""
+        while segment is not None:
+            if segment.txn_index.exists:
+                return True
+            segment = self.segments.higher(segment)
+        return False
 
     def _upper_bound(self, segment: LogSegment, position: int) -> int:
         """An offset that no record before `position` of the segment reaches."""

@@ -42,6 +42,8 @@ logger = logging.getLogger(__name__)
 _TAIL_BATCHES: Final = 16
 """So far back a reader may lag and be served without a look at index and file."""
 
+_NOWHERE: Final = (-1, 0)
+
 
 class SegmentRead(NamedTuple):
     """What a read found: the bytes, where they begin, and whether the first batch is cut."""
@@ -62,6 +64,8 @@ class LogSegment:
     Field `_tail`: the batches appended last, by the offset after the one before each: where
     followers and consumers go on that have seen all so far. Field `_tail_end`: the offset after all
     of them; -1 while that is not known.
+    Field `_next`: the offset with which a reader goes on that got one batch last time, and its
+    position; offset -1 for none.
     Field `_bytes_since_last_index_entry`: Invariant: at most `index_interval_bytes` and one append.
     """
 
@@ -73,6 +77,7 @@ class LogSegment:
         "_is_checked",
         "_is_dirty",
         "_max_timestamp",
+        "_next",
         "_offset_index",
         "_roll_jitter_ms",
         "_rolling_timestamp",
@@ -113,6 +118,7 @@ class LogSegment:
         self._is_dirty = False
         self._tail: dict[int, BatchPosition] = {}
         self._tail_end = -1
+        self._next = _NOWHERE
         self._entries_left = 0
         self._max_timestamp: TimestampOffset | None = None
         self._rolling_timestamp: int | None = None
@@ -289,6 +295,7 @@ class LogSegment:
     def _forget_tail(self) -> None:
         self._tail.clear()
         self._tail_end = -1
+        self._next = _NOWHERE
 
     def _append_entries(self, offset: int, position: int, largest: TimestampOffset) -> None:
         offset_index, time_index = self.offset_index, self.time_index
@@ -329,6 +336,9 @@ class LogSegment:
         self.was_used = True
         if (found := self._tail.get(offset)) is not None:
             return found
+        next_offset, next_position = self._next
+        if offset == next_offset:
+            return self.log.search_for_offset(offset, next_position)
         entry = self.offset_index.lookup(offset)
         if not entry.position:
             return self.log.search_for_offset(offset, 0)
@@ -359,6 +369,7 @@ class LogSegment:
         found = self.find_batch(offset)
         if found is None:
             return None
+        self._next = found.last_offset + 1, found.position + found.size
         limit = max(max_bytes, found.size) if min_one_message else max_bytes
         length = max(min(max_position - found.position, limit), 0)
         return SegmentRead(

@@ -47,6 +47,11 @@ class TransactionIndex:
                 self._file = self._fs.open_file(self.path, create=create)
         return self._file
 
+    @property
+    def exists(self) -> bool:
+        """Whether there is a file, and so perhaps an aborted transaction."""
+        return not self._is_missing and self._opened() is not None
+
     def __iter__(self) -> Iterator[AbortedTxn]:
         """Every transaction; CorruptRecord names the file if its bytes are none."""
         file = self._opened()
@@ -83,8 +88,6 @@ class TransactionIndex:
         ended when everything below was stable.
         """
         found: list[AbortedTxn] = []
-        if self._is_missing:
-            return found, False
         for txn in self:
             if txn.last_offset >= fetch_offset and txn.first_offset < upper_bound:
                 found.append(txn)

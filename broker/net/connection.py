@@ -4,9 +4,10 @@
                                         ↓ not yet
                               stop reading, await it, go on
 
-While an answer is awaited, or the client does not read what it was sent, nothing more is read from
-it: what it goes on sending waits in the kernel, and then in the client. So a connection holds at
-most one request and one response, whatever the client does. (Kafka mutes its channels likewise.)
+While an answer is awaited nothing more is read from the client, and while it does not read what it
+was sent, nothing more after the first bytes that it sends nevertheless: what it goes on sending
+waits in the kernel, and then in the client. So a connection holds at most one request, one response
+and one read, whatever the client does. (Kafka mutes its channels likewise.)
 """
 
 import asyncio
@@ -18,6 +19,7 @@ from typing import Any, NamedTuple
 
 from broker.net.later import Later, as_later
 from broker.net.sender import Sender
+from broker.net.writers import Writers
 from broker.protocol.errors import DecodeError
 from broker.protocol.framing import FrameBuffer
 from broker.protocol.primitives import Part
@@ -65,6 +67,7 @@ class Connection(asyncio.BufferedProtocol):
         self,
         peer: Peer,
         answerer: Answerer,
+        writers: Writers,
         max_frame_bytes: int,
         on_lost: Callable[["Connection"], None],
     ) -> None:
@@ -72,6 +75,7 @@ class Connection(asyncio.BufferedProtocol):
         self.last_active_s = 0.0
         """The loop's time when bytes last came or went: idle connections are closed by it."""
         self._answerer = answerer
+        self._writers = writers
         self._frames = FrameBuffer(max_frame_bytes)
         self._on_lost = on_lost
         self._loop = asyncio.get_running_loop()
@@ -81,6 +85,8 @@ class Connection(asyncio.BufferedProtocol):
         self._answered = bytearray()
         """Small answers that wait for those to requests that came soon after theirs."""
         self._closes_when_sent = False
+        self._is_at_end = False
+        """Whether the client has said all that it will, and waits for what is not answered yet."""
         self._awaiting: asyncio.Future[Any] | None = None
         """The answer under way. Invariant: while it is, no frame is taken from the buffer."""
 
@@ -91,7 +97,7 @@ class Connection(asyncio.BufferedProtocol):
         assert isinstance(transport, asyncio.Transport)  # noqa: S101
         self._transport = transport
         self._fd = transport.get_extra_info("socket").fileno()
-        self._sender = Sender(self._fd, self._drained, self.abort)
+        self._sender = Sender(self._fd, self._writers, self._drained, self.abort)
         self.last_active_s = self._loop.time()
 
     def get_buffer(self, sizehint: int) -> memoryview:
@@ -102,7 +108,16 @@ class Connection(asyncio.BufferedProtocol):
         """Part of asyncio's protocol."""
         self.last_active_s = self._loop.time()
         self._frames.wrote(nbytes)
-        self._serve()
+        if self._sender.is_blocked:
+            # Not sooner: few send more before they have read, and to pause is not cheap.
+            self._transport.pause_reading()
+        else:
+            self._serve()
+
+    def eof_received(self) -> bool:
+        """Part of asyncio's protocol: whether to stay open."""
+        self._is_at_end = self._sender.is_blocked
+        return self._is_at_end
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Part of asyncio's protocol."""
@@ -129,14 +144,14 @@ class Connection(asyncio.BufferedProtocol):
         if self._awaiting is None:
             self._frames.shrink()
 
-    def _serve(self) -> None:
+    def _serve(self, more_reads: int = _MORE_READS) -> None:
         """Answer what has come and what comes meanwhile; small answers go together at the end.
 
         To wake the client once for several costs both sides a fraction of waking it for each.
         """
         try:
             answered = self._answer_frames()
-            for _ in range(_MORE_READS):
+            for _ in range(more_reads):
                 if answered >= _REQUESTS_PER_TURN or not self._read_more():
                     break
                 answered += self._answer_frames()
@@ -222,9 +237,14 @@ class Connection(asyncio.BufferedProtocol):
             self._go_on()
 
     def _go_on(self) -> None:
-        if not (self._sender.is_blocked or self._transport.is_closing()):
-            self._transport.resume_reading()
-            self._serve()
+        """Answer what was left when an answer had to wait, and what came since."""
+        if self._sender.is_blocked or self._transport.is_closing():
+            return
+        was_reading = self._transport.is_reading()
+        self._transport.resume_reading()
+        self._serve(0 if was_reading else _MORE_READS)
+        if self._is_at_end and self._awaiting is None and not self._sender.is_blocked:
+            self._transport.close()
 
     def _send_answered(self) -> None:
         """Write the small answers that wait."""
@@ -233,7 +253,7 @@ class Connection(asyncio.BufferedProtocol):
             self._send([answered])
 
     def _send(self, parts: Answer) -> None:
-        """Write a response; while the client does not read it, nothing more is read from it."""
+        """Write a response, as far as the client reads it."""
         if not parts or self._transport.is_closing():
             return
         self.last_active_s = self._loop.time()
@@ -241,6 +261,3 @@ class Connection(asyncio.BufferedProtocol):
             self._sender.send(parts)
         except OSError:  # the client is gone
             self.abort()
-            return
-        if self._sender.is_blocked:
-            self._transport.pause_reading()

@@ -1,17 +1,16 @@
 """Writes responses to a plaintext socket without copies: writev for bytes, sendfile for files.
 
 What the socket does not take waits here as it is: a slice of a file stays a slice. asyncio's own
-transport would copy it into a buffer, so it is not asked; it keeps the socket for reading, and we
-watch a duplicate of the descriptor for room to write.
+transport would copy it into a buffer, so it is not asked; it keeps the socket for reading.
 """
 
-import asyncio
 import os
 from collections import deque
 from collections.abc import Callable
 from itertools import islice, takewhile
 from typing import Final
 
+from broker.net.writers import Writers
 from broker.protocol.primitives import Buffer, FileSlice, Part
 
 _MAX_PARTS: Final = 512
@@ -30,15 +29,20 @@ class Sender:
     """
 
     def __init__(
-        self, fd: int, on_drained: Callable[[], None], on_failed: Callable[[], None]
+        self,
+        fd: int,
+        writers: Writers,
+        on_drained: Callable[[], None],
+        on_failed: Callable[[], None],
     ) -> None:
         self._fd = fd
+        self._writers = writers
+        self._is_watched = False
         self._on_drained = on_drained
         self._on_failed = on_failed
         self._unsent: deque[Part] = deque()
         self._sent_of_first = 0
         """Bytes of `_unsent[0]` that have gone. Invariant: less than its length."""
-        self._watched_fd = -1
 
     @property
     def is_blocked(self) -> bool:
@@ -51,27 +55,22 @@ class Sender:
             return
         was_blocked = self.is_blocked
         self._unsent.extend(
-            part.read() if not isinstance(part, Buffer) and len(part) < _READ_BYTES else part
+            part.read() if not isinstance(part, _BYTES) and len(part) < _READ_BYTES else part
             for part in parts
         )
-        if not was_blocked and not self._push():
-            self._watch()
+        if not was_blocked and not self._push() and not self._is_watched:
+            self._is_watched = True
+            self._writers.watch(self._fd, self._on_room)
 
     def close(self) -> None:
         """Forget what was not sent, and whom to tell: no cycle shall keep a dead connection."""
         self._unsent.clear()
         self._on_drained = self._on_failed = _nobody
-        if self._watched_fd >= 0:
-            asyncio.get_running_loop().remove_writer(self._watched_fd)
-            os.close(self._watched_fd)
-            self._watched_fd = -1
+        self._writers.forget(self._fd)
 
-    def _watch(self) -> None:
-        if self._watched_fd < 0:
-            self._watched_fd = os.dup(self._fd)
-        asyncio.get_running_loop().add_writer(self._watched_fd, self._writable)
-
-    def _writable(self) -> None:
+    def _on_room(self) -> None:
+        if not self._unsent:
+            return
         try:
             if not self._push():
                 return
@@ -80,18 +79,25 @@ class Sender:
             self.close()
             on_failed()
             return
-        asyncio.get_running_loop().remove_writer(self._watched_fd)
         self._on_drained()
 
     def _push(self) -> bool:
-        """Write until everything has gone or the socket is full; whether everything has."""
+        """Write until everything has gone or the socket is full; whether everything has.
+
+        It is full when it took less than it was given: to ask again would only cost.
+        """
         try:
             while self._unsent:
                 first = self._unsent[0]
-                if isinstance(first, Buffer):
-                    self._consume(os.writev(self._fd, self._buffers()))
+                if isinstance(first, _BYTES):
+                    buffers = self._buffers()
+                    offered, sent = sum(map(len, buffers)), os.writev(self._fd, buffers)
                 else:
-                    self._consume(self._send_file(first))
+                    offered = len(first) - self._sent_of_first
+                    sent = self._send_file(first, offered)
+                self._consume(sent)
+                if sent < offered:
+                    return False
         except BlockingIOError:
             return False
         return True
@@ -99,13 +105,13 @@ class Sender:
     def _buffers(self) -> list[Buffer]:
         """The bytes up to the next slice of a file, without what has gone."""
         waiting = islice(self._unsent, _MAX_PARTS)
-        buffers = [part for part in takewhile(_is_buffer, waiting) if isinstance(part, Buffer)]
+        buffers = [part for part in takewhile(_is_buffer, waiting) if isinstance(part, _BYTES)]
         if self._sent_of_first:
             buffers[0] = memoryview(buffers[0])[self._sent_of_first :]
         return buffers
 
-    def _send_file(self, part: FileSlice) -> int:
-        position, length = part.position + self._sent_of_first, len(part) - self._sent_of_first
+    def _send_file(self, part: FileSlice, length: int) -> int:
+        position = part.position + self._sent_of_first
         sent = os.sendfile(self._fd, part.fileno(), position, length)
         if not sent:
             raise OSError(f"a file ended {length} bytes before a response did")
@@ -139,4 +145,4 @@ def _nobody() -> None:
 
 
 def _is_buffer(part: Part) -> bool:
-    return isinstance(part, Buffer)
+    return isinstance(part, _BYTES)

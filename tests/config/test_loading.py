@@ -66,11 +66,15 @@ def test_config_by_keyword_is_the_config_from_text() -> None:
         BrokerConfig(nonsense=1)  # type: ignore[call-arg]
 
 
-def test_receive_buffer_is_the_system_s_unless_somebody_set_it() -> None:
-    key = "socket.receive.buffer.bytes"
-    assert BrokerConfig.parse({}).receive_buffer_bytes == -1
-    assert BrokerConfig.parse({}).socket_receive_buffer_bytes == 102_400  # what Kafka tells
-    assert BrokerConfig.parse({key: "102400"}).receive_buffer_bytes == 102_400
+@pytest.mark.parametrize("which", ["send", "receive"])
+def test_buffer_is_the_system_s_unless_somebody_set_it(which: str) -> None:
+    def taken_and_told(settings: dict[str, str]) -> tuple[int, int]:
+        config = BrokerConfig.parse(settings)
+        name = f"{which}_buffer_bytes"
+        return getattr(config, name), getattr(config, f"socket_{name}")
+
+    assert taken_and_told({}) == (-1, 102_400)
+    assert taken_and_told({f"socket.{which}.buffer.bytes": "102400"}) == (102_400, 102_400)
 
 
 @pytest.mark.parametrize(

@@ -394,6 +394,22 @@ def test_what_was_appended_last_is_found_without_a_look_at_the_index(
         log.read(23, 1 << 20, FetchIsolation.LOG_END)
 
 
+def test_reader_that_goes_on_is_found_its_place_without_a_look_at_the_index(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = open_log(tmp_path / "orders-0")
+    for number in range(40):
+        log.append_as_leader(batch(f"value {number}"), 0)
+    log.read(3, 100, FetchIsolation.LOG_END)
+    monkeypatch.setattr(OffsetIndex, "lookup", _not_asked)
+    for offset in range(4, 40):
+        found = log.read(offset, 100, FetchIsolation.LOG_END).records
+        assert found is not None
+        assert next(iterate_batches(found.read())).header.base_offset == offset
+    with pytest.raises(AssertionError):
+        log.read(3, 100, FetchIsolation.LOG_END)
+
+
 def _not_asked(index: OffsetIndex, offset: int) -> OffsetPosition:
     raise AssertionError(offset)
 
@@ -410,3 +426,18 @@ def test_what_was_cut_is_not_found_where_it_lay(tmp_path: Path) -> None:
         assert found is not None
         first = next(iterate_batches(found.read()))
         assert first.header.base_offset <= offset <= first.last_offset
+
+
+def test_regression_reader_that_goes_on_after_a_cut_is_not_sent_to_where_it_would_have_been(
+    tmp_path: Path,
+) -> None:
+    log = open_log(tmp_path / "orders-0")
+    log.append_as_leader(batch("first"), 0)
+    log.append_as_leader(batch("second"), 0)
+    log.append_as_leader(batch("third"), 0)
+    log.read(1, 100, FetchIsolation.LOG_END)
+    log.truncate_to(1)
+    log.append_as_leader(batch("second", "third", "fourth, all in one"), 0)
+    found = log.read(2, 1 << 20, FetchIsolation.LOG_END).records
+    assert found is not None
+    assert next(iterate_batches(found.read())).header.base_offset == 1

@@ -305,6 +305,46 @@ async def test_client_that_only_closes_its_sending_side_still_gets_its_answers()
         await until(lambda: listener.num_connections == 0)
 
 
+@in_loop
+async def test_slow_client_that_has_said_all_gets_every_answer_before_the_end() -> None:
+    """Its end is seen while an answer waits for room, with requests behind it unanswered."""
+    answers = LateAnswers()
+    large = b"large".ljust(5_000_000, b".")
+
+    def answer(frame: memoryview, peer: Peer) -> Answer | Awaitable[Answer]:
+        if frame[:5] == b"large":
+            return [bytearray(framed(large))]
+        return answers(frame, peer)
+
+    async with listening(answer) as listener:
+        client = await connect_with_small_buffer(listener)
+        requests = [b"large", b"1", b"large", b"late 2", b"3"]
+        await asyncio.get_running_loop().sock_sendall(client, b"".join(map(framed, requests[:2])))
+        await until(lambda: any(c._sender.is_blocked for c in listener._connections))
+        await asyncio.get_running_loop().sock_sendall(client, b"".join(map(framed, requests[2:])))
+        client.shutdown(socket.SHUT_WR)
+        await asyncio.sleep(0.05)  # the end, too, has come while the first answer waits
+        answers.may_answer.set()
+        expected = [large, b"1", large, b"late 2", b"3"]
+        received = await receive_exactly(client, sum(len(body) + 4 for body in expected))
+        assert received == b"".join(map(framed, expected))
+        assert await asyncio.get_running_loop().sock_recv(client, 1) == b""
+        await until(lambda: listener.num_connections == 0)
+        client.close()
+
+
+@in_loop
+async def test_slow_client_that_has_said_all_is_closed_once_it_has_read() -> None:
+    async with listening(lambda frame, peer: [bytearray(framed(bytes(5_000_000)))]) as listener:
+        client = await connect_with_small_buffer(listener)
+        await asyncio.get_running_loop().sock_sendall(client, framed(b"one"))
+        client.shutdown(socket.SHUT_WR)
+        await receive_exactly(client, 5_000_004)
+        assert await asyncio.get_running_loop().sock_recv(client, 1) == b""
+        await until(lambda: listener.num_connections == 0)
+        client.close()
+
+
 @pytest.mark.parametrize("with_reset", [False, True])
 @in_loop
 async def test_client_that_leaves_while_its_answer_is_awaited_is_forgotten_silently(

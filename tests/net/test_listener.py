@@ -215,3 +215,13 @@ async def test_connections_have_the_buffers_that_were_asked_for() -> None:
         # Linux grants twice what it is asked for, for its own book-keeping.
         assert server_side.getsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF) == 60_000
         assert server_side.getsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF) == 80_000
+
+
+@in_loop
+async def test_connection_within_the_machine_is_not_paced() -> None:
+    async with listening(echo) as listener, await connect(listener) as client:
+        await client.ask(b"hello")
+        (connection,) = listener._connections
+        server_side = connection._transport.get_extra_info("socket")
+        name = server_side.getsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, 16)
+        assert name.rstrip(b"\0") == b"reno"
