@@ -112,7 +112,7 @@ class Cleaner:
     ) -> bool:
         """Take the keys of a segment in; False if the map became full on the way."""
         with log.lock:
-            position = segment.offset_index.lookup(start).position
+            position = segment.position_of(start)
         for _, batch in segment.log.batches(position):
             self._check_aborted()
             is_dropped = transactions.can_discard(batch) or batch.is_control

@@ -38,8 +38,14 @@ def find_index_problem(
 def is_sound_time_entry(
     log: FileRecords, offset_index: OffsetIndex, entry: TimestampOffset
 ) -> bool:
-    """Whether the batch that holds the entry's offset has the entry's timestamp."""
-    found = log.search_for_offset(entry.offset, offset_index.lookup(entry.offset).position)
+    """Whether the batch that holds the entry's offset has the entry's timestamp.
+
+    CorruptRecord if the offset index, which is asked where that batch is, is wrong there.
+    """
+    near = offset_index.lookup(entry.offset)
+    found = log.search_for_offset(
+        entry.offset, near.position, near.offset if near.position else None
+    )
     if found is None:
         return False
     headers = log.headers(found.position)

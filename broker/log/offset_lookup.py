@@ -47,7 +47,7 @@ def _search_segment(
 ) -> TimestampedOffset | None:
     """Only batches whose header promises a late enough record are opened."""
     entry = segment.find_time_entry(timestamp)
-    position = segment.offset_index.lookup(max(entry.offset, start_offset)).position
+    position = segment.position_of(max(entry.offset, start_offset))
     for batch_position, header in segment.log.headers(position):
         if header.max_timestamp < timestamp:
             continue
@@ -61,8 +61,7 @@ def _search_segment(
 def _max_timestamp(log: PartitionLog) -> TimestampedOffset | None:
     segment = max(log.segments, key=lambda segment: segment.max_timestamp.timestamp)
     largest = segment.max_timestamp
-    start = segment.offset_index.lookup(largest.offset).position
-    for position, header in segment.log.headers(start):
+    for position, header in segment.log.headers(segment.position_of(largest.offset)):
         if header.max_timestamp != largest.timestamp or largest.timestamp < 0:
             continue
         _, batch = next(segment.log.batches(position))

@@ -349,13 +349,23 @@ class LogSegment:
         self.rebuild_indexes()
         return self.log.search_for_offset(offset, self.offset_index.lookup(offset).position)
 
+    def position_of(self, offset: int) -> int:
+        """Where the batch that `find_batch` finds begins; the end of the file if it finds none."""
+        found = self.find_batch(offset)
+        return self.size if found is None else found.position
+
     def find_time_entry(self, timestamp: int) -> TimestampOffset:
         """The last time entry not younger than `timestamp`; a wrong one is found and mended."""
         entry = self.time_index.lookup(timestamp)
-        is_none = entry == (NO_TIMESTAMP, self.base_offset)
-        if is_none or is_sound_time_entry(self.log, self.offset_index, entry):
+        if entry == (NO_TIMESTAMP, self.base_offset):
             return entry
-        logger.warning("rebuilding indexes segment=%s: %s is wrong", self.log.path, entry)
+        problem = f"{entry} is wrong"
+        try:
+            if is_sound_time_entry(self.log, self.offset_index, entry):
+                return entry
+        except CorruptRecord as error:
+            problem = str(error)
+        logger.warning("rebuilding indexes segment=%s: %s", self.log.path, problem)
         self.rebuild_indexes()
         return self.time_index.lookup(timestamp)
 
@@ -439,8 +449,7 @@ class LogSegment:
     def _read_largest_timestamp(self) -> TimestampOffset:
         """The last time entry, or something larger in the batches that follow it."""
         largest = self.time_index.last_entry
-        start = self.offset_index.lookup(largest.offset).position
-        for _, header in self.log.headers(start):
+        for _, header in self.log.headers(self.position_of(largest.offset)):
             if header.max_timestamp > largest.timestamp:
                 largest = TimestampOffset(header.max_timestamp, header.last_offset)
         return largest

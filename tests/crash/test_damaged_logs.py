@@ -228,6 +228,22 @@ def test_any_flipped_bit_in_an_index_hides_no_record(kind: str, tmp_path: Path) 
             assert by_time.offset == offset
 
 
+@pytest.mark.parametrize("kind", [OFFSET_INDEX, TIME_INDEX])
+def test_regression_flipped_bit_in_an_index_hides_no_time(kind: str, tmp_path: Path) -> None:
+    """A search by time that met a wrong offset index took the whole directory offline."""
+    golden = GOLDEN / "magic2" / "rolled-0"
+    copy = golden_copy(golden, tmp_path / "orders-0")
+    path = copy / f"00000000000000000340{kind}"
+    original = path.read_bytes()
+    for position in range(len(original)):
+        path.write_bytes(original[:position] + b"\xff" + original[position + 1 :])
+        log = open_log(copy, golden_config(golden))
+        for offset in range(340, 670, 10):
+            by_time = offset_for_timestamp(log, NOW_MS + 10 * offset)
+            assert by_time is not None
+            assert by_time.offset == offset
+
+
 def test_damaged_epoch_checkpoint_is_made_again_from_the_log(tmp_path: Path) -> None:
     directory = tmp_path / "orders-0"
     write_log(directory)
