@@ -16,7 +16,7 @@ def run() -> Iterator[Comparison]:
         yield Comparison("memory idle", ours.resident_mb(), kafka.resident_mb(), "Kafka", "MB")
         yield Comparison("memory idle", ours.resident_mb(), 60, "limit", "MB", goal=1)
         limits = Limits(produce=1, produce_cpu=0.5, consume=1)
-        # Many short rounds: a machine's pace drifts within a minute by more than the brokers differ.
+        # Many short rounds: a machine's pace drifts by more than the brokers differ.
         all_loads = loads(1_500_000, 400_000)
         client = LibrdkafkaClient()
         yield from compare(ours, kafka, client, all_loads, limits, rounds=11, reads=2)
