@@ -61,7 +61,8 @@ def test_flags_of_kafkas_console_tools_are_understood(run: Run) -> None:
     assert run("produce", name, *words, stdin="a\t1\nb\tNULL\n").exit_code == 0
     more = ["--property", "parse.key=true", "--property", "key.separator=:"]
     assert run("produce", name, *more, stdin="c:3\n").exit_code == 0
-    words = ["--topic", name, "--from-beginning", "--timeout-ms", "300"]
+    # Long enough for a busy machine: the third record ends it. See --idle for what silence does.
+    words = ["--topic", name, "--from-beginning", "--timeout-ms", "20000", "--max-messages", "3"]
     read = run("consume", *words, "--format", "kafka", "--property", "print.key=true")
     assert read.output == "a\t1\nb\tnull\nc\t3\n"
     assert run("consume").exit_code == 2
