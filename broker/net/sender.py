@@ -37,7 +37,6 @@ class Sender:
     ) -> None:
         self._fd = fd
         self._writers = writers
-        self._is_watched = False
         self._on_drained = on_drained
         self._on_failed = on_failed
         self._unsent: deque[Part] = deque()
@@ -58,8 +57,7 @@ class Sender:
             part.read() if not isinstance(part, _BYTES) and len(part) < _READ_BYTES else part
             for part in parts
         )
-        if not was_blocked and not self._push() and not self._is_watched:
-            self._is_watched = True
+        if not was_blocked and not self._push():
             self._writers.watch(self._fd, self._on_room)
 
     def close(self) -> None:

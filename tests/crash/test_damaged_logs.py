@@ -2,6 +2,7 @@
 
 import random
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from broker.log.config import LogConfig
 from broker.log.layout import LOG, OFFSET_INDEX, TIME_INDEX
 from broker.log.offset_lookup import offset_for_timestamp
+from broker.log.partition_log import PartitionLog
 from broker.log.recovery import LoadFrom
 from broker.records.batch import Batch, iterate_batches
 from tests.log.support import (
@@ -207,8 +209,8 @@ def test_missing_indexes_are_rebuilt_also_after_a_clean_stop(tmp_path: Path) -> 
         assert files_of(copy, kind) == files_of(golden, kind)
 
 
-@pytest.mark.parametrize("kind", [OFFSET_INDEX, TIME_INDEX])
-def test_any_flipped_bit_in_an_index_hides_no_record(kind: str, tmp_path: Path) -> None:
+def with_a_flipped_bit(kind: str, tmp_path: Path) -> Iterator[PartitionLog]:
+    """The same log again and again, each time with another byte of an index damaged."""
     golden = GOLDEN / "magic2" / "rolled-0"
     copy = golden_copy(golden, tmp_path / "orders-0")
     path = copy / f"00000000000000000340{kind}"
@@ -217,31 +219,32 @@ def test_any_flipped_bit_in_an_index_hides_no_record(kind: str, tmp_path: Path) 
         damaged = bytearray(original)
         damaged[position] ^= 1 << random.Random(position).randrange(8)
         path.write_bytes(damaged)
-        log = open_log(copy, golden_config(golden))
+        yield open_log(copy, golden_config(golden))
+
+
+def assert_found_by_time(log: PartitionLog, offset: int) -> None:
+    by_time = offset_for_timestamp(log, NOW_MS + 10 * offset)
+    assert by_time is not None
+    assert by_time.offset == offset
+
+
+@pytest.mark.parametrize("kind", [OFFSET_INDEX, TIME_INDEX])
+def test_any_flipped_bit_in_an_index_hides_no_record(kind: str, tmp_path: Path) -> None:
+    for log in with_a_flipped_bit(kind, tmp_path):
         log.update_high_watermark(log.log_end_offset)
         for offset in range(340, 670, 10):
             found = log.read(offset, 1, min_one_message=True)
             assert found.records is not None
             assert next(iterate_batches(found.records.read())).header.base_offset == offset
-            by_time = offset_for_timestamp(log, NOW_MS + 10 * offset)
-            assert by_time is not None
-            assert by_time.offset == offset
+            assert_found_by_time(log, offset)
 
 
 @pytest.mark.parametrize("kind", [OFFSET_INDEX, TIME_INDEX])
 def test_regression_flipped_bit_in_an_index_hides_no_time(kind: str, tmp_path: Path) -> None:
     """A search by time that met a wrong offset index took the whole directory offline."""
-    golden = GOLDEN / "magic2" / "rolled-0"
-    copy = golden_copy(golden, tmp_path / "orders-0")
-    path = copy / f"00000000000000000340{kind}"
-    original = path.read_bytes()
-    for position in range(len(original)):
-        path.write_bytes(original[:position] + b"\xff" + original[position + 1 :])
-        log = open_log(copy, golden_config(golden))
+    for log in with_a_flipped_bit(kind, tmp_path):
         for offset in range(340, 670, 10):
-            by_time = offset_for_timestamp(log, NOW_MS + 10 * offset)
-            assert by_time is not None
-            assert by_time.offset == offset
+            assert_found_by_time(log, offset)
 
 
 def test_damaged_epoch_checkpoint_is_made_again_from_the_log(tmp_path: Path) -> None:

@@ -379,12 +379,17 @@ class TestDirectory:
             log.append_as_leader(batch("x"), 0)
 
 
+def log_of_batches(tmp_path: Path, count: int) -> PartitionLog:
+    log = open_log(tmp_path / "orders-0")
+    for number in range(count):
+        log.append_as_leader(batch(f"value {number}"), 0)
+    return log
+
+
 def test_what_was_appended_last_is_found_without_a_look_at_the_index(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    log = open_log(tmp_path / "orders-0")
-    for number in range(40):
-        log.append_as_leader(batch(f"value {number}"), 0)
+    log = log_of_batches(tmp_path, 40)
     monkeypatch.setattr(OffsetIndex, "lookup", _not_asked)
     for offset in range(24, 40):
         found = log.read(offset, 1 << 20, FetchIsolation.LOG_END).records
@@ -397,9 +402,7 @@ def test_what_was_appended_last_is_found_without_a_look_at_the_index(
 def test_reader_that_goes_on_is_found_its_place_without_a_look_at_the_index(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    log = open_log(tmp_path / "orders-0")
-    for number in range(40):
-        log.append_as_leader(batch(f"value {number}"), 0)
+    log = log_of_batches(tmp_path, 40)
     log.read(3, 100, FetchIsolation.LOG_END)
     monkeypatch.setattr(OffsetIndex, "lookup", _not_asked)
     for offset in range(4, 40):
@@ -415,9 +418,7 @@ def _not_asked(index: OffsetIndex, offset: int) -> OffsetPosition:
 
 
 def test_what_was_cut_is_not_found_where_it_lay(tmp_path: Path) -> None:
-    log = open_log(tmp_path / "orders-0")
-    for number in range(4):
-        log.append_as_leader(batch(f"value {number}"), 0)
+    log = log_of_batches(tmp_path, 4)
     log.truncate_to(1)
     log.append_as_leader(batch("other"), 0)
     log.append_as_leader(batch("values", "of", "another", "size"), 0)
@@ -431,10 +432,7 @@ def test_what_was_cut_is_not_found_where_it_lay(tmp_path: Path) -> None:
 def test_regression_reader_that_goes_on_after_a_cut_is_not_sent_to_where_it_would_have_been(
     tmp_path: Path,
 ) -> None:
-    log = open_log(tmp_path / "orders-0")
-    log.append_as_leader(batch("first"), 0)
-    log.append_as_leader(batch("second"), 0)
-    log.append_as_leader(batch("third"), 0)
+    log = log_of_batches(tmp_path, 3)
     log.read(1, 100, FetchIsolation.LOG_END)
     log.truncate_to(1)
     log.append_as_leader(batch("second", "third", "fourth, all in one"), 0)

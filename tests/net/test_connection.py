@@ -305,9 +305,13 @@ async def test_client_that_only_closes_its_sending_side_still_gets_its_answers()
         await until(lambda: listener.num_connections == 0)
 
 
+@pytest.mark.parametrize("at_once", [2, 5])
 @in_loop
-async def test_slow_client_that_has_said_all_gets_every_answer_before_the_end() -> None:
-    """Its end is seen while an answer waits for room, with requests behind it unanswered."""
+async def test_slow_client_that_has_said_all_gets_every_answer_before_the_end(at_once: int) -> None:
+    """Of five requests the first blocks; the others are here already, or in the kernel yet.
+
+    In the first case the end is seen at once, in the second when there is room to read on.
+    """
     answers = LateAnswers()
     large = b"large".ljust(5_000_000, b".")
 
@@ -318,12 +322,14 @@ async def test_slow_client_that_has_said_all_gets_every_answer_before_the_end() 
 
     async with listening(answer) as listener:
         client = await connect_with_small_buffer(listener)
-        requests = [b"large", b"1", b"large", b"late 2", b"3"]
-        await asyncio.get_running_loop().sock_sendall(client, b"".join(map(framed, requests[:2])))
+        requests = [framed(body) for body in (b"large", b"1", b"large", b"late 2", b"3")]
+        client.send(b"".join(requests[:at_once]))
         await until(lambda: any(c._sender.is_blocked for c in listener._connections))
-        await asyncio.get_running_loop().sock_sendall(client, b"".join(map(framed, requests[2:])))
+        client.send(b"".join(requests[at_once:]))
         client.shutdown(socket.SHUT_WR)
-        await asyncio.sleep(0.05)  # the end, too, has come while the first answer waits
+        (connection,) = listener._connections
+        await until(lambda: connection._is_at_end or not connection._transport.is_reading())
+        assert connection._is_at_end == (at_once == len(requests))
         answers.may_answer.set()
         expected = [large, b"1", large, b"late 2", b"3"]
         received = await receive_exactly(client, sum(len(body) + 4 for body in expected))
