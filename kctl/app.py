@@ -150,6 +150,9 @@ def explain(error: Exception) -> CliError:
         return CliError(_one_line(error.format_message()), f"see {path} --help", ExitStatus.USAGE)
     if isinstance(error, typer.Abort):
         return CliError("given up: nothing was changed")
+    if isinstance(error.__context__, KeyboardInterrupt):
+        # Py4J, interrupted in the middle of a call, stumbles over its own clearing up.
+        return CliError("interrupted", status=ExitStatus.INTERRUPTED)
     return CliError(
         f"kctl made a mistake: {type(error).__name__}: {error}",
         "please report it, with what `-v` adds to this message",

@@ -8,6 +8,7 @@ from typing import Any
 from uuid import uuid4
 
 from kctl.errors import CliError, ExitStatus
+from kctl.streaming.interrupts import ctrl_c_noted
 
 _POLL_S = 0.2
 _CANCEL_S = 20
@@ -37,16 +38,17 @@ def run_job(context: Any, work: Callable[[], None], look: Callable[[int], None])
         except Exception as error:  # noqa: BLE001 - handed to the thread that waits
             failure.append(error)
 
-    # Py4J waits in C for Java; in a thread of its own the wait leaves room for Ctrl-C.
+    # Py4J waits in C for Java; in a thread of its own the wait leaves room to look and to cancel.
     job = threading.Thread(target=run, daemon=True)
     job.start()
-    try:
-        while job.is_alive():
+    # Py4J answers an interrupt in the middle of one of its calls with errors of its own.
+    with ctrl_c_noted() as interrupted:
+        while job.is_alive() and not interrupted.is_set():
             job.join(_POLL_S)
             look(running_tasks(context, group))
-    except KeyboardInterrupt:
-        _cancel(context, group, job)
-        raise JobFailed("interrupted", status=ExitStatus.INTERRUPTED) from None
+        if interrupted.is_set():
+            _cancel(context, group, job)
+            raise JobFailed("interrupted", status=ExitStatus.INTERRUPTED)
     if failure:
         raise explain(failure[0]) from failure[0]
 

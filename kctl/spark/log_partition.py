@@ -10,7 +10,7 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
+from itertools import pairwise, zip_longest
 from pathlib import Path
 from struct import Struct
 
@@ -110,7 +110,7 @@ class LogPartition:
         bases = sorted(_offsets_of(directory, LOG))
         self.segments = [
             Segment(directory / f"{base:020d}{LOG}", base, following)
-            for base, following in zip(bases, [*bases[1:], None], strict=True)
+            for base, following in zip_longest(bases, bases[1:])
         ]
         self.log_start_offset = max(log_start_offset, bases[0] if bases else 0)
 

@@ -13,6 +13,7 @@ from typing import Any
 
 from kctl.errors import CliError
 from kctl.java import java_environment, pyspark_jars
+from kctl.streaming.interrupts import ctrl_c_noted
 
 DEFAULT_MASTER = "local[*,3]"
 """Every core of this machine; a task may fail twice before the run does."""
@@ -73,18 +74,22 @@ def _start(options: SparkOptions, scratch: Path, log_file: Path) -> Any:
     for key, value in (_defaults(options) | dict(options.conf)).items():
         builder = builder.config(key, value)
     try:
-        if options.is_verbose:
-            spark = builder.getOrCreate()
-        else:
-            with _stderr_to(log_file):
+        with ctrl_c_noted() as interrupted:  # half a start leaves a Java that no one stops
+            if options.is_verbose:
                 spark = builder.getOrCreate()
-                spark.sparkContext.setLogLevel("ERROR")
+            else:
+                with _stderr_to(log_file):
+                    spark = builder.getOrCreate()
+                    spark.sparkContext.setLogLevel("ERROR")
     except Exception as error:
         said = log_file.read_text(errors="replace").splitlines() if log_file.exists() else []
         reason = next((line for line in reversed(said) if "rror" in line), str(error))
         raise CliError(
             f"Spark does not start: {reason.strip()}", "-v shows all that it says"
         ) from error
+    if interrupted.is_set():
+        spark.stop()
+        raise KeyboardInterrupt
     if not options.is_local:
         spark.sparkContext.addPyFile(str(own_code(scratch)))
     for path in options.py_files:

@@ -18,7 +18,15 @@ def probe(*args: str) -> Result:
 
 @pytest.mark.parametrize(
     ("how", "status"),
-    [("known", 1), ("slow", 4), ("bug", 1), ("interrupt", 130), ("abort", 1), ("found", 3)],
+    [
+        ("known", 1),
+        ("slow", 4),
+        ("bug", 1),
+        ("interrupt", 130),
+        ("stumble", 130),
+        ("abort", 1),
+        ("found", 3),
+    ],
 )
 def test_each_kind_of_failure_has_its_exit_status(how: str, status: int) -> None:
     assert probe(how).exit_code == status

@@ -151,6 +151,13 @@ def test_flipped_bit_is_found_and_named(tmp_path: Path) -> None:
     assert target.exports() == []
 
 
+def test_partition_without_a_segment_is_empty(tmp_path: Path) -> None:
+    write_log(tmp_path / "t-0", [[(0, 1, None, b"x", ())]])
+    (tmp_path / "t-1").mkdir()
+    ranges = choose_ranges(LogSource([tmp_path]), Selection(("t",)))
+    assert [(each.partition, each.is_empty) for each in ranges] == [(0, False), (1, True)]
+
+
 def test_of_two_replicas_the_longer_counts(tmp_path: Path) -> None:
     write_log(tmp_path / "a" / "t-0", [[(0, 1, None, b"x", ())]])
     write_log(tmp_path / "b" / "t-0", [[(0, 1, None, b"x", ())], [(1, 1, None, b"y", ())]])

@@ -261,7 +261,7 @@ def test_interrupted_run_publishes_nothing_and_resume_finishes_it(
 
     def interrupt(self: Any, _running_tasks: int) -> None:
         if self._results():
-            raise KeyboardInterrupt
+            signal.raise_signal(signal.SIGINT)
 
     with monkeypatch.context() as patch:
         patch.setattr("kctl.spark.export._Watcher.look", interrupt)

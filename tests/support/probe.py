@@ -30,6 +30,11 @@ def fail(ctx: typer.Context, how: Annotated[str, typer.Argument()]) -> ExitStatu
         "interrupt": KeyboardInterrupt(),
         "abort": typer.Abort(),
     }
+    if how == "stumble":
+        try:
+            raise KeyboardInterrupt
+        except KeyboardInterrupt:
+            raise KeyError("while clearing up")  # noqa: B904 - as a library would
     if how in failures:
         raise failures[how]
     return ExitStatus.FOUND
