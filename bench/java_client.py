@@ -25,11 +25,16 @@ class JavaClient:
         return float(found[1])
 
     def consume(self, servers: str, topic: str, load: Load) -> float:
-        """Part of LoadClient."""
+        """Part of LoadClient: the first four fifths of it.
+
+        A Java consumer that has come to the end of some partitions often asks for those alone, and
+        then sits half a second beside what is left of the others, on any broker. How often is
+        chance, and once is half of a measurement.
+        """
         output = run_tool(
             "org.apache.kafka.tools.ConsumerPerformance",
             *("--bootstrap-server", servers, "--topic", topic),
-            *("--messages", str(load.records), "--hide-header"),
+            *("--messages", str(load.records * 4 // 5), "--hide-header"),
         )
         return float(output.splitlines()[-1].split(", ")[-2])
 

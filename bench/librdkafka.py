@@ -1,0 +1,176 @@
+"""librdkafka without Python around each record, so that a broker is measured and not its client.
+
+The library comes with confluent-kafka, which makes an object of every record: that takes most of
+two cores, and what is left shows little of the broker. Here librdkafka's own C interface is
+called once for a thousand records.
+"""
+
+import ctypes
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from ctypes import CDLL, c_char_p, c_int, c_int32, c_int64, c_size_t, c_void_p
+from pathlib import Path
+
+import confluent_kafka
+
+from bench.loads import Load
+
+_PRODUCER, _CONSUMER = 0, 1
+_ANY_PARTITION = -1
+_COPY_PAYLOAD = 2
+_BATCH_RECORDS = 1000
+_PATIENCE_S = 60
+_IGNORE = ctypes.cast(CDLL(None).labs, c_void_p)
+"""What is called for each record: a function in C that looks at its argument and at nothing else."""
+
+
+class _Message(ctypes.Structure):
+    """`rd_kafka_message_t`."""
+
+    _fields_ = (
+        ("error", c_int),
+        ("topic", c_void_p),
+        ("partition", c_int32),
+        ("payload", c_char_p),
+        ("payload_bytes", c_size_t),
+        ("key", c_char_p),
+        ("key_bytes", c_size_t),
+        ("offset", c_int64),
+        ("opaque", c_void_p),
+    )
+
+
+class LibrdkafkaClient:
+    """As its defaults are, but idempotent with acks=all, as Java's producer is."""
+
+    def __init__(self) -> None:
+        self._library = _load()
+
+    def produce(self, servers: str, topic: str, load: Load) -> float:
+        """Part of LoadClient."""
+        settings = {
+            "bootstrap.servers": servers,
+            "acks": load.acks,
+            "enable.idempotence": str(load.acks == "all").lower(),
+        }
+        with self._client(_PRODUCER, settings) as client, self._topic(client, topic) as handle:
+            payload = bytes(index % 251 for index in range(load.record_bytes))
+            self._send(client, handle, payload, 1)
+            self._flush(client)  # connected, and given its producer id, which it asks in no hurry
+            begin = time.perf_counter()
+            self._send(client, handle, payload, load.records)
+            self._flush(client)
+            return load.megabytes / (time.perf_counter() - begin)
+
+    def _send(self, client: int, topic: int, payload: bytes, records: int) -> None:
+        batch = (_Message * _BATCH_RECORDS)()
+        for message in batch:
+            message.payload, message.payload_bytes = payload, len(payload)
+        deadline = time.monotonic() + _PATIENCE_S
+        left = records
+        while left:
+            wanted = min(left, _BATCH_RECORDS)
+            sent = self._library.rd_kafka_produce_batch(
+                topic, _ANY_PARTITION, _COPY_PAYLOAD, batch, wanted
+            )
+            left -= sent
+            self._library.rd_kafka_poll(client, 0 if sent == wanted else 10)
+            if time.monotonic() > deadline:
+                raise RuntimeError(f"{left} records were not sent within a minute")
+
+    def _flush(self, client: int) -> None:
+        if error := self._library.rd_kafka_flush(client, _PATIENCE_S * 1000):
+            raise RuntimeError(f"records were not sent within a minute: {self._words(error)}")
+
+    def consume(self, servers: str, topic: str, load: Load) -> float:
+        """Part of LoadClient."""
+        settings = {
+            "bootstrap.servers": servers,
+            "group.id": "bench",
+            "enable.auto.commit": "false",
+            "fetch.queue.backoff.ms": "1",  # else it sleeps for a second when it has read ahead
+        }
+        library = self._library
+        with self._client(_CONSUMER, settings) as client:
+            library.rd_kafka_poll_set_consumer(client)
+            queue = library.rd_kafka_queue_get_consumer(client)
+            partitions = library.rd_kafka_topic_partition_list_new(load.partitions)
+            for index in range(load.partitions):
+                library.rd_kafka_topic_partition_list_add(partitions, topic.encode(), index)
+                library.rd_kafka_topic_partition_list_set_offset(
+                    partitions, topic.encode(), index, 0
+                )
+            begin, received = time.perf_counter(), 0
+            if error := library.rd_kafka_assign(client, partitions):
+                raise RuntimeError(self._words(error))
+            while received < load.records:
+                got = library.rd_kafka_consume_callback_queue(queue, 30_000, _IGNORE, None)
+                if got <= 0:
+                    raise RuntimeError(f"{load.records - received} records did not come")
+                received += got
+            rate = load.megabytes / (time.perf_counter() - begin)
+            library.rd_kafka_topic_partition_list_destroy(partitions)
+            library.rd_kafka_queue_destroy(queue)
+            library.rd_kafka_consumer_close(client)
+            return rate
+
+    @contextmanager
+    def _client(self, kind: int, settings: Mapping[str, str]) -> Iterator[int]:
+        library = self._library
+        reason = ctypes.create_string_buffer(512)
+        conf = library.rd_kafka_conf_new()
+        for name, value in settings.items():
+            if library.rd_kafka_conf_set(conf, name.encode(), value.encode(), reason, len(reason)):
+                raise RuntimeError(reason.value.decode())
+        client = library.rd_kafka_new(kind, conf, reason, len(reason))
+        if not client:
+            raise RuntimeError(reason.value.decode())
+        try:
+            yield client
+        finally:
+            library.rd_kafka_destroy(client)
+
+    @contextmanager
+    def _topic(self, client: int, name: str) -> Iterator[int]:
+        topic = self._library.rd_kafka_topic_new(client, name.encode(), None)
+        try:
+            yield topic
+        finally:
+            self._library.rd_kafka_topic_destroy(topic)
+
+    def _words(self, error: int) -> str:
+        words: bytes = self._library.rd_kafka_err2str(error)
+        return words.decode()
+
+
+def _load() -> CDLL:
+    """The library that confluent-kafka brings along, with the types of what is called."""
+    beside = Path(confluent_kafka.__file__).parent.with_name("confluent_kafka.libs")
+    library = CDLL(str(next(beside.glob("librdkafka-*.so*"))))
+    pointer, size, text, number = c_void_p, c_size_t, c_char_p, c_int
+    for name, result, *arguments in (
+        ("conf_new", pointer),
+        ("conf_set", number, pointer, text, text, text, size),
+        ("new", pointer, number, pointer, text, size),
+        ("destroy", None, pointer),
+        ("topic_new", pointer, pointer, text, pointer),
+        ("topic_destroy", None, pointer),
+        ("err2str", text, number),
+        ("produce_batch", number, pointer, c_int32, number, pointer, number),
+        ("poll", number, pointer, number),
+        ("flush", number, pointer, number),
+        ("poll_set_consumer", number, pointer),
+        ("queue_get_consumer", pointer, pointer),
+        ("queue_destroy", None, pointer),
+        ("topic_partition_list_new", pointer, number),
+        ("topic_partition_list_add", pointer, pointer, text, c_int32),
+        ("topic_partition_list_set_offset", number, pointer, text, c_int32, c_int64),
+        ("topic_partition_list_destroy", None, pointer),
+        ("assign", number, pointer, pointer),
+        ("consume_callback_queue", number, pointer, number, pointer, pointer),
+        ("consumer_close", number, pointer),
+    ):
+        function = getattr(library, f"rd_kafka_{name}")
+        function.restype, function.argtypes = result, arguments
+    return library
