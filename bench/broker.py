@@ -17,6 +17,6 @@ def run() -> Iterator[Comparison]:
         # Many short rounds: a machine's pace drifts by more than the brokers differ.
         all_loads = loads(2_000_000, 400_000)
         client = LibrdkafkaClient()
-        yield from compare(ours, kafka, client, all_loads, limits, rounds=15, reads=3)
+        yield from compare(ours, kafka, client, all_loads, limits, rounds=11, reads=3)
         yield Comparison("memory after", ours.resident_mb(), kafka.resident_mb(), "Kafka", "MB")
         yield Comparison("memory after", ours.resident_mb(), 150, "limit", "MB", goal=1)

@@ -5,7 +5,8 @@ import tempfile
 from pathlib import Path
 
 _CHUNK_BYTES = 2**20
-_LEFT_FREE_BYTES = 400 * 2**20
+_LEFT_FREE_BYTES = 150 * 2**20
+"""Hardly more than a kernel keeps free in any case."""
 
 
 class FreeMemory:

@@ -7,14 +7,20 @@ called once for a thousand records.
 
 import ctypes
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from ctypes import CDLL, c_char_p, c_int, c_int32, c_int64, c_size_t, c_void_p
 from pathlib import Path
+from threading import Barrier
 
 import confluent_kafka
 
 from bench.loads import Load
+
+_CLIENTS = 2
+"""So many at once. One alone does not fill two cores: its two threads wait for each other, and the
+more so (for the lock of malloc) the less the broker keeps them from running side by side."""
 
 _PRODUCER, _CONSUMER = 0, 1
 _ANY_PARTITION = -1
@@ -22,7 +28,7 @@ _COPY_PAYLOAD = 2
 _BATCH_RECORDS = 1000
 _PATIENCE_S = 60
 _IGNORE = ctypes.cast(CDLL(None).labs, c_void_p)
-"""What is called for each record: a function in C that looks at its argument and at nothing else."""
+"""What is called for each record: a C function that looks at its argument and at nothing else."""
 
 
 class _Message(ctypes.Structure):
@@ -48,20 +54,25 @@ class LibrdkafkaClient:
         self._library = _load()
 
     def produce(self, servers: str, topic: str, load: Load) -> float:
-        """Part of LoadClient."""
+        """Part of LoadClient: each client sends its share."""
         settings = {
             "bootstrap.servers": servers,
             "acks": load.acks,
             "enable.idempotence": str(load.acks == "all").lower(),
         }
-        with self._client(_PRODUCER, settings) as client, self._topic(client, topic) as handle:
-            payload = bytes(index % 251 for index in range(load.record_bytes))
-            self._send(client, handle, payload, 1)
-            self._flush(client)  # connected, and given its producer id, which it asks in no hurry
-            begin = time.perf_counter()
-            self._send(client, handle, payload, load.records)
-            self._flush(client)
-            return load.megabytes / (time.perf_counter() - begin)
+        payload = bytes(index % 251 for index in range(load.record_bytes))
+
+        def send(wait_for_others: Callable[[], object]) -> float:
+            with self._client(_PRODUCER, settings) as client, self._topic(client, topic) as handle:
+                # Connect, and get a producer id, which librdkafka asks for in no hurry.
+                self._send(client, handle, payload, 1)
+                self._flush(client)
+                wait_for_others()
+                self._send(client, handle, payload, load.records // _CLIENTS)
+                self._flush(client)
+                return time.perf_counter()
+
+        return load.megabytes / _seconds_of_all(send)
 
     def _send(self, client: int, topic: int, payload: bytes, records: int) -> None:
         batch = (_Message * _BATCH_RECORDS)()
@@ -84,7 +95,7 @@ class LibrdkafkaClient:
             raise RuntimeError(f"records were not sent within a minute: {self._words(error)}")
 
     def consume(self, servers: str, topic: str, load: Load) -> float:
-        """Part of LoadClient."""
+        """Part of LoadClient: each client reads all of it."""
         settings = {
             "bootstrap.servers": servers,
             "group.id": "bench",
@@ -92,28 +103,42 @@ class LibrdkafkaClient:
             "fetch.queue.backoff.ms": "1",  # else it sleeps for a second when it has read ahead
         }
         library = self._library
-        with self._client(_CONSUMER, settings) as client:
-            library.rd_kafka_poll_set_consumer(client)
-            queue = library.rd_kafka_queue_get_consumer(client)
-            partitions = library.rd_kafka_topic_partition_list_new(load.partitions)
-            for index in range(load.partitions):
-                library.rd_kafka_topic_partition_list_add(partitions, topic.encode(), index)
-                library.rd_kafka_topic_partition_list_set_offset(
-                    partitions, topic.encode(), index, 0
-                )
-            begin, received = time.perf_counter(), 0
-            if error := library.rd_kafka_assign(client, partitions):
-                raise RuntimeError(self._words(error))
-            while received < load.records:
-                got = library.rd_kafka_consume_callback_queue(queue, 30_000, _IGNORE, None)
-                if got <= 0:
-                    raise RuntimeError(f"{load.records - received} records did not come")
-                received += got
-            rate = load.megabytes / (time.perf_counter() - begin)
+
+        def read(wait_for_others: Callable[[], object]) -> float:
+            with (
+                self._client(_CONSUMER, settings) as client,
+                self._partitions(topic, load.partitions) as partitions,
+            ):
+                library.rd_kafka_poll_set_consumer(client)
+                queue = library.rd_kafka_queue_get_consumer(client)
+                wait_for_others()
+                if error := library.rd_kafka_assign(client, partitions):
+                    raise RuntimeError(self._words(error))
+                received = 0
+                while received < load.records:
+                    got = library.rd_kafka_consume_callback_queue(queue, 30_000, _IGNORE, None)
+                    if got <= 0:
+                        raise RuntimeError(f"{load.records - received} records did not come")
+                    received += got
+                ended = time.perf_counter()
+                library.rd_kafka_queue_destroy(queue)
+                library.rd_kafka_consumer_close(client)
+                return ended
+
+        return _CLIENTS * load.megabytes / _seconds_of_all(read)
+
+    @contextmanager
+    def _partitions(self, topic: str, count: int) -> Iterator[int]:
+        """All partitions of a topic, from the beginning."""
+        library, name = self._library, topic.encode()
+        partitions = library.rd_kafka_topic_partition_list_new(count)
+        for index in range(count):
+            library.rd_kafka_topic_partition_list_add(partitions, name, index)
+            library.rd_kafka_topic_partition_list_set_offset(partitions, name, index, 0)
+        try:
+            yield partitions
+        finally:
             library.rd_kafka_topic_partition_list_destroy(partitions)
-            library.rd_kafka_queue_destroy(queue)
-            library.rd_kafka_consumer_close(client)
-            return rate
 
     @contextmanager
     def _client(self, kind: int, settings: Mapping[str, str]) -> Iterator[int]:
@@ -142,6 +167,18 @@ class LibrdkafkaClient:
     def _words(self, error: int) -> str:
         words: bytes = self._library.rd_kafka_err2str(error)
         return words.decode()
+
+
+def _seconds_of_all(work: Callable[[Callable[[], object]], float]) -> float:
+    """How long the clients take that begin together.
+
+    Each calls what it is given when it is ready to begin, and returns when it had ended.
+    """
+    begun: list[float] = []
+    barrier = Barrier(_CLIENTS, lambda: begun.append(time.perf_counter()), _PATIENCE_S)
+    with ThreadPoolExecutor(_CLIENTS) as pool:
+        clients = [pool.submit(work, barrier.wait) for _ in range(_CLIENTS)]
+        return max(client.result() for client in clients) - begun[0]
 
 
 def _load() -> CDLL:

@@ -23,6 +23,7 @@ from kctl.outcomes import HINTS
 from kctl.tables import Column
 from kctl.words.partitions import (
     PartitionChoice,
+    no_partition_fits,
     parse_partition_words,
     parse_timestamp,
     usage_error,
@@ -104,7 +105,7 @@ def delete(
         wanted = ask(session, lambda client: _resolve(client, partitions or [], offset, before))
     plan, rows = _plan(session, wanted)
     if not rows:
-        raise CliError("no partition fits", "kctl topics list shows the topics there are")
+        raise no_partition_fits(*(partitions or ()), str(file) if file else None)
     if not agreed(session, plan, yes=yes, dry_run=dry_run):
         return None
     done = ask(session, lambda client: delete_records(client, wanted, timeout_s=session.timeout))

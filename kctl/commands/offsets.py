@@ -10,7 +10,6 @@ from broker.net.client import Client
 from kctl.admin.connection import ask
 from kctl.admin.log_offsets import OffsetAnswer, list_offsets
 from kctl.admin.topics import find_topics
-from kctl.errors import CliError
 from kctl.groups import command, lone_command
 from kctl.kafka_text.records import offset_lines
 from kctl.options import KafkaText, session_of
@@ -18,6 +17,7 @@ from kctl.tables import Column
 from kctl.words.partitions import (
     Fits,
     PartitionChoice,
+    no_partition_fits,
     parse_partition_words,
     parse_timestamp,
     parse_topic_and_partitions,
@@ -111,7 +111,7 @@ def offsets(
 
     found = ask(session, question)
     if not found:
-        raise CliError("no partition fits", "kctl topics list shows the topics there are")
+        raise no_partition_fits(*(partitions or ()), topic, numbers, rules)
     if text_format:
         known = {p: a.offset for p, a in found.items() if a and a.offset != UNKNOWN_OFFSET}
         session.out.lines(offset_lines(known))

@@ -16,13 +16,13 @@ from kctl.admin.log_offsets import list_offsets
 from kctl.admin.replicas import FetchSizes, compare_once
 from kctl.admin.topics import Topic, find_topics
 from kctl.commands.topic_show import require_all_found
-from kctl.errors import CliError, ExitStatus
+from kctl.errors import ExitStatus
 from kctl.groups import command, noun
 from kctl.kafka_text.replica_verification import finding_lines, lag_line, start_line
 from kctl.options import KafkaText, Session, session_of
 from kctl.plans.replicas_verify import COLUMNS, ReplicaCheck
 from kctl.words.amounts import parse_bytes
-from kctl.words.partitions import parse_timestamp
+from kctl.words.partitions import no_partition_fits, parse_timestamp
 from kctl.words.topics import KAFKA_PANEL, Regex, Selection, TopicNames, select
 
 app = noun("Replicas of partitions.")
@@ -81,7 +81,7 @@ def verify(
     timestamp = parse_timestamp(since)
     checks, ids = ask(session, lambda client: _begin(client, wanted, timestamp))
     if not checks:
-        raise CliError("no partition fits", "kctl topics list shows the topics there are")
+        raise no_partition_fits(*(names or ()), topics_include)
     if text_format:
         session.out.lines([start_line(datetime.now())])
     try:

@@ -43,6 +43,15 @@ class PartitionChoice:
         return any(fits(partition) for fits in self.rules)
 
 
+def no_partition_fits(*asked: str | None) -> CliError:
+    """The failure when there is no partition for what was asked, which it repeats."""
+    words = " ".join(word for word in asked if word)
+    return CliError(
+        f"no partition fits {words}" if words else "there is no partition",
+        "kctl topics list shows the topics there are",
+    )
+
+
 def parse_timestamp(text: str) -> int:
     """`latest`, `earliest`, … or Kafka's number for it, or a time: what ListOffsets takes."""
     if text in PLACES:

@@ -73,9 +73,10 @@ def test_offsets_for_kafka_leave_out_partitions_without_one(run: Run, topic: str
 
 
 def test_no_partition_that_fits_is_a_failure(run: Run) -> None:
-    result = run("offsets", "nowhere")
-    assert result.exit_code == 1
-    assert "no partition fits" in result.stderr
+    for words in (["nowhere"], ["--topic", "nowhere"], ["--topic-partitions", "nowhere"]):
+        result = run("offsets", *words)
+        assert result.exit_code == 1
+        assert "no partition fits nowhere\n" in result.stderr
 
 
 def test_patterns_and_topics_are_not_mixed(run: Run) -> None:
