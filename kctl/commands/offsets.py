@@ -111,7 +111,9 @@ def offsets(
 
     found = ask(session, question)
     if not found:
-        raise no_partition_fits(*(partitions or ()), topic, numbers, rules)
+        raise no_partition_fits(
+            *(partitions or ()), topic, numbers and f"--partitions {numbers}", rules
+        )
     if text_format:
         known = {p: a.offset for p, a in found.items() if a and a.offset != UNKNOWN_OFFSET}
         session.out.lines(offset_lines(known))

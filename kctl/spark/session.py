@@ -82,6 +82,8 @@ def _start(options: SparkOptions, scratch: Path, log_file: Path) -> Any:
                     spark = builder.getOrCreate()
                     spark.sparkContext.setLogLevel("ERROR")
     except Exception as error:
+        if interrupted.is_set():  # again, and this time in the middle of something
+            raise KeyboardInterrupt from error
         said = log_file.read_text(errors="replace").splitlines() if log_file.exists() else []
         reason = next((line for line in reversed(said) if "rror" in line), str(error))
         raise CliError(

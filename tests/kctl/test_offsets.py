@@ -77,6 +77,8 @@ def test_no_partition_that_fits_is_a_failure(run: Run) -> None:
         result = run("offsets", *words)
         assert result.exit_code == 1
         assert "no partition fits nowhere\n" in result.stderr
+    result = run("offsets", "--topic", "nowhere", "--partitions", "3")
+    assert "no partition fits nowhere --partitions 3\n" in result.stderr
 
 
 def test_patterns_and_topics_are_not_mixed(run: Run) -> None:
