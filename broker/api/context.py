@@ -42,7 +42,7 @@ class Services:
     clock: Clock
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)  # frozen, it would take three times as long to make
 class RequestContext:
     """One request's circumstances."""
 

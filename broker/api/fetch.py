@@ -112,6 +112,7 @@ def _wait(waiting: _Waiting) -> Later[FetchResponse]:
     session = waiting.plan.session
     done = session.moved(waiting.deadline_s - asyncio.get_running_loop().time())
     if session.session_id == NO_SESSION:
+        session.listen()
         done.add_done_callback(partial(_maybe_close, session))
     return Later(done, partial(_look_again, waiting))
 
@@ -203,13 +204,13 @@ def _read_partition(
     try:
         partition = _find(target, context)
         if target.partition is not partition:
-            target.watch(partition)
+            target.turn_to(partition)
         _check_role(target, partition, reader)
         if asked.last_fetched_epoch >= 0:
             diverging = partition.divergence(asked.last_fetched_epoch, asked.fetch_offset)
             if diverging is not None:
                 return _diverging(asked.partition, partition, diverging), True
-        if not reader.only_leader:
+        if reader.rack_id and not reader.only_leader:
             preferred = preferred_read_replica(
                 partition, asked.fetch_offset, reader.rack_id, context
             )

@@ -38,7 +38,7 @@ Key = tuple[str | Uuid, int]
 class Target:
     """One partition to fetch, and what the client was last told of it.
 
-    It watches the partition: whatever happens to that puts it among the session's pending ones.
+    Whatever happens to the partition puts it among the session's pending ones, if that listens.
     Field `replica`: what the leader knows of the client, if that is a follower.
     """
 
@@ -61,12 +61,23 @@ class Target:
         self.partition: Partition | None = None
         self.replica: RemoteReplica | None = None
 
-    def watch(self, partition: Partition | None) -> None:
-        """Hear of this partition's moves from now on, of no other's."""
-        if self.partition is not None:
-            self.partition.moves.unsubscribe(self.log_end_moved, self.high_watermark_moved)
+    def turn_to(self, partition: Partition | None) -> None:
+        """It is about this partition from now on, and about no other."""
+        if self.session.listens:
+            self.unsubscribe()
         self.partition = partition
         self.replica = None
+        if self.session.listens:
+            self.subscribe()
+
+    def unsubscribe(self) -> None:
+        """Hear of no moves any more."""
+        if self.partition is not None:
+            self.partition.moves.unsubscribe(self.log_end_moved, self.high_watermark_moved)
+
+    def subscribe(self) -> None:
+        """Hear of the partition's moves from now on."""
+        partition = self.partition
         if partition is None:
             return
         if self.session.is_follower:
@@ -112,6 +123,8 @@ class FetchSession:
 
     Field `epoch`: the one its next request must carry.
     Field `targets`: everything it fetches.
+    Field `listens`: whether it hears of moves. One that lasts for a single request does not before
+    that has to wait, which spares most of them the trouble.
     Field `is_woken`: something moved since it was last looked at.
     Field `pending`: those that must be looked at, in this order. Invariant: one that is not among
     them has nothing for the client, except perhaps a watermark that it was not told.
@@ -124,6 +137,7 @@ class FetchSession:
         "is_woken",
         "last_fetch_ms",
         "last_used_s",
+        "listens",
         "pending",
         "replica_id",
         "session_id",
@@ -140,6 +154,7 @@ class FetchSession:
         self.pending: dict[Target, None] = {}
         self.last_used_s = 0.0
         self.last_fetch_ms = 0
+        self.listens = False
         self.is_woken = False
         self._waiter: asyncio.Future[None] | None = None
         self._timer: asyncio.TimerHandle
@@ -173,7 +188,14 @@ class FetchSession:
         target = self.targets.pop(key, None)
         if target is not None:
             self.pending.pop(target, None)
-            target.watch(None)
+            target.turn_to(None)
+
+    def listen(self) -> None:
+        """Hear of every move from now on."""
+        if not self.listens:
+            self.listens = True
+            for target in self.targets.values():
+                target.subscribe()
 
     def wake(self) -> None:
         """Let a request that waits, or is about to, look again."""
@@ -193,9 +215,10 @@ class FetchSession:
         return waiter
 
     def close(self) -> None:
-        """Watch nothing any more."""
-        for target in self.targets.values():
-            target.watch(None)
+        """Hear of nothing any more."""
+        if self.listens:
+            for target in self.targets.values():
+                target.unsubscribe()
         self.targets.clear()
         self.pending.clear()
 
@@ -235,6 +258,7 @@ class FetchSessionCache:
         session.update(request)
         if request.session_epoch == INITIAL_EPOCH and session.targets and self._make_room(now_s):
             session.session_id = self._new_id()
+            session.listen()
             session.last_used_s = now_s
             self._sessions[session.session_id] = session
         return FetchPlan(session, is_incremental=False)

@@ -42,7 +42,8 @@ logger = logging.getLogger(__name__)
 _TAIL_BATCHES: Final = 16
 """So far back a reader may lag and be served without a look at index and file."""
 
-_NOWHERE: Final = (-1, 0)
+_READERS: Final = 16
+"""So many readers of a segment, each going on where it was, are found their places without it."""
 
 
 class SegmentRead(NamedTuple):
@@ -64,8 +65,8 @@ class LogSegment:
     Field `_tail`: the batches appended last, by the offset after the one before each: where
     followers and consumers go on that have seen all so far. Field `_tail_end`: the offset after all
     of them; -1 while that is not known.
-    Field `_next`: the offset with which a reader goes on that got one batch last time, and its
-    position; offset -1 for none.
+    Field `_next`: the offsets with which readers go on that got one batch last time, and the
+    positions of these.
     Field `_bytes_since_last_index_entry`: Invariant: at most `index_interval_bytes` and one append.
     """
 
@@ -118,7 +119,7 @@ class LogSegment:
         self._is_dirty = False
         self._tail: dict[int, BatchPosition] = {}
         self._tail_end = -1
-        self._next = _NOWHERE
+        self._next: dict[int, int] = {}
         self._entries_left = 0
         self._max_timestamp: TimestampOffset | None = None
         self._rolling_timestamp: int | None = None
@@ -295,7 +296,7 @@ class LogSegment:
     def _forget_tail(self) -> None:
         self._tail.clear()
         self._tail_end = -1
-        self._next = _NOWHERE
+        self._next.clear()
 
     def _append_entries(self, offset: int, position: int, largest: TimestampOffset) -> None:
         offset_index, time_index = self.offset_index, self.time_index
@@ -336,9 +337,8 @@ class LogSegment:
         self.was_used = True
         if (found := self._tail.get(offset)) is not None:
             return found
-        next_offset, next_position = self._next
-        if offset == next_offset:
-            return self.log.search_for_offset(offset, next_position)
+        if (position := self._next.pop(offset, None)) is not None:
+            return self.log.search_for_offset(offset, position)
         entry = self.offset_index.lookup(offset)
         if not entry.position:
             return self.log.search_for_offset(offset, 0)
@@ -379,7 +379,9 @@ class LogSegment:
         found = self.find_batch(offset)
         if found is None:
             return None
-        self._next = found.last_offset + 1, found.position + found.size
+        self._next[found.last_offset + 1] = found.position + found.size
+        if len(self._next) > _READERS:
+            del self._next[next(iter(self._next))]
         limit = max(max_bytes, found.size) if min_one_message else max_bytes
         length = max(min(max_position - found.position, limit), 0)
         return SegmentRead(

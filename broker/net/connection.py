@@ -1,25 +1,25 @@
 """One client's connection: frames in, answers out, strictly in order, one at a time.
 
-    buffer_updated → next_frame → answer(frame) → parts → socket
-                                        ↓ not yet
-                              stop reading, await it, go on
+    poller → read → next_frame → answer(frame) → parts → sender → socket
+                                      ↓ not yet
+                            do not read, await it, go on
 
-While an answer is awaited nothing more is read from the client, and while it does not read what it
-was sent, nothing more after the first bytes that it sends nevertheless: what it goes on sending
-waits in the kernel, and then in the client. So a connection holds at most one request, one response
-and one read, whatever the client does. (Kafka mutes its channels likewise.)
+While an answer is awaited, or the client does not read what it was sent, nothing more is read from
+it: what it goes on sending waits in the kernel, and then in the client. So a connection holds at
+most one request, one response and one read, whatever the client does. (Kafka mutes its channels
+likewise.)
 """
 
 import asyncio
 import logging
-import os
+import socket
 from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Any, NamedTuple
 
 from broker.net.later import Later, as_later
+from broker.net.poller import AT_END, GONE, READABLE, WRITABLE, Poller
 from broker.net.sender import Sender
-from broker.net.writers import Writers
 from broker.protocol.errors import DecodeError
 from broker.protocol.framing import FrameBuffer
 from broker.protocol.primitives import Part
@@ -29,10 +29,10 @@ logger = logging.getLogger(__name__)
 _SMALL_BYTES = 4096
 """Answers up to this wait for the next ones, as long as requests are there to be answered."""
 
-_MORE_READS = 4
+_READS_PER_TURN = 5
 _REQUESTS_PER_TURN = 5
-"""So often one connection is read again, and so many requests are enough, before others have their
-turn: a read can hold thousands of small ones."""
+"""So often one connection is read, and so many requests are enough, before others have their turn:
+a read can hold thousands of small ones."""
 
 
 class Peer(NamedTuple):
@@ -60,120 +60,148 @@ The frame is valid until the answer is there. DecodeError and CloseConnection en
 """
 
 
-class Connection(asyncio.BufferedProtocol):
+class Connection:
     """See the module. `on_lost` is called once, when the connection is gone."""
 
     def __init__(
         self,
+        client: socket.socket,
         peer: Peer,
         answerer: Answerer,
-        writers: Writers,
+        poller: Poller,
         max_frame_bytes: int,
         on_lost: Callable[["Connection"], None],
     ) -> None:
         self.peer = peer
-        self.last_active_s = 0.0
-        """The loop's time when bytes last came or went: idle connections are closed by it."""
+        self.socket = client
         self._answerer = answerer
-        self._writers = writers
+        self._poller = poller
         self._frames = FrameBuffer(max_frame_bytes)
         self._on_lost = on_lost
         self._loop = asyncio.get_running_loop()
-        self._transport: asyncio.Transport
-        self._fd: int
-        self._sender: Sender
+        self.last_active_s = self._loop.time()
+        """The loop's time when bytes last came or went: idle connections are closed by it."""
+        self._sender = Sender(client)
         self._answered = bytearray()
         """Small answers that wait for those to requests that came soon after theirs."""
-        self._closes_when_sent = False
+        self._has_more = False
+        """Whether the kernel may have bytes for us. Invariant: where it is False we are told."""
         self._is_at_end = False
-        """Whether the client has said all that it will, and waits for what is not answered yet."""
+        """Whether the client has said all that it will. Its last requests may not be read yet."""
+        self._closes_when_sent = False
+        self._is_closed = False
         self._awaiting: asyncio.Future[Any] | None = None
         """The answer under way. Invariant: while it is, no frame is taken from the buffer."""
 
-    # asyncio's side
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Part of asyncio's protocol."""
-        assert isinstance(transport, asyncio.Transport)  # noqa: S101
-        self._transport = transport
-        self._fd = transport.get_extra_info("socket").fileno()
-        self._sender = Sender(self._fd, self._writers, self._drained, self.abort)
-        self.last_active_s = self._loop.time()
-
-    def get_buffer(self, sizehint: int) -> memoryview:
-        """Part of asyncio's protocol."""
-        return self._frames.writable()
-
-    def buffer_updated(self, nbytes: int) -> None:
-        """Part of asyncio's protocol."""
-        self.last_active_s = self._loop.time()
-        self._frames.wrote(nbytes)
-        if self._sender.is_blocked:
-            # Not sooner: few send more before they have read, and to pause is not cheap.
-            self._transport.pause_reading()
-        else:
-            self._serve()
-
-    def eof_received(self) -> bool:
-        """Part of asyncio's protocol: whether to stay open."""
-        self._is_at_end = self._sender.is_blocked
-        return self._is_at_end
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        """Part of asyncio's protocol."""
-        if self._awaiting is not None:
-            self._awaiting.cancel()
-        self._sender.close()
-        self._on_lost(self)
-
-    # ours
+    def start(self) -> None:
+        """Serve the client from now on; OSError if it has gone already."""
+        self._poller.watch(self.socket.fileno(), self._on_ready)
 
     def close(self) -> None:
         """Close after what was written has gone out."""
         if self._sender.is_blocked:
             self._closes_when_sent = True
         else:
-            self._transport.close()
+            self.abort()
 
     def abort(self) -> None:
         """Close now."""
-        self._transport.abort()
+        if self._is_closed:
+            return
+        self._is_closed = True
+        if self._awaiting is not None:
+            self._awaiting.cancel()
+        self._sender.clear()
+        self._poller.forget(self.socket.fileno())
+        self.socket.close()
+        self._on_lost(self)
 
     def shrink(self) -> None:
         """Give back the memory of large frames; for connections that have gone quiet."""
         if self._awaiting is None:
             self._frames.shrink()
 
-    def _serve(self, more_reads: int = _MORE_READS) -> None:
-        """Answer what has come and what comes meanwhile; small answers go together at the end.
+    # --- what the kernel tells -------------------------------------------------------------------
+
+    def _on_ready(self, events: int) -> None:
+        if events & (AT_END | GONE):
+            self._is_at_end = True
+        if events & READABLE:
+            self._has_more = True
+        if self._sender.is_blocked and events & (WRITABLE | GONE):
+            self._push()
+        elif events & GONE and self._awaiting is not None:
+            self.abort()  # nobody is there to read the answer
+        elif self._has_more:
+            self._go_on()
+
+    def _push(self) -> None:
+        """Write what waits, now that there is room."""
+        try:
+            self._sender.push()
+        except OSError:  # the client is gone
+            self.abort()
+            return
+        self.last_active_s = self._loop.time()
+        if self._sender.is_blocked:
+            return
+        if self._closes_when_sent:
+            self.abort()
+        else:
+            self._go_on()
+
+    def _read(self) -> bool:
+        """Read what has come; whether there was something."""
+        room = self._frames.writable()
+        try:
+            count = self.socket.recv_into(room)
+        except BlockingIOError:
+            self._has_more = False
+            return False
+        except OSError:  # the client is gone
+            count = 0
+        if not count:
+            self._send_answered()
+            self.close()
+            return False
+        self._frames.wrote(count)
+        # Less than there was room for was all that there was, but for the news of the end.
+        self._has_more = count == len(room) or self._is_at_end
+        return True
+
+    # --- answering -------------------------------------------------------------------------------
+
+    def _go_on(self) -> None:
+        """Answer what is here and what comes meanwhile; small answers go together at the end.
 
         To wake the client once for several costs both sides a fraction of waking it for each.
         """
+        self.last_active_s = self._loop.time()
         try:
             answered = self._answer_frames()
-            for _ in range(more_reads):
-                if answered >= _REQUESTS_PER_TURN or not self._read_more():
+            for _ in range(_READS_PER_TURN):
+                if not self._may_read or answered >= _REQUESTS_PER_TURN or not self._read():
                     break
                 answered += self._answer_frames()
             self._send_answered()
         except Exception as error:  # noqa: BLE001  # the fence
             self._send_answered()
             self._close_because(error)
+        if self._may_read:  # enough for one turn
+            self._loop.call_soon(self._maybe_go_on)
 
-    def _read_more(self) -> bool:
-        """Read what came while requests were answered: a producer sends without pause.
+    @property
+    def _may_read(self) -> bool:
+        return (
+            self._has_more
+            and self._awaiting is None
+            and not self._is_closed
+            and not self._sender.is_blocked
+        )
 
-        Past asyncio, whose loop and transport cost 15 µs more for each request. An error or the
-        end of the stream is left to them: they find it again.
-        """
-        if self._awaiting or self._sender.is_blocked or self._transport.is_closing():
-            return False
-        try:
-            count = os.readv(self._fd, [self._frames.writable()])
-        except OSError:
-            return False
-        self._frames.wrote(count)
-        return count > 0
+    def _maybe_go_on(self) -> None:
+        if self._may_read:
+            self._go_on()
 
     def _answer_frames(self) -> int:
         """Answer whole frames for as long as answers come at once and the client reads them.
@@ -181,20 +209,23 @@ class Connection(asyncio.BufferedProtocol):
         How many were answered. Small answers are left in `_answered`.
         """
         count = 0
-        while not self._sender.is_blocked and (frame := self._frames.next_frame()) is not None:
-            if self._transport.is_closing():
-                break
+        while (
+            self._awaiting is None
+            and not self._sender.is_blocked
+            and not self._is_closed
+            and (frame := self._frames.next_frame()) is not None
+        ):
             count += 1
             answer = self._answerer(frame, self.peer)
             if answer is None:
                 continue
             if not isinstance(answer, list):
-                self._transport.pause_reading()
                 self._wait_for(as_later(answer))
                 break
             head = answer[0]
             if isinstance(head, bytearray) and len(answer) == 1 and len(head) <= _SMALL_BYTES:
                 self._answered += head
+                self._has_more = True  # who gets small answers, as producers do, may have sent more
                 if len(self._answered) > _SMALL_BYTES:
                     self._send_answered()
             else:
@@ -226,25 +257,8 @@ class Connection(asyncio.BufferedProtocol):
         except Exception as error:  # noqa: BLE001  # the fence
             self._close_because(error)
         self._awaiting = None
-        self._go_on()
-
-    def _drained(self) -> None:
-        """The client has read what it was sent."""
-        self.last_active_s = self._loop.time()
-        if self._closes_when_sent:
-            self._transport.close()
-        elif self._awaiting is None:
+        if not self._is_closed and not self._sender.is_blocked:
             self._go_on()
-
-    def _go_on(self) -> None:
-        """Answer what was left when an answer had to wait, and what came since."""
-        if self._sender.is_blocked or self._transport.is_closing():
-            return
-        was_reading = self._transport.is_reading()
-        self._transport.resume_reading()
-        self._serve(0 if was_reading else _MORE_READS)
-        if self._is_at_end and self._awaiting is None and not self._sender.is_blocked:
-            self._transport.close()
 
     def _send_answered(self) -> None:
         """Write the small answers that wait."""
@@ -254,9 +268,8 @@ class Connection(asyncio.BufferedProtocol):
 
     def _send(self, parts: Answer) -> None:
         """Write a response, as far as the client reads it."""
-        if not parts or self._transport.is_closing():
+        if not parts or self._is_closed:
             return
-        self.last_active_s = self._loop.time()
         try:
             self._sender.send(parts)
         except OSError:  # the client is gone

@@ -13,12 +13,15 @@ from dataclasses import dataclass, field
 
 from broker.config import Listener as ListenerAddress
 from broker.net.connection import Answerer, Connection, Peer
-from broker.net.writers import Writers
+from broker.net.poller import Poller
 
 logger = logging.getLogger(__name__)
 
 _QUIET_S = 10.0
 """A connection that was quiet for this long gives back the memory of its large frames."""
+
+_NAME_BYTES = 16
+"""So long the name of a congestion control may be."""
 
 _GRACE_S = 1.0
 """How long clients have, when the listener stops, to read what was written to them."""
@@ -79,7 +82,9 @@ class Listener:
         """Set whenever one of them ends."""
         self._tasks: list[asyncio.Task[None]] = []
         self._socket: socket.socket
-        self._writers: Writers
+        self._poller: Poller
+        self._congestion: bytes
+        """The system's congestion control."""
 
     @property
     def num_connections(self) -> int:
@@ -89,7 +94,8 @@ class Listener:
     def bind(self) -> None:
         """Take the address, so that it is known; OSError if it cannot be had."""
         self._socket = _listen(self.address, self._limits)
-        self._writers = Writers()
+        self._congestion = _begin_without_pacing(self._socket)
+        self._poller = Poller()
         self.address = self.address._replace(port=self._socket.getsockname()[1])
 
     async def start(self) -> None:
@@ -117,7 +123,7 @@ class Listener:
             for connection in list(self._connections):
                 connection.abort()
             await self._all_gone()
-        self._writers.close()
+        self._poller.close()
 
     async def _accept(self) -> None:
         loop = asyncio.get_running_loop()
@@ -134,31 +140,37 @@ class Listener:
                 client.close()
                 raise
             host = address[0].removeprefix("::ffff:")  # an IPv4 client of a dual-stack socket
-            await self._welcome(client, Peer(host, address[1], self.address.name))
+            self._welcome(client, Peer(host, address[1], self.address.name))
 
     async def _all_gone(self) -> None:
         while self._connections:
             self._changed.clear()
             await self._changed.wait()
 
-    async def _welcome(self, client: socket.socket, peer: Peer) -> None:
+    def _welcome(self, client: socket.socket, peer: Peer) -> None:
         if not self._limits.take(peer.host):
             limit = self._limits.of_ip(peer.host)
             logger.info("refused connection peer=%s max.connections.per.ip=%s", peer, limit)
             client.close()
             return
-        connection = Connection(
-            peer, self._answerer, self._writers, self._limits.request_max_bytes, self._forget
-        )
-        self._connections.add(connection)
         try:
             client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            if client.getsockname()[0] == client.getpeername()[0]:
-                _send_without_pauses(client)
-            await asyncio.get_running_loop().connect_accepted_socket(lambda: connection, client)
+            if client.getsockname()[0] != client.getpeername()[0]:  # it comes over a network
+                client.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, self._congestion)
         except OSError:  # it went away at once
             client.close()
-            self._forget(connection)
+            self._limits.give_back(peer.host)
+            return
+        connection = Connection(
+            client,
+            peer,
+            self._answerer,
+            self._poller,
+            self._limits.request_max_bytes,
+            self._forget,
+        )
+        self._connections.add(connection)
+        connection.start()
 
     def _forget(self, connection: Connection) -> None:
         if connection not in self._connections:
@@ -207,10 +219,14 @@ def _listen(address: ListenerAddress, limits: Limits) -> socket.socket:
     return listening
 
 
-def _send_without_pauses(to_this_machine: socket.socket) -> None:
-    """Where the system's congestion control paces what is sent (BBR does), do without it.
+def _begin_without_pacing(listening: socket.socket) -> bytes:
+    """Let connections begin under a congestion control that does not pace what they send.
 
-    There is no network to spare within a machine, and its pauses cost consumers a tenth.
+    What the system would have chosen is given back, for connections over a network. BBR paces, with
+    a timer for each few packets that costs more than the sending; and a connection that was ever
+    under it is paced for good. So those within the machine must not begin with it.
     """
+    usual = listening.getsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, _NAME_BYTES)
     with contextlib.suppress(OSError):  # not a kernel with this choice: then as the system does
-        to_this_machine.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, b"reno")
+        listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, b"reno")
+    return usual.rstrip(b"\0")

@@ -211,17 +211,32 @@ async def test_connections_have_the_buffers_that_were_asked_for() -> None:
     ):
         await client.ask(b"hello")
         (connection,) = listener._connections
-        server_side = connection._transport.get_extra_info("socket")
+        server_side = connection.socket
         # Linux grants twice what it is asked for, for its own book-keeping.
         assert server_side.getsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF) == 60_000
         assert server_side.getsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF) == 80_000
 
 
+def congestion_control(of: socket.socket) -> str:
+    name = of.getsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, 16)
+    return name.rstrip(b"\0").decode()
+
+
 @in_loop
-async def test_connection_within_the_machine_is_not_paced() -> None:
+async def test_connection_within_the_machine_is_not_paced_and_never_was() -> None:
     async with listening(echo) as listener, await connect(listener) as client:
         await client.ask(b"hello")
         (connection,) = listener._connections
-        server_side = connection._transport.get_extra_info("socket")
-        name = server_side.getsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, 16)
-        assert name.rstrip(b"\0") == b"reno"
+        assert congestion_control(connection.socket) == "reno"
+        # It began so: one that BBR has ever paced goes on being paced under any other.
+        assert congestion_control(listener._socket) == "reno"
+
+
+@in_loop
+async def test_connection_over_a_network_is_sent_to_as_the_system_does() -> None:
+    with socket.socket() as usual:
+        name = congestion_control(usual)
+    async with listening(echo) as listener, await connect(listener, "127.0.0.2") as client:
+        await client.ask(b"hello")
+        (connection,) = listener._connections
+        assert congestion_control(connection.socket) == name
