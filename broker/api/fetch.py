@@ -135,11 +135,12 @@ def _look_again(waiting: _Waiting) -> FetchResponse | Later[FetchResponse]:
 
 def _respond(plan: FetchPlan, answers: Answers, context: RequestContext) -> FetchResponse:
     session = plan.session
+    is_alone = session.session_id == NO_SESSION
     topics: dict[str | Uuid, list[PartitionData]] = {}
     for target, answer in answers.items():
-        if target.has_news(answer) or not plan.is_incremental:
+        if is_alone or target.has_news(answer) or not plan.is_incremental:
             topics.setdefault(target.topic, []).append(answer)
-    if session.session_id == NO_SESSION:
+    if is_alone:
         session.close()
     return FetchResponse(
         session_id=session.session_id,
@@ -222,7 +223,7 @@ def _read_partition(
             reader.isolation,
             min_one_message=min_one_message,
         )
-        records = _records(found, context.api_version)
+        records = _records(found, asked.fetch_offset, context.api_version)
     except ApiError as error:
         return _failed(target, error, context), True
     has_more = found.records is not None
@@ -312,7 +313,7 @@ def _aborted(found: FetchData) -> list[AbortedTransaction] | None:
     ]
 
 
-def _records(found: FetchData, version: int) -> Records:
+def _records(found: FetchData, fetch_offset: int, version: int) -> Records:
     """The bytes, converted for a client that is too old for them."""
     if found.records is None:
         return _NO_RECORDS
@@ -325,7 +326,7 @@ def _records(found: FetchData, version: int) -> Records:
     batches = list(iterate_batches(data))
     if not needs_down_conversion(batches, magic):
         return data
-    return b"".join(down_convert(batches, magic, found.fetch_offset.offset))
+    return b"".join(down_convert(batches, magic, fetch_offset))
 
 
 def _failed(target: Target, error: ApiError, context: RequestContext) -> PartitionData:

@@ -109,24 +109,23 @@ class LocalLog:
         wants_aborted: bool,
     ) -> FetchData:
         """Up to `max_bytes` from the batch that holds `offset`, never beyond `end`."""
-        aborted: list[AbortedTxn] | None = [] if wants_aborted else None
-        segment = self.segments.floor(offset)
-        if offset >= end.offset or segment is None:
-            place = end if offset == end.offset else self.place_of(offset)
-            return FetchData(place, None, aborted_transactions=aborted)
+        segment = self.segments.floor(offset) if offset < end.offset else None
         while segment is not None and segment.base_offset <= end.segment_base_offset:
             is_last = segment.base_offset == end.segment_base_offset
             max_position = end.position if is_last else segment.size
             found = segment.read(offset, max_bytes, max_position, min_one_message=min_one_message)
             if found is not None:
-                place = LogOffsetMetadata(offset, segment.base_offset, found.position)
-                if wants_aborted and self._has_aborted_txns_from(segment):
-                    upper = self._upper_bound(segment, found.position + len(found.records))
-                    aborted = self.collect_aborted_txns(offset, upper)
-                return FetchData(place, found.records, found.first_entry_incomplete, aborted)
+                return self._with_aborted_txns(found, offset, segment) if wants_aborted else found
             segment = self.segments.higher(segment)
-        # Compaction left nothing between `offset` and what may be seen.
-        return FetchData(end, None, aborted_transactions=aborted)
+        # The end, or compaction left nothing between `offset` and what may be seen.
+        return FetchData(None, aborted_transactions=[] if wants_aborted else None)
+
+    def _with_aborted_txns(self, found: FetchData, offset: int, segment: LogSegment) -> FetchData:
+        aborted: list[AbortedTxn] = []
+        if found.records is not None and self._has_aborted_txns_from(segment):
+            upper = self._upper_bound(segment, found.records.position + len(found.records))
+            aborted = self.collect_aborted_txns(offset, upper)
+        return found._replace(aborted_transactions=aborted)
 
     def place_of(self, offset: int) -> LogOffsetMetadata:
         """Where the batch that holds `offset` begins, or would begin."""

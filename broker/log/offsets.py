@@ -40,7 +40,6 @@ class FetchData(NamedTuple):
     asked for committed records only.
     """
 
-    fetch_offset: LogOffsetMetadata
     records: FileSlice | None
     first_entry_incomplete: bool = False
     aborted_transactions: list[AbortedTxn] | None = None

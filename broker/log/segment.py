@@ -14,13 +14,13 @@ import logging
 import random
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
 
 from broker.clock import Clock
 from broker.errors import CorruptRecord
 from broker.log.config import LogConfig
 from broker.log.file_records import BatchPosition, FileRecords
-from broker.log.files import Buffer, FileSlice, FileSystem, OpenFile
+from broker.log.files import Buffer, FileSystem, OpenFile
 from broker.log.index_check import find_index_problem, is_sound_time_entry
 from broker.log.layout import (
     LOG,
@@ -32,6 +32,7 @@ from broker.log.layout import (
     offset_file,
 )
 from broker.log.offset_index import OffsetIndex
+from broker.log.offsets import FetchData
 from broker.log.time_index import TimeIndex, TimestampOffset
 from broker.log.transaction_index import TransactionIndex
 from broker.records.batch import BatchHeader
@@ -44,14 +45,6 @@ _TAIL_BATCHES: Final = 16
 
 _READERS: Final = 16
 """So many readers of a segment, each going on where it was, are found their places without it."""
-
-
-class SegmentRead(NamedTuple):
-    """What a read found: the bytes, where they begin, and whether the first batch is cut."""
-
-    records: FileSlice
-    position: int
-    first_entry_incomplete: bool
 
 
 class LogSegment:
@@ -371,7 +364,7 @@ class LogSegment:
 
     def read(
         self, offset: int, max_bytes: int, max_position: int, *, min_one_message: bool
-    ) -> SegmentRead | None:
+    ) -> FetchData | None:
         """At most `max_bytes` from the batch that holds `offset`, up to `max_position`.
 
         With `min_one_message` the first batch comes whole, however large. None beyond the end.
@@ -384,9 +377,7 @@ class LogSegment:
             del self._next[next(iter(self._next))]
         limit = max(max_bytes, found.size) if min_one_message else max_bytes
         length = max(min(max_position - found.position, limit), 0)
-        return SegmentRead(
-            self.log.slice(found.position, length), found.position, limit < found.size
-        )
+        return FetchData(self.log.slice(found.position, length), limit < found.size)
 
     def read_next_offset(self) -> int:
         """The offset after the last batch; the base offset of an empty segment."""
