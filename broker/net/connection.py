@@ -86,6 +86,8 @@ class Connection:
         """Small answers that wait for those to requests that came soon after theirs."""
         self._has_more = False
         """Whether the kernel may have bytes for us. Invariant: where it is False we are told."""
+        self._sends_much = False
+        """Whether requests come so fast that while one is answered the next is likely to come."""
         self._is_at_end = False
         """Whether the client has said all that it will. Its last requests may not be read yet."""
         self._closes_when_sent = False
@@ -126,8 +128,8 @@ class Connection:
     def _on_ready(self, events: int) -> None:
         if events & (AT_END | GONE):
             self._is_at_end = True
-        if events & READABLE:
-            self._has_more = True
+        if events & (READABLE | AT_END | GONE):
+            self._has_more = True  # bytes, or the end
         if self._sender.is_blocked and events & (WRITABLE | GONE):
             self._push()
         elif events & GONE and self._awaiting is not None:
@@ -156,7 +158,7 @@ class Connection:
         try:
             count = self.socket.recv_into(room)
         except BlockingIOError:
-            self._has_more = False
+            self._has_more = self._sends_much = False
             return False
         except OSError:  # the client is gone
             count = 0
@@ -178,11 +180,16 @@ class Connection:
         """
         self.last_active_s = self._loop.time()
         try:
-            answered = self._answer_frames()
+            answered = self._answer_frames() if self._frames.has_bytes else 0
             for _ in range(_READS_PER_TURN):
                 if not self._may_read or answered >= _REQUESTS_PER_TURN or not self._read():
                     break
-                answered += self._answer_frames()
+                count = self._answer_frames()
+                answered += count
+                if count > 1:
+                    self._sends_much = True
+                # To look costs less than to be told, where there is something; else it delays.
+                self._has_more = self._has_more or (self._sends_much and count > 0)
             self._send_answered()
         except Exception as error:  # noqa: BLE001  # the fence
             self._send_answered()
@@ -225,7 +232,6 @@ class Connection:
             head = answer[0]
             if isinstance(head, bytearray) and len(answer) == 1 and len(head) <= _SMALL_BYTES:
                 self._answered += head
-                self._has_more = True  # who gets small answers, as producers do, may have sent more
                 if len(self._answered) > _SMALL_BYTES:
                     self._send_answered()
             else:

@@ -80,6 +80,11 @@ class FrameBuffer:
         larger[:unread] = memoryview(self._buffer)[self._start : self._end]
         self._buffer, self._start, self._end = larger, 0, unread
 
+    @property
+    def has_bytes(self) -> bool:
+        """Whether bytes have come that no frame was given of."""
+        return self._start < self._end
+
     def wrote(self, count: int) -> None:
         """So many bytes were put where `writable` said."""
         self._end += count

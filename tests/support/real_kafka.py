@@ -4,17 +4,22 @@ The jars come from Maven the first time, which takes a few minutes, and stay in 
 Ports are free ones, data lives where the caller says, and every process is ended by its id.
 """
 
+import asyncio
 import shutil
 import subprocess
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from broker.net.client import Client
+from broker.protocol.messages.metadata import MetadataRequest
 from kctl.java import find_java
 from tests.support.processes import ServerProcess, free_port
 
 VERSION = "3.9.1"
+_PATIENCE_S = 60
 CACHE = Path.home() / ".cache" / "real-kafka" / VERSION
 POM = Path(__file__).with_name("pom.xml")
 LOG4J = """\
@@ -71,6 +76,8 @@ def running_kafka(
         ids = range(1, brokers + 1)
         base = _settings(zookeeper, min(3, brokers)) | dict(settings or {})
         ports = [_start_broker(servers, directory, broker_id, base) for broker_id in ids]
+        for port in ports:
+            asyncio.run(_until_it_names_a_controller(port))
         yield RealKafka(directory, zookeeper, tuple(f"127.0.0.1:{port}" for port in ports))
 
 
@@ -135,6 +142,16 @@ def _start_broker(
     log_file = directory / f"broker-{broker_id}.log"
     servers.enter_context(ServerProcess(command, log_file)).wait_for_port(port)
     return port
+
+
+async def _until_it_names_a_controller(port: int) -> None:
+    """A broker answers sooner; librdkafka then asks for the controller again after minutes only."""
+    deadline = time.monotonic() + _PATIENCE_S
+    async with Client(f"127.0.0.1:{port}") as client:
+        while (await client.send(MetadataRequest(topics=[]))).controller_id < 0:
+            if time.monotonic() > deadline:
+                raise TimeoutError(f"no controller within {_PATIENCE_S} s")
+            await asyncio.sleep(0.05)
 
 
 def _settings(zookeeper: str, replicas: int) -> dict[str, object]:
