@@ -96,7 +96,7 @@ class Connection:
         """The answer under way. Invariant: while it is, no frame is taken from the buffer."""
 
     def start(self) -> None:
-        """Serve the client from now on; OSError if it has gone already."""
+        """Serve the client from now on; OSError if that cannot be."""
         self._poller.watch(self.socket.fileno(), self._on_ready)
 
     def close(self) -> None:

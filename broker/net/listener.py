@@ -153,14 +153,6 @@ class Listener:
             logger.info("refused connection peer=%s max.connections.per.ip=%s", peer, limit)
             client.close()
             return
-        try:
-            client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            if client.getsockname()[0] != client.getpeername()[0]:  # it comes over a network
-                client.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, self._congestion)
-        except OSError:  # it went away at once
-            client.close()
-            self._limits.give_back(peer.host)
-            return
         connection = Connection(
             client,
             peer,
@@ -170,7 +162,13 @@ class Listener:
             self._forget,
         )
         self._connections.add(connection)
-        connection.start()
+        try:
+            client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            if client.getsockname()[0] != client.getpeername()[0]:  # it comes over a network
+                client.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, self._congestion)
+            connection.start()
+        except OSError:  # it went away at once
+            connection.abort()
 
     def _forget(self, connection: Connection) -> None:
         if connection not in self._connections:

@@ -30,9 +30,12 @@ class Poller:
         self._loop.add_reader(self._epoll.fileno(), self._tell)
 
     def watch(self, fd: int, on_ready: Callable[[int], None]) -> None:
-        """From now on call `on_ready` with what is new of the socket, of the constants above."""
-        self._on_ready[fd] = on_ready
+        """From now on call `on_ready` with what is new of the socket, of the constants above.
+
+        OSError if the system watches too many already.
+        """
         self._epoll.register(fd, READABLE | WRITABLE | AT_END | select.EPOLLET)
+        self._on_ready[fd] = on_ready
 
     def forget(self, fd: int) -> None:
         """Watch it no longer; to be called before it is closed."""
