@@ -27,7 +27,7 @@ from broker.controlled import ControlledBroker
 from broker.controlled_shutdown import hand_over
 from broker.controller.auto_creation import AutoTopicCreation
 from broker.controller.controller import Controller
-from broker.controller.topic_requests import creating_topics
+from broker.controller.topic_requests import creating_here, creating_topics
 from broker.coordination import build_coordinators, follow_leadership
 from broker.group.offset_nodes import OffsetNodes
 from broker.identity import (
@@ -311,6 +311,7 @@ class Server:
             ApiKey.ALTER_PARTITION: controller.alter_partition,
             ApiKey.CONTROLLED_SHUTDOWN: controller.controlled_shutdown,
             ApiKey.ALLOCATE_PRODUCER_IDS: controller.allocate_producer_ids,
+            ApiKey.CREATE_TOPICS: creating_here(controller),
         }
         self._membership = Membership(
             self._store,

@@ -12,6 +12,7 @@ from broker.protocol.messages.create_topics import (
     CreatableTopic,
     CreatableTopicConfig,
     CreateTopicsRequest,
+    CreateTopicsResponse,
 )
 
 _TIMEOUT_S: Final = 10.0
@@ -28,6 +29,24 @@ def creating_topics(
 
     def create(new: NewTopic) -> Awaitable[object]:
         return controller.create_topic(new) if controller.is_active else _ask(channel, new)
+
+    return create
+
+
+def creating_here(
+    controller: Controller,
+) -> Callable[[CreateTopicsRequest], Awaitable[CreateTopicsResponse]]:
+    """What answers such a request when this broker has become the controller meanwhile."""
+
+    async def create(request: CreateTopicsRequest) -> CreateTopicsResponse:
+        for topic in request.topics:
+            configs = {config.name: config.value for config in topic.configs}
+            await controller.create_topic(
+                NewTopic(
+                    topic.name, topic.num_partitions, topic.replication_factor, configs=configs
+                )
+            )
+        return CreateTopicsResponse()
 
     return create
 
