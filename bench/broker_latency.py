@@ -45,8 +45,8 @@ def _percentile(latencies: list[float], percentile: int) -> float:
 def _latencies_ms(bootstrap_servers: str) -> list[float]:
     """One producer and one consumer, on one clock.
 
-    Each in its own process: in one they would wait for each other's turn with the interpreter. This
-    one begins to read when the other is connected, and both sleep when there is nothing to do.
+    Each in its own process: in one they would wait for each other's turn with the interpreter. Both
+    sleep when there is nothing to do.
     """
     consumer = Consumer(
         {

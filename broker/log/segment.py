@@ -44,7 +44,7 @@ _TAIL_BATCHES: Final = 16
 """So far back a reader may lag and be served without a look at index and file."""
 
 _READERS: Final = 16
-"""So many readers of a segment, each going on where it was, are found their places without it."""
+"""So many readers of a segment, each going on where it was, are served without its index."""
 
 
 class LogSegment:
