@@ -64,6 +64,7 @@ from broker.protocol.api_keys import ApiKey
 from broker.protocol.messages.controlled_shutdown import ControlledShutdownRequest
 from broker.replica.controller_requests import ControllerRequests
 from broker.replica.manager import ReplicaCluster, ReplicaManager
+from broker.replica.purgatory import Purgatory
 from broker.stores import open_store
 
 logger = logging.getLogger(__name__)
@@ -276,6 +277,7 @@ class Server:
             config, self._replicas, links, self._broker_epoch, self._clock
         )
         follow_leadership(coordination, self._replicas, self._background)
+        purgatory = Purgatory()
         self._services = Services(
             config=config,
             dynamic=dynamic,
@@ -283,8 +285,11 @@ class Server:
             metadata=metadata,
             replicas=self._replicas,
             controller_requests=controlled,
+            purgatory=purgatory,
             fetch_sessions=FetchSessionCache(
-                config.max_incremental_fetch_session_cache_slots, _FETCH_SESSION_EVICTION_MS
+                config.max_incremental_fetch_session_cache_slots,
+                _FETCH_SESSION_EVICTION_MS,
+                purgatory,
             ),
             controller=controller,
             auto_creation=AutoTopicCreation(

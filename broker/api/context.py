@@ -14,6 +14,7 @@ from broker.group.offset_nodes import OffsetNodes
 from broker.metadata_cache import MetadataCache
 from broker.net.connection import Peer
 from broker.replica.manager import ReplicaManager
+from broker.replica.purgatory import Purgatory
 from broker.txn.coordinator import TransactionCoordinator
 from broker.txn.local_markers import LocalMarkers
 from broker.txn.verification import Verifier
@@ -30,6 +31,7 @@ class Services:
     replicas: ReplicaManager
     controller_requests: LocalBroker
     """This broker, as the controller sees it."""
+    purgatory: Purgatory
     fetch_sessions: FetchSessionCache
     controller: Controller
     auto_creation: AutoTopicCreation

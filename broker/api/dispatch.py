@@ -50,11 +50,15 @@ class Dispatcher:
             peer,
             self._services,
         )
+        purgatory = self._services.purgatory
+        purgatory.collect()
         try:
             response = row.handle(request, context)
+            purgatory.complete()
             if response is None or isinstance(response, Response):
                 return _encode(row.api_key, response, context.api_version, context.correlation_id)
         except Exception as error:  # noqa: BLE001  # the fence
+            purgatory.complete()
             return _broken(row, request, context, error)
         return _later(row, request, context, as_later(response))
 

@@ -40,6 +40,7 @@ from broker.records.convert import down_convert, needs_down_conversion
 from broker.records.layout import CURRENT_MAGIC
 from broker.replica.in_sync import RemoteReplica
 from broker.replica.partition import Partition
+from broker.replica.purgatory import Waiter
 
 _READ_COMMITTED: Final = 1
 _NO_RECORDS: Final = b""
@@ -110,14 +111,14 @@ class _Waiting(NamedTuple):
 def _wait(waiting: _Waiting) -> Later[FetchResponse]:
     """Look again when one of the partitions has moved, or time is up."""
     session = waiting.plan.session
-    done = session.moved(waiting.deadline_s - asyncio.get_running_loop().time())
+    done = session.moved(waiting.deadline_s)
     if session.session_id == NO_SESSION:
         session.listen()
         done.add_done_callback(partial(_maybe_close, session))
     return Later(done, partial(_look_again, waiting))
 
 
-def _maybe_close(session: FetchSession, done: "asyncio.Future[None]") -> None:
+def _maybe_close(session: FetchSession, done: Waiter) -> None:
     if done.cancelled():  # the client has gone
         session.close()
 

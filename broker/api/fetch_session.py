@@ -16,7 +16,6 @@ into the last answer: its *pending* ones. So a broker that follows a thousand id
 its leader no more than one that follows a single one.
 """
 
-import asyncio
 import random
 from collections import OrderedDict
 from typing import Final, NamedTuple
@@ -26,6 +25,7 @@ from broker.model import Uuid
 from broker.protocol.messages.fetch import FetchPartition, FetchRequest, PartitionData
 from broker.replica.in_sync import RemoteReplica
 from broker.replica.partition import Partition
+from broker.replica.purgatory import Purgatory, Waiter
 
 FINAL_EPOCH: Final = -1
 INITIAL_EPOCH: Final = 0
@@ -131,7 +131,7 @@ class FetchSession:
     """
 
     __slots__ = (
-        "_timer",
+        "_purgatory",
         "_waiter",
         "epoch",
         "is_woken",
@@ -145,7 +145,10 @@ class FetchSession:
         "uses_topic_ids",
     )
 
-    def __init__(self, session_id: int, replica_id: int, *, uses_topic_ids: bool) -> None:
+    def __init__(
+        self, purgatory: Purgatory, session_id: int, replica_id: int, *, uses_topic_ids: bool
+    ) -> None:
+        self._purgatory = purgatory
         self.session_id = session_id
         self.replica_id = replica_id
         self.uses_topic_ids = uses_topic_ids
@@ -156,8 +159,7 @@ class FetchSession:
         self.last_fetch_ms = 0
         self.listens = False
         self.is_woken = False
-        self._waiter: asyncio.Future[None] | None = None
-        self._timer: asyncio.TimerHandle
+        self._waiter: Waiter | None = None
 
     @property
     def is_follower(self) -> bool:
@@ -200,18 +202,14 @@ class FetchSession:
     def wake(self) -> None:
         """Let a request that waits, or is about to, look again."""
         self.is_woken = True
-        if self._waiter is not None and not self._waiter.done():
-            self._timer.cancel()
-            self._waiter.set_result(None)
+        if self._waiter is not None:
+            self._waiter.let_go()
 
-    def moved(self, timeout_s: float) -> "asyncio.Future[None]":
-        """Done when a partition moves, or has since `is_woken` was last reset; or time is up."""
-        loop = asyncio.get_running_loop()
-        waiter = self._waiter = loop.create_future()
+    def moved(self, deadline_s: float) -> Waiter:
+        """Waits until a partition moves, or has since `is_woken` was last reset; or time is up."""
+        waiter = self._waiter = self._purgatory.wait_until(deadline_s)
         if self.is_woken:
-            waiter.set_result(None)
-        else:
-            self._timer = loop.call_later(timeout_s, _settle, waiter)
+            waiter.let_go()
         return waiter
 
     def close(self) -> None:
@@ -221,11 +219,6 @@ class FetchSession:
                 target.unsubscribe()
         self.targets.clear()
         self.pending.clear()
-
-
-def _settle(waiter: "asyncio.Future[None]") -> None:
-    if not waiter.done():
-        waiter.set_result(None)
 
 
 class FetchPlan(NamedTuple):
@@ -238,7 +231,8 @@ class FetchPlan(NamedTuple):
 class FetchSessionCache:
     """The sessions of a broker: at most `slots`; one long idle gives way to a new one."""
 
-    def __init__(self, slots: int, eviction_ms: int) -> None:
+    def __init__(self, slots: int, eviction_ms: int, purgatory: Purgatory) -> None:
+        self._purgatory = purgatory
         self._slots = slots
         self._eviction_s = eviction_ms / 1000
         self._sessions: OrderedDict[int, FetchSession] = OrderedDict()
@@ -254,7 +248,9 @@ class FetchSessionCache:
             return self._go_on(request, uses_topic_ids, now_s)
         self._close(request.session_id)
         replica_id = max(request.replica_id, request.replica_state.replica_id)
-        session = FetchSession(NO_SESSION, replica_id, uses_topic_ids=uses_topic_ids)
+        session = FetchSession(
+            self._purgatory, NO_SESSION, replica_id, uses_topic_ids=uses_topic_ids
+        )
         session.update(request)
         if request.session_epoch == INITIAL_EPOCH and session.targets and self._make_room(now_s):
             session.session_id = self._new_id()

@@ -15,9 +15,9 @@ import logging
 import socket
 from collections.abc import Awaitable, Callable
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from broker.net.later import Later, as_later
+from broker.net.later import Done, Later, as_later
 from broker.net.poller import AT_END, GONE, READABLE, WRITABLE, Poller
 from broker.net.sender import Sender
 from broker.protocol.errors import DecodeError
@@ -92,7 +92,7 @@ class Connection:
         """Whether the client has said all that it will. Its last requests may not be read yet."""
         self._closes_when_sent = False
         self._is_closed = False
-        self._awaiting: asyncio.Future[Any] | None = None
+        self._awaiting: Done | None = None
         """The answer under way. Invariant: while it is, no frame is taken from the buffer."""
 
     def start(self) -> None:
@@ -198,16 +198,15 @@ class Connection:
             self._loop.call_soon(self._maybe_go_on)
 
     @property
+    def _may_go_on(self) -> bool:
+        return self._awaiting is None and not self._is_closed and not self._sender.is_blocked
+
+    @property
     def _may_read(self) -> bool:
-        return (
-            self._has_more
-            and self._awaiting is None
-            and not self._is_closed
-            and not self._sender.is_blocked
-        )
+        return self._has_more and self._may_go_on
 
     def _maybe_go_on(self) -> None:
-        if self._may_read:
+        if self._may_go_on:
             self._go_on()
 
     def _answer_frames(self) -> int:
@@ -251,7 +250,7 @@ class Connection:
         self._awaiting = later.done
         later.done.add_done_callback(partial(self._finish, later))
 
-    def _finish(self, later: Later[Answer], done: "asyncio.Future[Any]") -> None:
+    def _finish(self, later: Later[Answer], done: Done) -> None:
         if done.cancelled():  # the client has gone
             return
         try:
@@ -263,8 +262,9 @@ class Connection:
         except Exception as error:  # noqa: BLE001  # the fence
             self._close_because(error)
         self._awaiting = None
-        if not self._is_closed and not self._sender.is_blocked:
-            self._go_on()
+        if self._has_more or self._frames.has_bytes:
+            # Not now: it may be in the middle of another client's request that this one is let go.
+            self._loop.call_soon(self._maybe_go_on)
 
     def _send_answered(self) -> None:
         """Write the small answers that wait."""

@@ -4,9 +4,25 @@ import asyncio
 from collections.abc import Awaitable, Callable, Generator
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 T = TypeVar("T")
+
+
+class Done(Protocol):
+    """What can be waited for: a future, or what does for it."""
+
+    def add_done_callback(self, callback: Callable[[Any], object], /) -> None:
+        """Call it when the wait is over."""
+
+    def cancel(self) -> object:
+        """Nobody waits any more."""
+
+    def cancelled(self) -> bool:
+        """Whether that is why the wait is over."""
+
+    def __await__(self) -> Generator[Any, None, Any]:
+        """Wait for it in a task."""
 
 
 @dataclass(slots=True, eq=False)
@@ -17,7 +33,7 @@ class Later(Generic[T]):
     Who does not care for the answer any more cancels `done`.
     """
 
-    done: asyncio.Future[Any]
+    done: Done
     answer: "Callable[[], T | Later[T]]"
 
     def __await__(self) -> Generator[Any, None, T]:

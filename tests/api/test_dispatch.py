@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -25,10 +26,11 @@ from broker.protocol.messages.describe_cluster import (
     DescribeClusterResponse,
 )
 from broker.protocol.messages.fetch import FetchRequest
+from broker.replica.purgatory import Purgatory
 from tests.api.wire import CORRELATION_ID, PEER, read_answer, request_frame
 from tests.protocol.golden import samples
 
-NO_SERVICES: Any = None  # the handlers of these tests use none
+SERVICES: Any = SimpleNamespace(purgatory=Purgatory())  # handlers of these tests use no other
 ROWS = [pytest.param(row, id=row.api_key.name) for row in TABLE.values()]
 
 
@@ -36,7 +38,7 @@ def dispatch(frame: bytes) -> Any:
     """What the frame is answered, at once or later."""
 
     async def answered() -> Any:
-        answer = Dispatcher(NO_SERVICES)(memoryview(frame), PEER)
+        answer = Dispatcher(SERVICES)(memoryview(frame), PEER)
         return await answer if isinstance(answer, Later) else answer
 
     return asyncio.run(answered())
@@ -131,6 +133,29 @@ class TestHandler:
         handle(when(close))
         with pytest.raises(CloseConnection, match="acks=0 and an error"):
             ask()
+
+
+@pytest.mark.parametrize("is_refused", [False, True])
+def test_who_waited_for_what_a_request_did_is_called_out_before_its_answer(
+    handle: Any, is_refused: bool
+) -> None:
+    async def scenario() -> None:
+        waiter = SERVICES.purgatory.wait_until(asyncio.get_running_loop().time() + 60)
+        called_out: list[Any] = []
+        waiter.add_done_callback(called_out.append)
+
+        def let_go(request: DescribeClusterRequest, context: RequestContext) -> Any:
+            waiter.let_go()
+            assert not called_out  # more may come
+            if is_refused:
+                raise ApiError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
+            return DescribeClusterResponse()
+
+        handle(let_go)
+        Dispatcher(SERVICES)(memoryview(request_frame(DescribeClusterRequest(), 1)), PEER)
+        assert called_out == [waiter]
+
+    asyncio.run(scenario())
 
 
 def test_bytes_after_the_request_are_ignored_as_kafka_does() -> None:

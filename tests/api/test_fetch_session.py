@@ -13,6 +13,7 @@ from broker.protocol.messages.fetch import (
     ForgottenTopic,
     PartitionData,
 )
+from broker.replica.purgatory import Purgatory
 
 VERSION = 12
 
@@ -45,7 +46,7 @@ def indexes(targets: Iterable[Target]) -> list[int]:
 
 @pytest.fixture
 def cache() -> FetchSessionCache:
-    return FetchSessionCache(slots=2, eviction_ms=1000)
+    return FetchSessionCache(slots=2, eviction_ms=1000, purgatory=Purgatory())
 
 
 def test_request_without_session_gets_none(cache: FetchSessionCache) -> None:
@@ -98,7 +99,7 @@ def test_full_cache_gives_way_only_to_who_comes_long_after(cache: FetchSessionCa
 
 
 def test_partition_is_news_when_the_client_has_not_seen_its_state() -> None:
-    session = FetchSession(1, -1, uses_topic_ids=False)
+    session = FetchSession(Purgatory(), 1, -1, uses_topic_ids=False)
     target = Target(session, "orders", FetchPartition(partition=0))
     seen = PartitionData(high_watermark=5, log_start_offset=0, records=b"")
     assert target.has_news(seen)

@@ -51,6 +51,7 @@ from broker.replica.acks import wait_while
 from broker.replica.controller_requests import ControllerRequests
 from broker.replica.manager import ReplicaCluster, ReplicaManager
 from broker.replica.partition import Partition
+from broker.replica.purgatory import Purgatory
 from tests.log.support import batch
 
 TOPIC_ID = Uuid(b"the topic's id..")
@@ -172,7 +173,7 @@ class InProcessCluster:
             config=config,
             dynamic=dynamic,
             clock=SystemClock(),
-            fetch_sessions=FetchSessionCache(10, 1000),
+            fetch_sessions=FetchSessionCache(10, 1000, Purgatory()),
         )
         self.brokers[broker_id] = InProcessBroker(
             broker_id, replicas, ControllerRequests(replicas), services

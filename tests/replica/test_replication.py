@@ -8,6 +8,7 @@ import pytest
 
 from broker.api.fetch_session import FetchSessionCache
 from broker.errors import ApiError, ErrorCode
+from broker.replica.purgatory import Purgatory
 from tests.replica.harness import NAME, InProcessCluster, cluster, wait_for
 
 Scenario = Callable[[InProcessCluster], Awaitable[None]]
@@ -39,7 +40,7 @@ def test_followers_have_the_same_bytes_and_the_high_watermark_follows(tmp_path: 
 
 def test_followers_follow_a_leader_that_has_no_room_for_sessions(tmp_path: Path) -> None:
     async def scenario(brokers: InProcessCluster) -> None:
-        brokers[1].services.fetch_sessions = FetchSessionCache(0, 1000)
+        brokers[1].services.fetch_sessions = FetchSessionCache(0, 1000, Purgatory())
         await brokers.lead(1)
         await brokers.replicated(1, brokers[1].append("value"))
         await brokers.replicated(1, brokers[1].append("and another"))
