@@ -11,6 +11,7 @@ from broker.config import BrokerConfig, ConfigError, load_config
 from broker.errors import ApiError
 from broker.identity import IdentityError
 from broker.metadata.errors import StoreError
+from broker.net.poller import BrokerLoop
 from broker.server import Server, StartAbandoned
 
 
@@ -24,7 +25,8 @@ def main() -> None:
     )
     try:
         config = load_config(arguments.properties, dict(arguments.override))
-        asyncio.run(_serve(config))
+        with asyncio.Runner(loop_factory=BrokerLoop) as runner:
+            runner.run(_serve(config))
     except (ConfigError, IdentityError, StoreError, ApiError, OSError) as error:
         sys.exit(f"kctl-broker: {error}")
 

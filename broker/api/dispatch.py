@@ -19,7 +19,7 @@ from broker.protocol.api_keys import ApiKey
 from broker.protocol.codec import decode_from, encode_into
 from broker.protocol.errors import DecodeError
 from broker.protocol.framing import set_size
-from broker.protocol.headers import RequestHeader, decode_request_header, start_response
+from broker.protocol.headers import read_request_header, start_response
 from broker.protocol.primitives import Part
 from broker.protocol.schema import Request, Response
 
@@ -34,29 +34,23 @@ class Dispatcher:
 
     def __call__(self, frame: memoryview, peer: Peer) -> Answer | Later[Answer]:
         """Answer at once if the handler does; else say what to wait for."""
-        header, body = decode_request_header(frame)
-        row = TABLE.get(header.request_api_key)
+        api_key, version, correlation_id, client_id, body = read_request_header(frame)
+        row = TABLE.get(api_key)
         if row is None:
-            raise DecodeError(f"{ApiKey(header.request_api_key).name} is not served")
+            raise DecodeError(f"{ApiKey(api_key).name} is not served")
         lowest, highest = row.versions
-        if not lowest <= header.request_api_version <= highest:
-            return _unsupported_version(row, header)
+        if not lowest <= version <= highest:
+            return _unsupported_version(row, version, correlation_id)
         # What follows the message is ignored, as Kafka does.
-        request, _ = decode_from(row.request, frame, body, header.request_api_version)
-        context = RequestContext(
-            header.request_api_version,
-            header.correlation_id,
-            header.client_id,
-            peer,
-            self._services,
-        )
+        request, _ = decode_from(row.request, frame, body, version)
+        context = RequestContext(version, correlation_id, client_id, peer, self._services)
         purgatory = self._services.purgatory
         purgatory.collect()
         try:
             response = row.handle(request, context)
             purgatory.complete()
             if response is None or isinstance(response, Response):
-                return _encode(row.api_key, response, context.api_version, context.correlation_id)
+                return _encode(api_key, response, version, correlation_id)
         except Exception as error:  # noqa: BLE001  # the fence
             purgatory.complete()
             return _broken(row, request, context, error)
@@ -81,14 +75,14 @@ def _finish(
         return _broken(row, request, context, error)
 
 
-def _unsupported_version(row: Row, header: RequestHeader) -> Answer:
+def _unsupported_version(row: Row, version: int, correlation_id: int) -> Answer:
     """ApiVersions answers in version 0, which every client reads; others end the connection."""
     if row.api_key != ApiKey.API_VERSIONS:
         raise DecodeError(
-            f"{row.api_key.name} v{header.request_api_version} is not served, "
+            f"{row.api_key.name} v{version} is not served, "
             f"versions {row.versions[0]} to {row.versions[1]} are"
         )
-    return _encode(row.api_key, api_versions.unsupported_version(), 0, header.correlation_id)
+    return _encode(row.api_key, api_versions.unsupported_version(), 0, correlation_id)
 
 
 def _broken(row: Row, request: Request[Any], context: RequestContext, error: Exception) -> Answer:
@@ -113,7 +107,7 @@ def _broken(row: Row, request: Request[Any], context: RequestContext, error: Exc
 
 
 def _encode(
-    api_key: ApiKey, response: Response | None, version: int, correlation_id: int
+    api_key: int, response: Response | None, version: int, correlation_id: int
 ) -> list[Part] | None:
     if response is None:
         return None

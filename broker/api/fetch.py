@@ -13,15 +13,15 @@ in which records are decoded here. Versions below 10 cannot read zstd.
 """
 
 import asyncio
-from functools import partial
-from typing import Final, NamedTuple
+from collections.abc import Iterable
+from typing import Final
 
 from broker.api.context import RequestContext
-from broker.api.fetch_session import NO_SESSION, FetchPlan, FetchSession, Target
+from broker.api.fetch_session import NO_SESSION, FetchPlan, Target
 from broker.api.leaders import current_leader, leader_endpoints
 from broker.api.read_replicas import preferred_read_replica
 from broker.errors import ApiError, ErrorCode
-from broker.log.offsets import FetchData, FetchIsolation
+from broker.log.offsets import HIGH_WATERMARK, LOG_END, TXN_COMMITTED, FetchData
 from broker.model import Uuid
 from broker.net.later import Later
 from broker.protocol.messages.fetch import (
@@ -52,176 +52,174 @@ _FIRST_VERSION_OF_ENDPOINTS: Final = 16
 _MOVED: Final = (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH)
 _UNKNOWN: Final = (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID)
 
-Answers = dict[Target, PartitionData]
-
-
-class _Reader(NamedTuple):
-    """Who asks, and under which conditions; the same for all partitions of a request."""
-
-    session: FetchSession
-    isolation: FetchIsolation
-    max_bytes: int
-    rack_id: str
-    only_leader: bool
-    """Consumers that could be sent to another replica may come to a follower (KIP-392)."""
-    context: RequestContext
-
 
 def handle(request: FetchRequest, context: RequestContext) -> FetchResponse | Later[FetchResponse]:
     """Read what is there; wait if it is too little."""
-    loop = asyncio.get_running_loop()
-    sessions = context.services.fetch_sessions
+    services, now_s = context.services, asyncio.get_running_loop().time()
     try:
-        plan = sessions.plan(request, context.api_version, loop.time())
+        plan = services.fetch_sessions.plan(request, context.api_version, now_s)
     except ApiError as error:
         return FetchResponse(error_code=error.code)
     session = plan.session
-    session.last_fetch_ms = context.services.clock.now_ms()
-    reader = _reader(request, session, context)
-    answers: Answers = {}
-    is_enough = _read_pending(reader, request.min_bytes, answers)
-    if is_enough or request.max_wait_ms <= 0 or not session.targets:
-        return _respond(plan, answers, context)
-    return _wait(_Waiting(plan, reader, request, answers, loop.time() + request.max_wait_ms / 1000))
+    session.last_fetch_ms = services.clock.now_ms()
+    fetch = _Fetch(request, plan, context, now_s)
+    if fetch.read_pending() or request.max_wait_ms <= 0 or not session.targets:
+        return fetch.respond()
+    return fetch.wait()
 
 
-def _reader(request: FetchRequest, session: FetchSession, context: RequestContext) -> _Reader:
-    if session.is_follower:
-        isolation = FetchIsolation.LOG_END
-    elif request.isolation_level == _READ_COMMITTED:
-        isolation = FetchIsolation.TXN_COMMITTED
-    else:
-        isolation = FetchIsolation.HIGH_WATERMARK
-    max_bytes = min(request.max_bytes, context.services.config.fetch_max_bytes)
-    has_choice = context.api_version >= _FIRST_VERSION_OF_PREFERRED_REPLICA
-    only_leader = session.is_follower or not has_choice
-    return _Reader(session, isolation, max_bytes, request.rack_id, only_leader, context)
+class _Fetch:
+    """One request on its way, from reading to answer: who asks, how far it may see, what it got.
 
+    Field `only_leader`: consumers that could be sent to another replica may come to a follower
+    (KIP-392), all others may not.
+    Field `answers`: what was read so far. Invariant: as it is now, but for pending partitions.
+    """
 
-class _Waiting(NamedTuple):
-    """A request for which there was too little, and what was read for it."""
-
-    plan: FetchPlan
-    reader: _Reader
-    request: FetchRequest
-    answers: Answers
-    deadline_s: float
-
-
-def _wait(waiting: _Waiting) -> Later[FetchResponse]:
-    """Look again when one of the partitions has moved, or time is up."""
-    session = waiting.plan.session
-    done = session.moved(waiting.deadline_s)
-    if session.session_id == NO_SESSION:
-        session.listen()
-        done.add_done_callback(partial(_maybe_close, session))
-    return Later(done, partial(_look_again, waiting))
-
-
-def _maybe_close(session: FetchSession, done: Waiter) -> None:
-    if done.cancelled():  # the client has gone
-        session.close()
-
-
-def _look_again(waiting: _Waiting) -> FetchResponse | Later[FetchResponse]:
-    plan, reader, request, answers, deadline_s = waiting
-    session, is_woken = plan.session, plan.session.is_woken
-    if not is_woken:
-        session.last_fetch_ms = reader.context.services.clock.now_ms()
-    is_enough = _read_pending(reader, request.min_bytes, answers)
-    if is_enough or not is_woken or asyncio.get_running_loop().time() >= deadline_s:
-        return _respond(plan, answers, reader.context)
-    return _wait(waiting)
-
-
-def _respond(plan: FetchPlan, answers: Answers, context: RequestContext) -> FetchResponse:
-    session = plan.session
-    is_alone = session.session_id == NO_SESSION
-    topics: dict[str | Uuid, list[PartitionData]] = {}
-    for target, answer in answers.items():
-        if is_alone or target.has_news(answer) or not plan.is_incremental:
-            topics.setdefault(target.topic, []).append(answer)
-    if is_alone:
-        session.close()
-    return FetchResponse(
-        session_id=session.session_id,
-        responses=[
-            FetchableTopicResponse(
-                topic="" if isinstance(topic, Uuid) else topic,
-                topic_id=topic if isinstance(topic, Uuid) else Uuid.ZERO,
-                partitions=partitions,
-            )
-            for topic, partitions in topics.items()
-        ],
-        node_endpoints=_endpoints(answers, context),
+    __slots__ = (
+        "answers",
+        "context",
+        "deadline_s",
+        "is_incremental",
+        "isolation",
+        "max_bytes",
+        "min_bytes",
+        "only_leader",
+        "rack_id",
+        "session",
     )
 
+    def __init__(
+        self, request: FetchRequest, plan: FetchPlan, context: RequestContext, now_s: float
+    ) -> None:
+        session = plan.session
+        self.session = session
+        self.is_incremental = plan.is_incremental
+        self.context = context
+        self.min_bytes = request.min_bytes
+        self.max_bytes = min(request.max_bytes, context.services.config.fetch_max_bytes)
+        self.rack_id = request.rack_id
+        self.deadline_s = now_s + request.max_wait_ms / 1000
+        self.answers: dict[Target, PartitionData] = {}
+        self.only_leader = True
+        if session.is_follower:
+            self.isolation = LOG_END
+        else:
+            is_committed_only = request.isolation_level == _READ_COMMITTED
+            self.isolation = TXN_COMMITTED if is_committed_only else HIGH_WATERMARK
+            self.only_leader = context.api_version < _FIRST_VERSION_OF_PREFERRED_REPLICA
 
-def _endpoints(answers: Answers, context: RequestContext) -> list[NodeEndpoint]:
+    def wait(self) -> Later[FetchResponse]:
+        """Look again when one of the partitions has moved, or time is up."""
+        session = self.session
+        done = session.moved(self.deadline_s)
+        if session.session_id == NO_SESSION:
+            session.listen()
+            done.add_done_callback(self._maybe_close)
+        return Later(done, self.look_again)
+
+    def _maybe_close(self, done: Waiter) -> None:
+        if done.cancelled():  # the client has gone
+            self.session.close()
+
+    def look_again(self) -> FetchResponse | Later[FetchResponse]:
+        """Answer, unless what has moved is still too little and there is time left."""
+        session, is_woken = self.session, self.session.is_woken
+        if not is_woken:
+            session.last_fetch_ms = self.context.services.clock.now_ms()
+        is_enough = self.read_pending()
+        if is_enough or not is_woken or asyncio.get_running_loop().time() >= self.deadline_s:
+            return self.respond()
+        return self.wait()
+
+    def read_pending(self) -> bool:
+        """Read what has moved; whether that is enough to answer.
+
+        What was read before and has not moved since stays as it was. A partition that has nothing
+        more for the client is pending no longer; one that has comes last next time.
+        """
+        session, answers = self.session, self.answers
+        session.is_woken = False
+        left, size, is_urgent = self.max_bytes, 0, False
+        min_one_message = self.context.api_version >= _FIRST_VERSION_OF_WHOLE_BATCHES
+        for target in list(session.pending):
+            answer, has_more = _read_partition(target, self, left, min_one_message=min_one_message)
+            answers[target] = answer
+            session.pending.pop(target, None)
+            if has_more:
+                session.pending[target] = None
+            count = len(answer.records or _NO_RECORDS)
+            if count:
+                min_one_message = False
+                size += count
+                left = max(0, left - count)
+            elif (
+                answer.error_code
+                or answer.diverging_epoch.epoch >= 0
+                or answer.preferred_read_replica >= 0
+            ):
+                is_urgent = True
+        return is_urgent or size >= self.min_bytes
+
+    def respond(self) -> FetchResponse:
+        """What was read, as far as the client does not know it."""
+        session, answers = self.session, self.answers
+        is_alone = session.session_id == NO_SESSION
+        topics: dict[str | Uuid, list[PartitionData]] = {}
+        for target, answer in answers.items():
+            if is_alone or target.has_news(answer) or not self.is_incremental:
+                topics.setdefault(target.topic, []).append(answer)
+        if is_alone:
+            session.close()
+        return FetchResponse(
+            session_id=session.session_id,
+            responses=[
+                FetchableTopicResponse(topic_id=topic, partitions=partitions)
+                if isinstance(topic, Uuid)
+                else FetchableTopicResponse(topic=topic, partitions=partitions)
+                for topic, partitions in topics.items()
+            ],
+            node_endpoints=_endpoints(answers.values(), self.context),
+        )
+
+
+def _endpoints(answers: Iterable[PartitionData], context: RequestContext) -> list[NodeEndpoint]:
     """Where the leaders are that answers name, so that the client need not ask (KIP-951)."""
     if context.api_version < _FIRST_VERSION_OF_ENDPOINTS:
         return []
-    leaders = {a.current_leader.leader_id for a in answers.values() if a.error_code}
+    leaders = {answer.current_leader.leader_id for answer in answers if answer.error_code}
+    if not leaders:
+        return []
     return [
         NodeEndpoint(node_id=broker.broker_id, host=broker.host, port=broker.port, rack=broker.rack)
         for broker in leader_endpoints(context, leaders)
     ]
 
 
-def _read_pending(reader: _Reader, min_bytes: int, answers: Answers) -> bool:
-    """Read what has moved; whether that is enough to answer.
-
-    What was read before and has not moved since stays as it was. A partition that has nothing more
-    for the client is pending no longer; one that has comes last next time.
-    """
-    session = reader.session
-    session.is_woken = False
-    left, size, is_urgent = reader.max_bytes, 0, False
-    min_one_message = reader.context.api_version >= _FIRST_VERSION_OF_WHOLE_BATCHES
-    for target in list(session.pending):
-        answer, has_more = _read_partition(target, reader, left, min_one_message=min_one_message)
-        answers[target] = answer
-        session.pending.pop(target, None)
-        if has_more:
-            session.pending[target] = None
-        count = len(answer.records or _NO_RECORDS)
-        if count:
-            min_one_message = False
-            size += count
-            left = max(0, left - count)
-        elif (
-            answer.error_code
-            or answer.diverging_epoch.epoch >= 0
-            or answer.preferred_read_replica >= 0
-        ):
-            is_urgent = True
-    return is_urgent or size >= min_bytes
-
-
 def _read_partition(
-    target: Target, reader: _Reader, max_bytes: int, *, min_one_message: bool
+    target: Target, fetch: _Fetch, max_bytes: int, *, min_one_message: bool
 ) -> tuple[PartitionData, bool]:
     """The answer for one partition, and whether there is or may be more."""
-    asked, context = target.asked, reader.context
+    asked, context = target.asked, fetch.context
     try:
         partition = _find(target, context)
         if target.partition is not partition:
             target.turn_to(partition)
-        _check_role(target, partition, reader)
+        _check_role(target, partition, fetch)
         if asked.last_fetched_epoch >= 0:
             diverging = partition.divergence(asked.last_fetched_epoch, asked.fetch_offset)
             if diverging is not None:
                 return _diverging(asked.partition, partition, diverging), True
-        if reader.rack_id and not reader.only_leader:
+        if fetch.rack_id and not fetch.only_leader:
             preferred = preferred_read_replica(
-                partition, asked.fetch_offset, reader.rack_id, context
+                partition, asked.fetch_offset, fetch.rack_id, context
             )
             if preferred is not None:
                 return _elsewhere(asked.partition, partition, preferred), True
         found = partition.log.read(
             asked.fetch_offset,
             min(asked.partition_max_bytes, max_bytes),
-            reader.isolation,
+            fetch.isolation,
             min_one_message=min_one_message,
         )
         records = _records(found, asked.fetch_offset, context.api_version)
@@ -232,7 +230,7 @@ def _read_partition(
     if replica is not None:
         records = _throttled(replica, partition, records, context)
         partition.follower_fetched(
-            replica, asked.fetch_offset, asked.log_start_offset, reader.session.last_fetch_ms
+            replica, asked.fetch_offset, asked.log_start_offset, fetch.session.last_fetch_ms
         )
         # One that is not in sync may be taken in at any fetch, even where nothing moves.
         has_more = has_more or replica.broker_id not in partition.state.isr
@@ -248,15 +246,15 @@ def _read_partition(
     return answer, has_more
 
 
-def _check_role(target: Target, partition: Partition, reader: _Reader) -> None:
+def _check_role(target: Target, partition: Partition, fetch: _Fetch) -> None:
     """Raise unless this broker may answer, in the epoch that the client thinks it is."""
     epoch = target.asked.current_leader_epoch
-    if not reader.only_leader:
+    if not fetch.only_leader:
         partition.check_epoch(epoch)
         return
     partition.check_leader(epoch)
-    if reader.session.is_follower:
-        target.replica = partition.follower(reader.session.replica_id, epoch)
+    if fetch.session.is_follower:
+        target.replica = partition.follower(fetch.session.replica_id, epoch)
 
 
 def _throttled(

@@ -123,6 +123,7 @@ class FetchSession:
 
     Field `epoch`: the one its next request must carry.
     Field `targets`: everything it fetches.
+    Field `is_follower`: whether a broker fetches.
     Field `listens`: whether it hears of moves. One that lasts for a single request does not before
     that has to wait, which spares most of them the trouble.
     Field `is_woken`: something moved since it was last looked at.
@@ -130,20 +131,13 @@ class FetchSession:
     them has nothing for the client, except perhaps a watermark that it was not told.
     """
 
-    __slots__ = (
-        "_purgatory",
-        "_waiter",
-        "epoch",
-        "is_woken",
-        "last_fetch_ms",
-        "last_used_s",
-        "listens",
-        "pending",
-        "replica_id",
-        "session_id",
-        "targets",
-        "uses_topic_ids",
-    )
+    # Not in slots: what most sessions leave as it is costs them nothing as the class's attribute.
+    epoch = INITIAL_EPOCH + 1
+    last_used_s = 0.0
+    last_fetch_ms = 0
+    listens = False
+    is_woken = False
+    _waiter: Waiter | None = None
 
     def __init__(
         self, purgatory: Purgatory, session_id: int, replica_id: int, *, uses_topic_ids: bool
@@ -151,20 +145,10 @@ class FetchSession:
         self._purgatory = purgatory
         self.session_id = session_id
         self.replica_id = replica_id
+        self.is_follower = replica_id >= 0
         self.uses_topic_ids = uses_topic_ids
-        self.epoch = INITIAL_EPOCH + 1
         self.targets: dict[Key, Target] = {}
         self.pending: dict[Target, None] = {}
-        self.last_used_s = 0.0
-        self.last_fetch_ms = 0
-        self.listens = False
-        self.is_woken = False
-        self._waiter: Waiter | None = None
-
-    @property
-    def is_follower(self) -> bool:
-        """Whether a broker fetches."""
-        return self.replica_id >= 0
 
     def update(self, request: FetchRequest) -> None:
         """Add and change partitions as the request says."""
@@ -246,7 +230,8 @@ class FetchSessionCache:
         uses_topic_ids = version >= 13
         if request.session_epoch not in (INITIAL_EPOCH, FINAL_EPOCH):
             return self._go_on(request, uses_topic_ids, now_s)
-        self._close(request.session_id)
+        if request.session_id != NO_SESSION:
+            self._close(request.session_id)
         replica_id = max(request.replica_id, request.replica_state.replica_id)
         session = FetchSession(
             self._purgatory, NO_SESSION, replica_id, uses_topic_ids=uses_topic_ids

@@ -125,7 +125,7 @@ class LocalLog:
         if found.records is not None and self._has_aborted_txns_from(segment):
             upper = self._upper_bound(segment, found.records.position + len(found.records))
             aborted = self.collect_aborted_txns(offset, upper)
-        return found._replace(aborted_transactions=aborted)
+        return FetchData(found.records, found.first_entry_incomplete, aborted)
 
     def place_of(self, offset: int) -> LogOffsetMetadata:
         """Where the batch that holds `offset` begins, or would begin."""

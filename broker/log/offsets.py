@@ -24,6 +24,12 @@ class FetchIsolation(Enum):
     TXN_COMMITTED = "read_committed"
 
 
+# Names of their own, because to look up a member in its enum takes as long as several calls.
+LOG_END: Final = FetchIsolation.LOG_END
+HIGH_WATERMARK: Final = FetchIsolation.HIGH_WATERMARK
+TXN_COMMITTED: Final = FetchIsolation.TXN_COMMITTED
+
+
 class LogOffsetMetadata(NamedTuple):
     """An offset and where its batch begins: base offset of the segment, position in the file."""
 

@@ -41,7 +41,13 @@ from broker.log.environment import LogEnvironment
 from broker.log.layout import FUTURE_DIR
 from broker.log.leader_epochs import UNDEFINED_EPOCH_OFFSET, LeaderEpochs
 from broker.log.local_log import LocalLog
-from broker.log.offsets import FetchData, FetchIsolation, LogOffsetMetadata
+from broker.log.offsets import (
+    LOG_END,
+    TXN_COMMITTED,
+    FetchData,
+    FetchIsolation,
+    LogOffsetMetadata,
+)
 from broker.log.producer_entry import ProducerEntry
 from broker.log.producer_replay import rebuild_producer_state
 from broker.log.producer_state import ProducerState, Verification
@@ -144,18 +150,12 @@ class PartitionLog:
         return self._local.segments.size_in_bytes
 
     @property
-    def first_unstable_offset(self) -> int | None:
-        """The first offset that a transaction without replicated end may have written."""
-        first = self.producer_state.first_unstable_offset()
-        return None if first is None else max(first, self.log_start_offset)
-
-    @property
     def last_stable_offset(self) -> int:
         """How far a read_committed consumer sees."""
-        unstable = self.first_unstable_offset
-        if unstable is None:
+        unstable = self.producer_state.first_unstable_offset()
+        if unstable is None:  # as it is nearly always, and every fetch asks
             return self.high_watermark
-        return min(unstable, self.high_watermark)
+        return min(max(unstable, self.log_start_offset), self.high_watermark)
 
     @property
     def active_producers(self) -> list[ProducerEntry]:
@@ -353,29 +353,33 @@ class PartitionLog:
         OffsetOutOfRange below the log start offset and above the log end offset.
         """
         with self._lock:
-            self._check_online()
-            if not self.log_start_offset <= offset <= self._local.log_end_offset:
+            if self._is_offline:
+                self._check_online()
+            end_offset = self._local.log_end_offset
+            if not self.log_start_offset <= offset <= end_offset:
                 raise OffsetOutOfRange(
                     f"{self.partition}: offset {offset} is not in "
-                    f"[{self.log_start_offset}, {self._local.log_end_offset}]"
+                    f"[{self.log_start_offset}, {end_offset}]"
                 )
+            wants_aborted = isolation is TXN_COMMITTED
+            if offset == end_offset:
+                return FetchData(None, False, [] if wants_aborted else None)
             try:
                 return self._local.read(
                     offset,
                     max_bytes,
                     self._visible_end(isolation),
                     min_one_message=min_one_message,
-                    wants_aborted=isolation is FetchIsolation.TXN_COMMITTED,
+                    wants_aborted=wants_aborted,
                 )
             except OSError as error:
                 raise self._failed("read", error) from error
 
     def _visible_end(self, isolation: FetchIsolation) -> LogOffsetMetadata:
         """Where `isolation` stops, with its place in the files."""
-        if isolation is FetchIsolation.LOG_END:
+        if isolation is LOG_END:
             return self._local.log_end
-        is_committed_only = isolation is FetchIsolation.TXN_COMMITTED
-        offset = self.last_stable_offset if is_committed_only else self.high_watermark
+        offset = self.last_stable_offset if isolation is TXN_COMMITTED else self.high_watermark
         return self._local.place_of(offset)
 
     def collect_aborted_txns(self, start_offset: int, upper_bound: int) -> list[AbortedTxn]:

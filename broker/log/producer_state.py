@@ -195,7 +195,7 @@ class ProducerState:
         """The first offset of a transaction open or not replicated; None if all is stable."""
         if self._unreplicated:
             return min(min(self._unreplicated), next(iter(self._ongoing), 2**63))
-        return next(iter(self._ongoing), None)
+        return next(iter(self._ongoing)) if self._ongoing else None
 
     def on_high_watermark_updated(self, high_watermark: int) -> None:
         """Transactions whose marker lies below are stable."""

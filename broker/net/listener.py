@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from broker.config import Listener as ListenerAddress
 from broker.net.connection import Answerer, Connection, Peer
-from broker.net.poller import Poller
+from broker.net.poller import Poller, running_poller
 
 logger = logging.getLogger(__name__)
 
@@ -95,7 +95,7 @@ class Listener:
         """Take the address, so that it is known; OSError if it cannot be had."""
         self._socket = _listen(self.address, self._limits)
         self._congestion = _begin_without_pacing(self._socket)
-        self._poller = Poller()
+        self._poller = running_poller()
         self.address = self.address._replace(port=self._socket.getsockname()[1])
 
     async def start(self) -> None:
@@ -123,7 +123,6 @@ class Listener:
             for connection in list(self._connections):
                 connection.abort()
             await self._all_gone()
-        self._poller.close()
 
     async def _accept(self) -> None:
         loop = asyncio.get_running_loop()

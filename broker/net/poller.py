@@ -1,16 +1,24 @@
-"""Tells connections that their sockets have something to read, or room to write.
+"""The broker's event loop: asyncio's, which tells connections of their sockets itself.
 
 asyncio's own way is made for everybody: a handle and a callback for each event, two system calls
 to stop reading while an answer is awaited and two to go on, two more around each response that
 does not fit into the socket. Here a socket is registered once, for both, edge-triggered: the kernel
 tells when bytes come and when a full socket has room again, and is silent otherwise. Who is told
 and does not care at the moment must remember it: it is not told again.
+
+A connection is called where the loop waits for events, before it comes to anything else: most
+requests are answered without another step of asyncio.
 """
 
 import asyncio
+import logging
+import os
 import select
+import selectors
 from collections.abc import Callable
 from typing import Final
+
+logger = logging.getLogger(__name__)
 
 READABLE: Final = select.EPOLLIN
 WRITABLE: Final = select.EPOLLOUT
@@ -19,15 +27,17 @@ AT_END: Final = select.EPOLLRDHUP
 GONE: Final = select.EPOLLERR | select.EPOLLHUP
 """The other side will not read any more either."""
 
+_FOREVER: Final = -1
 
-class Poller:
-    """Watches the sockets of a listener, on behalf of the running event loop."""
+
+class Poller(selectors.EpollSelector):
+    """What the loop waits with: for asyncio's files, and for the sockets of connections."""
 
     def __init__(self) -> None:
-        self._epoll = select.epoll()
+        super().__init__()
+        # The same epoll under a second descriptor: asyncio keeps the first one to itself.
+        self._epoll = select.epoll.fromfd(os.dup(self.fileno()))
         self._on_ready: dict[int, Callable[[int], None]] = {}
-        self._loop = asyncio.get_running_loop()
-        self._loop.add_reader(self._epoll.fileno(), self._tell)
 
     def watch(self, fd: int, on_ready: Callable[[int], None]) -> None:
         """From now on call `on_ready` with what is new of the socket, of the constants above.
@@ -42,15 +52,47 @@ class Poller:
         if self._on_ready.pop(fd, None) is not None:
             self._epoll.unregister(fd)
 
+    def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
+        """Wait, tell connections of theirs, and give asyncio what is left."""
+        ready = []
+        for fd, events in self._epoll.poll(_FOREVER if timeout is None else max(timeout, 0)):
+            on_ready = self._on_ready.get(fd)
+            if on_ready is None:
+                ready += self._for_asyncio(fd, events)
+                continue
+            try:
+                on_ready(events)
+            except Exception:  # an error of ours, and no reason for the loop to end
+                logger.exception("a connection failed fd=%s", fd)
+        return ready
+
+    def _for_asyncio(self, fd: int, events: int) -> list[tuple[selectors.SelectorKey, int]]:
+        """What asyncio wanted to know of; nothing of a connection that was closed just before."""
+        key = self.get_map().get(fd)
+        if key is None:
+            return []
+        mask = (selectors.EVENT_WRITE if events & ~READABLE else 0) | (
+            selectors.EVENT_READ if events & ~WRITABLE else 0
+        )
+        return [(key, mask & key.events)] if mask & key.events else []
+
     def close(self) -> None:
         """Watch nothing any more."""
-        if self._epoll.closed:
-            return
-        self._loop.remove_reader(self._epoll.fileno())
         self._epoll.close()
+        super().close()
 
-    def _tell(self) -> None:
-        for fd, events in self._epoll.poll(0):
-            on_ready = self._on_ready.get(fd)
-            if on_ready is not None:  # else one that was told before has closed it
-                on_ready(events)
+
+class BrokerLoop(asyncio.SelectorEventLoop):
+    """The event loop that listeners need to run in."""
+
+    def __init__(self) -> None:
+        self.poller = Poller()
+        super().__init__(self.poller)
+
+
+def running_poller() -> Poller:
+    """That of the running loop, which must be ours."""
+    loop = asyncio.get_running_loop()
+    if not isinstance(loop, BrokerLoop):
+        raise RuntimeError("listeners run in a BrokerLoop: asyncio.Runner(loop_factory=BrokerLoop)")
+    return loop.poller

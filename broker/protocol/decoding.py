@@ -18,6 +18,9 @@ _RANGES: Final = tuple(range(n) for n in range(64))
 _TIMES_N: Final = f"for _ in R[n] if n < {len(_RANGES)} else range(n):"
 """A loop over a range made in advance starts in half the time; most arrays are short."""
 
+_EMPTY: Final = {"string": "''", "bytes": "b''"}
+"""What is often empty, and is then not read at all."""
+
 _SMALL_BUFFER: Final = 64 * 1024
 """Small fields are read quickest from bytes, and up to here the copy costs less than it gains.
 Beyond it is mostly a request full of records, of which only the header is wanted."""
@@ -162,13 +165,16 @@ class _Decoder:
             self._run.append((target, LETTERS[field.type]))
         else:
             self._length(field, "h" if field.type == "string" else "i")
-            with self._unless_null(field, target):
+            with self._unless_null(field, target, _EMPTY.get(str(field.type))):
                 self._sized(str(field.type), target)
 
     @contextmanager
-    def _unless_null(self, field: Field, target: str) -> Iterator[None]:
-        with self.s.block("if n >= 0:"):
+    def _unless_null(self, field: Field, target: str, empty: str | None = None) -> Iterator[None]:
+        """What follows reads n bytes or elements; none of them are `empty`, if there is such."""
+        with self.s.block("if n >= 0:" if empty is None else "if n > 0:"):
             yield
+        if empty is not None:
+            self.s.line(f"elif n == 0: {target} = {empty}")
         if field.nullable_in(self.s.version):
             self.s.line(f"else: {target} = None")
         else:
@@ -201,12 +207,12 @@ class _Decoder:
 
     def _array(self, field: Field, target: str, depth: int, path: str) -> None:
         self._length(field, "i")
-        with self._unless_null(field, target):
+        with self._unless_null(field, target, "[]"):
             if (letter := LETTERS.get(str(field.type))) is not None:
                 # No check: the unpacker, which allocates nothing before, makes its own.
                 unpackers = self.s.constant("u", letter, array_unpackers(letter))
                 size = struct.calcsize(">" + letter)
-                self.s.line(f"{target} = [*{unpackers}[n](b, p)] if n else []; p += n * {size}")
+                self.s.line(f"{target} = [*{unpackers}[n](b, p)]; p += n * {size}")
                 return
             self.s.line(
                 f"if n * {self._least(field)} > e - p: "

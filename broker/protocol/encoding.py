@@ -85,6 +85,9 @@ class _Encoder:
             run = self._run
             s.line("n += 1")
             s.line(f"if n < 128: {self._append([*run, ('n', 'B')])}")
+            # Two bytes are as frequent as one where records have not much to say.
+            two = self._append([*run, ("n & 127 | 128", "B"), ("n >> 7", "B")])
+            s.line(f"elif n < 16384: {two}")
             with s.block("else:"):
                 s.refuse_long_string(field)
                 if run:

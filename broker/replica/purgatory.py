@@ -65,7 +65,9 @@ class Waiter:
         """Call the callbacks: the purgatory does, once."""
         if not self._is_called_out:
             self._is_called_out = True
-            for callback in self._callbacks:
+            # Let go of them: they hold what holds this, and only the garbage collector would see.
+            callbacks, self._callbacks = self._callbacks, []
+            for callback in callbacks:
                 callback(self)
 
     def __await__(self) -> Generator[Any, None, None]:

@@ -99,7 +99,7 @@ def what_is_known(log: PartitionLog) -> object:
     state = log.producer_state
     return (
         log.log_end_offset,
-        log.first_unstable_offset,
+        log.producer_state.first_unstable_offset(),
         log.leader_epochs.entries,
         state.map_end_offset,
         [entry.to_snapshot() for entry in log.active_producers],

@@ -10,6 +10,7 @@ from typing import Any, ParamSpec, Self
 from broker.config import Listener as ListenerAddress
 from broker.net.connection import Answerer, Peer
 from broker.net.listener import Limits, Listener
+from broker.net.poller import BrokerLoop
 
 P = ParamSpec("P")
 
@@ -32,7 +33,8 @@ def in_loop(test: Callable[P, Coroutine[Any, Any, None]]) -> Callable[P, None]:
             )
             await test(*args, **kwargs)
 
-        asyncio.run(listen_for_complaints())
+        with asyncio.Runner(loop_factory=BrokerLoop) as runner:
+            runner.run(listen_for_complaints())
         assert not complaints
 
     return run

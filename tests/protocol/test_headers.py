@@ -1,5 +1,6 @@
 """What stands before a request, and which version of it."""
 
+import re
 import tracemalloc
 
 import pytest
@@ -11,6 +12,7 @@ from broker.protocol.headers import (
     RequestHeader,
     ResponseHeader,
     decode_request_header,
+    read_request_header,
     request_header_version,
     response_header_version,
     start_response,
@@ -55,6 +57,35 @@ def test_header_gives_client_and_where_the_body_begins(client_id: str | None, ve
     )
     data = encode(header, request_header_version(ApiKey.PRODUCE, version))
     assert decode_request_header(memoryview(data + b"body")) == (header, len(data))
+
+
+@pytest.mark.parametrize("client_id", ["", "kctl", "ключ", None])
+@pytest.mark.parametrize("tags", [None, {7: b"new"}])
+@pytest.mark.parametrize(
+    ("api_key", "version"),
+    [(0, 8), (0, 9), (1, 17), (7, 0), (7, 1), (7, 3), (18, 0), (18, 3), (52, 0), (-1, 0)],
+)
+def test_short_way_reads_a_header_as_the_declared_one_wherever_it_ends(
+    api_key: int, version: int, tags: dict[int, bytes] | None, client_id: str | None
+) -> None:
+    header = RequestHeader(
+        request_api_key=api_key,
+        request_api_version=version,
+        correlation_id=-5,
+        client_id=client_id,
+    )
+    header.unknown_tags = tags
+    data = encode(header, 2)
+    for end in range(len(data) + 1):
+        frame = memoryview(data)[:end]
+        try:
+            told, body = decode_request_header(frame)
+        except DecodeError as error:
+            with pytest.raises(DecodeError, match=re.escape(str(error))):
+                read_request_header(frame)
+        else:
+            fields = (told.request_api_key, told.request_api_version, told.correlation_id)
+            assert read_request_header(frame) == (*fields, told.client_id, body)
 
 
 def test_version_that_nobody_has_yet_still_gives_a_header() -> None:

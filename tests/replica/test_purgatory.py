@@ -1,6 +1,8 @@
 """Where requests wait: when they are called out, and that nobody is kept or forgotten."""
 
 import asyncio
+import gc
+import weakref
 from typing import Any
 
 from broker.replica.purgatory import Purgatory, Waiter
@@ -126,3 +128,30 @@ async def test_task_can_wait_and_a_cancelled_one_gives_up() -> None:
     assert tasks[0].result() is None
     assert tasks[1].cancelled()
     assert [waiter.cancelled() for waiter in waiters] == [False, True]
+
+
+class Request:
+    """As a handler keeps it: it holds its waiter, which holds a callback of its own."""
+
+    def __init__(self, purgatory: Purgatory) -> None:
+        self.waiter = purgatory.wait_until(soon())
+        self.waiter.add_done_callback(self.done)
+
+    def done(self, _: Waiter) -> None:
+        pass
+
+
+@in_loop
+async def test_regression_request_that_is_over_leaves_nothing_to_the_garbage_collector() -> None:
+    purgatory = Purgatory()
+    requests = [Request(purgatory), Request(purgatory)]
+    left = [weakref.ref(request) for request in requests]
+    requests[0].waiter.let_go()
+    requests[1].waiter.cancel()
+    gc.disable()
+    try:
+        del requests
+        await asyncio.sleep(0)
+        assert [request() for request in left] == [None, None]
+    finally:
+        gc.enable()
