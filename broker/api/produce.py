@@ -246,6 +246,8 @@ def _endpoints(topics: list[TopicProduceResponse], context: RequestContext) -> l
         for answer in topic.partition_responses
         if answer.error_code
     }
+    if not leaders:
+        return []
     return [
         NodeEndpoint(node_id=node.broker_id, host=node.host, port=node.port, rack=node.rack)
         for node in leader_endpoints(context, leaders)

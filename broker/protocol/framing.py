@@ -34,7 +34,7 @@ class FrameBuffer:
 
     def __init__(self, max_frame_bytes: int) -> None:
         self._max_frame_bytes = max_frame_bytes
-        self._buffer = bytearray(_INITIAL_BYTES)
+        self._buffer = memoryview(bytearray(_INITIAL_BYTES))
         self._start = 0
         self._end = 0
 
@@ -46,8 +46,9 @@ class FrameBuffer:
         """
         if self._start == self._end:
             if self._end == len(self._buffer) < _BUSY_BYTES:
-                self._buffer = bytearray(2 * len(self._buffer))
+                self._buffer = memoryview(bytearray(2 * len(self._buffer)))
             self._start = self._end = 0
+            return self._buffer
         missing = self._missing()
         is_large = missing > _LARGE_BYTES
         if is_large and self._start and self._end + missing > len(self._buffer):
@@ -55,7 +56,7 @@ class FrameBuffer:
         if self._end == len(self._buffer):
             self._make_room()
         limit = self._end + missing if is_large else len(self._buffer)
-        return memoryview(self._buffer)[self._end : limit]
+        return self._buffer[self._end : limit]
 
     def _missing(self) -> int:
         """How many bytes the frame begun lacks; 0 when its size has not come yet."""
@@ -66,9 +67,9 @@ class FrameBuffer:
         return size + SIZE.size - have
 
     def _move_to_front(self) -> None:
-        unread = self._buffer[self._start : self._end]
-        self._buffer[: len(unread)] = unread
-        self._start, self._end = 0, len(unread)
+        unread = self._end - self._start
+        self._buffer[:unread] = self._buffer[self._start : self._end]
+        self._start, self._end = 0, unread
 
     def _make_room(self) -> None:
         """Move to the front; where that gives less than half, have twice as much."""
@@ -76,8 +77,8 @@ class FrameBuffer:
         if unread <= len(self._buffer) // 2:
             self._move_to_front()
             return
-        larger = bytearray(2 * len(self._buffer))
-        larger[:unread] = memoryview(self._buffer)[self._start : self._end]
+        larger = memoryview(bytearray(2 * len(self._buffer)))
+        larger[:unread] = self._buffer[self._start : self._end]
         self._buffer, self._start, self._end = larger, 0, unread
 
     @property
@@ -102,12 +103,12 @@ class FrameBuffer:
         if self._end - begin < size:
             return None
         self._start = begin + size
-        return memoryview(self._buffer)[begin : self._start]
+        return self._buffer[begin : self._start]
 
     def shrink(self) -> None:
         """Give back memory that a large frame needed, if nothing is waiting to be read."""
         if self._start == self._end and len(self._buffer) > _INITIAL_BYTES:
-            self._buffer, self._start, self._end = bytearray(_INITIAL_BYTES), 0, 0
+            self._buffer, self._start, self._end = memoryview(bytearray(_INITIAL_BYTES)), 0, 0
 
 
 def set_size(parts: list[Part]) -> list[Part]:
