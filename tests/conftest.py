@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 from broker.clock import ManualClock
 from tests.support.broker import RunningBroker, running_broker
@@ -18,8 +18,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--rewrite", action="store_true", help="write golden texts anew")
 
 
-# How long an example takes says more of the machine than of the code.
-settings.register_profile("kctl", deadline=None)
+# How long an example takes, or takes to make, says more of the machine than of the code.
+settings.register_profile("kctl", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("kctl")
 
 

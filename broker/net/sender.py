@@ -9,6 +9,7 @@ from collections import deque
 from itertools import islice, takewhile
 from typing import Final
 
+from broker.protocol.framing import join
 from broker.protocol.primitives import Buffer, FileSlice, Part
 
 _MAX_PARTS: Final = 512
@@ -17,7 +18,8 @@ _MAX_PARTS: Final = 512
 _BYTES: Final = (bytes, bytearray, memoryview)
 
 _READ_BYTES: Final = 32 * 1024
-"""Slices below this are read: one system call with the header costs less than two without copy."""
+"""Slices below this are read: one system call with the header costs less than two without copy.
+A whole response below this becomes one piece."""
 
 _MORE: Final = socket.MSG_MORE
 """More follows at once: the client need not be woken for what is here yet."""
@@ -44,6 +46,8 @@ class Sender:
     def send(self, parts: list[Part]) -> None:
         """Write as much as the socket takes; OSError if the client is gone."""
         was_blocked = self.is_blocked
+        if len(parts) > 1 and sum(map(len, parts)) < _READ_BYTES:
+            parts = [join(parts)]
         if not was_blocked and len(parts) == 1 and self._is_written_at_once(parts):
             return
         for part in parts:

@@ -183,4 +183,4 @@ def check_invariants(group: Group) -> None:
 
 
 TestGroup = GroupMachine.TestCase
-TestGroup.settings = settings(max_examples=60, stateful_step_count=30, deadline=None)
+TestGroup.settings = settings(max_examples=60, stateful_step_count=30)

@@ -108,7 +108,7 @@ def what_is_known(log: PartitionLog) -> object:
 
 
 @given(configs, st.lists(sent, max_size=12))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 def test_both_ways_answer_note_and_write_the_same(
     config: LogConfig, appends: list[tuple[bytes | Produced, int]]
 ) -> None:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from broker.metadata.embedded import EmbeddedStore
@@ -81,7 +81,7 @@ async def play_on_both(connect: str, script: list[list[Operation]]) -> tuple[See
 
 
 @pytest.mark.zk
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=60)
 @given(script=SCRIPTS)
 def test_every_script_has_the_same_answers_and_the_same_end(
     zookeeper_server: ZooKeeper, script: list[list[Operation]]
@@ -90,7 +90,7 @@ def test_every_script_has_the_same_answers_and_the_same_end(
     assert ours == zookeepers
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(script=SCRIPTS)
 def test_every_script_ends_in_a_store_that_reopens_the_same_but_for_ephemerals(
     script: list[list[Operation]],

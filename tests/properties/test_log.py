@@ -95,7 +95,7 @@ def filled(directory: Path, counts: list[int], config: LogConfig) -> PartitionLo
 
 
 @given(counts=sizes, segment_bytes=st.integers(150, 900), interval=st.integers(0, 400))
-@settings(max_examples=EXAMPLES, deadline=None)
+@settings(max_examples=EXAMPLES)
 def test_reading_from_any_offset_finds_the_batch_that_holds_it(
     counts: list[int], segment_bytes: int, interval: int
 ) -> None:
@@ -110,7 +110,7 @@ def test_reading_from_any_offset_finds_the_batch_that_holds_it(
 
 
 @given(counts=sizes, segment_bytes=st.integers(150, 900), interval=st.integers(0, 400))
-@settings(max_examples=EXAMPLES, deadline=None)
+@settings(max_examples=EXAMPLES)
 def test_recovery_of_an_undamaged_log_gives_the_files_of_a_clean_stop(
     counts: list[int], segment_bytes: int, interval: int
 ) -> None:
@@ -125,7 +125,7 @@ def test_recovery_of_an_undamaged_log_gives_the_files_of_a_clean_stop(
 
 
 @given(counts=sizes, cut=st.integers(0, 60), segment_bytes=st.integers(150, 900))
-@settings(max_examples=EXAMPLES, deadline=None)
+@settings(max_examples=EXAMPLES)
 def test_truncation_leaves_exactly_the_whole_batches_below(
     counts: list[int], cut: int, segment_bytes: int
 ) -> None:
@@ -147,7 +147,7 @@ def test_truncation_leaves_exactly_the_whole_batches_below(
     asked=st.integers(-1, 41),
     segment_bytes=st.integers(150, 900),
 )
-@settings(max_examples=EXAMPLES, deadline=None)
+@settings(max_examples=EXAMPLES)
 def test_offset_for_a_time_agrees_with_a_linear_scan(
     times: list[int], asked: int, segment_bytes: int
 ) -> None:
@@ -166,7 +166,7 @@ def test_offset_for_a_time_agrees_with_a_linear_scan(
     segment_bytes=st.integers(150, 900),
     keys_in_memory=st.integers(2, 8),
 )
-@settings(max_examples=EXAMPLES, deadline=None)
+@settings(max_examples=EXAMPLES)
 def test_compaction_never_changes_the_latest_value_of_a_key(
     writes: list[tuple[int, bool]], segment_bytes: int, keys_in_memory: int
 ) -> None:
@@ -207,7 +207,7 @@ def test_compaction_never_changes_the_latest_value_of_a_key(
     assigned=st.lists(st.tuples(st.integers(0, 8), st.integers(0, 40)), max_size=12),
     epoch=st.integers(-1, 9),
 )
-@settings(max_examples=EXAMPLES, deadline=None)
+@settings(max_examples=EXAMPLES)
 def test_leader_epochs_always_rise_in_both_numbers(
     assigned: list[tuple[int, int]], epoch: int
 ) -> None:
@@ -255,7 +255,7 @@ def test_snapshot_reads_back_as_it_was_written(producers: list[SnapshotEntry]) -
 
 
 @given(counts=sizes, max_bytes=st.integers(1, 600))
-@settings(max_examples=EXAMPLES, deadline=None)
+@settings(max_examples=EXAMPLES)
 def test_follower_that_copies_in_any_fetch_size_has_the_leaders_files(
     counts: list[int], max_bytes: int
 ) -> None:

@@ -11,7 +11,7 @@
 import asyncio
 from typing import NamedTuple
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from broker.errors import ApiError, ErrorCode
@@ -225,7 +225,7 @@ async def live(what: list[Step]) -> None:
         check(world.bench.trace)
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=150)
 @given(steps)
 def test_promises_hold_whatever_happens(what: list[Step]) -> None:
     asyncio.run(live(what))
