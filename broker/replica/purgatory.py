@@ -6,7 +6,7 @@ that answer, its way through the socket and the turn, each as long as the readin
 that a request lets go are called out when it has been carried out as a whole, so that they see all
 of it at once, and before it is answered. (Kafka's action queue, which has threads for both.)
 
-Timers are shared: those whose time is up within the same few milliseconds have one.
+Timers are shared: those whose time is up within the same tick, of a few milliseconds, have one.
 """
 
 import asyncio
@@ -14,7 +14,9 @@ from collections.abc import Callable, Generator
 from typing import Any, Final
 
 _TICK_S: Final = 0.004
-"""How much longer than asked for a request may wait at most."""
+_MAX_TICKS: Final = 256
+"""A request may wait a tick longer than it asked for. Ticks are longer for long waits, so that
+there are never more than so many timers of a kind: a timer outlasts those that it was made for."""
 
 _BEFORE_THE_ANSWER: Final = 4
 """So many are called out before a request is answered, and the others soon after: its answer shall
@@ -83,25 +85,29 @@ class Waiter:
 class Purgatory:
     """All that wait, and those that wait no longer but have not been called out yet."""
 
-    __slots__ = ("_by_tick", "_is_collecting", "_let_go")
+    __slots__ = ("_by_time", "_is_collecting", "_let_go")
 
     def __init__(self) -> None:
-        self._by_tick: dict[int, set[Waiter]] = {}
-        """Invariant: the event loop has one timer for each."""
+        self._by_time: dict[float, set[Waiter]] = {}
+        """Those whose time is up then. Invariant: the event loop has one timer for each time."""
         self._let_go: list[Waiter] = []
         self._is_collecting = False
 
     def wait_until(self, deadline_s: float) -> Waiter:
         """A new waiter, let go at that time of the event loop at the latest."""
-        tick = int(deadline_s / _TICK_S) + 1
-        due = self._by_tick.get(tick)
+        loop, tick_s = asyncio.get_running_loop(), _TICK_S
+        left_s = deadline_s - loop.time()
+        while left_s > _MAX_TICKS * tick_s:
+            tick_s *= 4
+        time_s = (int(deadline_s / tick_s) + 1) * tick_s
+        due = self._by_time.get(time_s)
         if due is None:
-            due = self._by_tick[tick] = set()
-            asyncio.get_running_loop().call_at(tick * _TICK_S, self._expire, tick)
+            due = self._by_time[time_s] = set()
+            loop.call_at(time_s, self._expire, time_s)
         return Waiter(self._add, due)
 
-    def _expire(self, tick: int) -> None:
-        due = self._by_tick.pop(tick)
+    def _expire(self, time_s: float) -> None:
+        due = self._by_time.pop(time_s)
         while due:
             due.pop().let_go()
 

@@ -130,6 +130,15 @@ async def test_task_can_wait_and_a_cancelled_one_gives_up() -> None:
     assert [waiter.cancelled() for waiter in waiters] == [False, True]
 
 
+@in_loop
+async def test_long_waits_that_were_short_leave_few_timers_behind() -> None:
+    purgatory = Purgatory()
+    deadline_s = asyncio.get_running_loop().time() + 24 * 3600
+    for number in range(20_000):
+        purgatory.wait_until(deadline_s + number / 100).cancel()
+    assert len(purgatory._by_time) < 10
+
+
 class Request:
     """As a handler keeps it: it holds its waiter, which holds a callback of its own."""
 
