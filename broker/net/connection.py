@@ -262,6 +262,7 @@ class Connection:
         except Exception as error:  # noqa: BLE001  # the fence
             self._close_because(error)
         self._awaiting = None
+        self.last_active_s = self._loop.time()
         if self._has_more or self._frames.has_bytes:
             # Not now: it may be in the middle of another client's request that this one is let go.
             self._loop.call_soon(self._maybe_go_on)
