@@ -20,7 +20,7 @@ def measurements() -> list[str]:
 
 def main(names: list[str]) -> ExitStatus:
     """Run and print one table per measurement."""
-    # Where this is set, every start of ours would compile everything anew, as no installed one does.
+    # Where this is set, each start of ours compiles everything anew, as no installed one does.
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     out = Output()
     if unknown := set(names) - set(measurements()):
