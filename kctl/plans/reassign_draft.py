@@ -59,6 +59,10 @@ class Draft:
         """What one replica of the partition adds to a broker's load."""
         return self.layout.size(partition) if self._by_size else 1
 
+    def num_racks(self, brokers: Iterable[int]) -> int:
+        """In how many racks these brokers are, as far as racks count."""
+        return len({self._racks[broker] for broker in brokers if broker in self._racks})
+
     def crowd(self, partition: TopicPartition, broker: int, *, without: int | None = None) -> int:
         """How many replicas of the partition, `without` not counted, share the broker's rack."""
         rack = self._racks.get(broker)

@@ -121,6 +121,7 @@ def _resettle(
 ) -> None:
     """Move the replicas that are leaving, and make them all as many as are wanted."""
     found = draft.replicas[partition]
+    num_racks = draft.num_racks(found)
     wanted = replication_factor or len(found)
     unsettled = [broker for broker in found if broker in leaving]
     while len(found) > wanted:
@@ -129,6 +130,10 @@ def _resettle(
         draft.replace(partition, broker, _best_candidate(draft, partition, wanted, broker))
     while len(found) < wanted:
         draft.add(partition, _best_candidate(draft, partition, wanted))
+    # A replica that left and was not replaced may have been the only one in its rack.
+    possible = min(num_racks, wanted, draft.num_racks(draft.allowed))
+    while draft.num_racks(found) < possible and (step := _less_crowded(draft, partition)):
+        draft.replace(partition, *step)
 
 
 def _best_candidate(

@@ -92,6 +92,12 @@ def test_same_goals_give_the_same_plan(task: tuple[Layout, Goals]) -> None:
     assert plan_reassignment(layout, goals) == plan_reassignment(backwards, goals)
 
 
+def test_regression_lower_replication_factor_of_a_drained_broker_does_not_cost_a_rack() -> None:
+    layout = Layout({1: "a", 2: "a", 3: "b", 4: "b"}, {T0: (1, 3, 4)}, {})
+    goals = Goals(drain=frozenset({1}), replication_factor=2)
+    assert plan_reassignment(layout, goals) == {T0: (3, 2)}
+
+
 @given(tasks())
 def test_partitions_are_in_as_many_racks_as_before_if_there_are_as_many(
     task: tuple[Layout, Goals],
