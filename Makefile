@@ -48,7 +48,7 @@ bench: $(INSTALLED)  ## measure, side by side with others, and print ratios
 	$(BIN)/python -m bench
 
 test-kafka: $(INSTALLED)  ## the tests against a real Apache Kafka; needs Maven and Java 17
-	$(BIN)/python -m pytest -m kafka
+	$(BIN)/python -m pytest -m kafka -n auto --dist loadfile
 
 chaos: $(INSTALLED)  ## faults under load for minutes, then everything compared; CHAOS_SECONDS, CHAOS_SEED
 	$(BIN)/python -m pytest -m chaos tests/chaos
