@@ -158,6 +158,8 @@ def test_interrupted_run_goes_back_to_the_very_order_of_replicas_or_leaves_them_
         words += ["--on-interrupt", on_interrupt]
         result = run("reassign", "run", topic, *words, "--yes", "-b", awake)
     assert result.exit_code == 130, result.stderr
+    # On a busy machine it stood still for longer than its session lasts.
+    wait_until(lambda: cluster.live_brokers() == [1, 2, 3], "all brokers are there")
     # The broker that stands still cannot be told; the user is.
     assert f"the throttle of broker {target} is still set" in result.stderr
     # When it stands still no more, it has to learn first what has changed meanwhile.
