@@ -32,6 +32,7 @@ class Services:
     controller_requests: LocalBroker
     """This broker, as the controller sees it."""
     purgatory: Purgatory
+    """Where fetches wait."""
     fetch_sessions: FetchSessionCache
     controller: Controller
     auto_creation: AutoTopicCreation

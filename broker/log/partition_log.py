@@ -353,8 +353,7 @@ class PartitionLog:
         OffsetOutOfRange below the log start offset and above the log end offset.
         """
         with self._lock:
-            if self._is_offline:
-                self._check_online()
+            self._check_online()
             end_offset = self._local.log_end_offset
             if not self.log_start_offset <= offset <= end_offset:
                 raise OffsetOutOfRange(

@@ -130,12 +130,15 @@ class Connection:
             self._is_at_end = True
         if events & (READABLE | AT_END | GONE):
             self._has_more = True  # bytes, or the end
-        if self._sender.is_blocked and events & (WRITABLE | GONE):
-            self._push()
-        elif events & GONE and self._awaiting is not None:
-            self.abort()  # nobody is there to read the answer
-        elif self._has_more:
-            self._go_on()
+        try:
+            if self._sender.is_blocked and events & (WRITABLE | GONE):
+                self._push()
+            elif events & GONE and self._awaiting is not None:
+                self.abort()  # nobody is there to read the answer
+            elif self._has_more:
+                self._go_on()
+        except Exception as error:  # noqa: BLE001  # the fence: it is not told again
+            self._close_because(error)
 
     def _push(self) -> None:
         """Write what waits, now that there is room."""

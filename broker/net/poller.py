@@ -42,6 +42,7 @@ class Poller(selectors.EpollSelector):
     def watch(self, fd: int, on_ready: Callable[[int], None]) -> None:
         """From now on call `on_ready` with what is new of the socket, of the constants above.
 
+        What it raises is logged, and nothing else: to close is its own business.
         OSError if the system watches too many already.
         """
         self._epoll.register(fd, READABLE | WRITABLE | AT_END | select.EPOLLET)
@@ -62,8 +63,8 @@ class Poller(selectors.EpollSelector):
                 continue
             try:
                 on_ready(events)
-            except Exception:  # an error of ours, and no reason for the loop to end
-                logger.exception("a connection failed fd=%s", fd)
+            except Exception:  # as asyncio does: raised from here it would end the loop
+                logger.exception("whoever watches a socket failed fd=%s", fd)
         return ready
 
     def _for_asyncio(self, fd: int, events: int) -> list[tuple[selectors.SelectorKey, int]]:

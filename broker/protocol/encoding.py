@@ -85,7 +85,7 @@ class _Encoder:
             run = self._run
             s.line("n += 1")
             s.line(f"if n < 128: {self._append([*run, ('n', 'B')])}")
-            # Two bytes are as frequent as one where records have not much to say.
+            # Two bytes is what a few records take, and most fetches at the end of a log.
             two = self._append([*run, ("n & 127 | 128", "B"), ("n >> 7", "B")])
             s.line(f"elif n < 16384: {two}")
             with s.block("else:"):

@@ -64,7 +64,7 @@ def start_response(api_key: int, api_version: int, correlation_id: int) -> bytea
 def read_request_header(frame: memoryview) -> tuple[int, int, int, str | None, int]:
     """API key, version, correlation id, client id, and where the body begins.
 
-    As `decode_request_header` gives them, in a third of the time: every request has a header.
+    As `decode_request_header` gives them, in two thirds of the time: every request has one.
     """
     if len(frame) > _UP_TO_CLIENT_ID_BYTES:
         api_key, version, correlation_id, length = _UP_TO_CLIENT_ID.unpack_from(frame)

@@ -144,8 +144,7 @@ class Partition:
 
         NOT_ENOUGH_REPLICAS when all must acknowledge and too few are in sync: nothing is written.
         """
-        if self.state.leader != self.broker_id:
-            self.check_leader()
+        self.check_leader()
         if required_acks == -1 and self.is_under_min_isr:
             raise ApiError(
                 ErrorCode.NOT_ENOUGH_REPLICAS,

@@ -1,4 +1,4 @@
-"""Where requests wait until what they wait for happens, or their time is up.
+"""Where fetches wait until there is enough for them, or their time is up.
 
 A future would do, but it is the event loop that calls who waits for one, in its next turn. So a
 consumer at the end of a log got a record only after its producer had been answered: the encoding of
@@ -7,6 +7,8 @@ that a request lets go are called out when it has been carried out as a whole, s
 of it at once, and before it is answered. (Kafka's action queue, which has threads for both.)
 
 Timers are shared: those whose time is up within the same tick, of a few milliseconds, have one.
+
+Who waits for replicas (acks=all) does so with a future, in `acks`: mostly it is a task that does.
 """
 
 import asyncio
