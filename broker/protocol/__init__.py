@@ -1,1 +1,1 @@
-"""② Bytes ↔ messages: no asyncio, no files. May use model and errors."""
+"""The wire protocol: messages, their codecs, headers and frames. No I/O."""

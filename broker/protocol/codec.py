@@ -1,8 +1,8 @@
 """Messages to bytes and back: `encode`, `decode`, and how both fail.
 
-The work is done by functions that `compiler` writes once per message and version. They are quick
-and say little when something is wrong; so a failure is looked at again, by the same function
-compiled with `traced=True`, which notes the field and the position before every step.
+The work is done by functions that `compiler` generates once per message and version. They are fast,
+and their exceptions say little. After a failure the same function runs again, compiled with
+`traced=True`: it records field and position before every step, for the error message.
 """
 
 import struct
@@ -23,13 +23,13 @@ MessageT = TypeVar("MessageT", bound=Message)
 _decoders: dict[tuple[type[Message], int], Callable[..., Any]] = {}
 _encoders: dict[tuple[type[Message], int], Callable[..., Any]] = {}
 
-# What compiled code raises on bytes or values that do not fit.
+# Exceptions of compiled code for invalid bytes or values.
 _BAD_BYTES = (struct.error, IndexError, ValueError)
 _BAD_VALUE = (struct.error, TypeError, ValueError, AttributeError, OverflowError)
 
 
 def decode(cls: type[MessageT], buffer: Buffer, version: int) -> MessageT:
-    """The message in `buffer`; DecodeError when the bytes are not that message, or go on after it.
+    """The message in `buffer`; DecodeError if the bytes are not that message, or go on after it.
 
     Records are views of `buffer`, which must live as long; all else is copied.
     """
@@ -46,7 +46,7 @@ def decode(cls: type[MessageT], buffer: Buffer, version: int) -> MessageT:
 def decode_from(
     cls: type[MessageT], buffer: Buffer, position: int, version: int
 ) -> tuple[MessageT, int]:
-    """The message that starts at `position`, and where it ends."""
+    """The message that starts at `position`, and the position after it."""
     decoder = _decoders.get((cls, version)) or _compile_decoder(cls, version)
     try:
         return decoder(buffer, position)  # type: ignore[no-any-return]
@@ -61,7 +61,7 @@ def encode(message: Message, version: int) -> bytes:
 
 
 def encode_into(message: Message, version: int, out: bytearray) -> list[Part]:
-    """Append `message` to `out` (a size and a header, usually); gives all parts, `out` first."""
+    """Append `message` to `out` (usually a size and a header); returns all parts, `out` first."""
     cls = type(message)
     encoder = _encoders.get((cls, version)) or _compile_encoder(cls, version)
     parts: list[Part] = []
@@ -92,7 +92,7 @@ def _check_version(
         raise error(f"{cls.__name__} has versions {lowest} to {highest}, not {version}")
 
 
-# Bad bytes come again and again from the same bad client, so what explains them is kept too.
+# The same client tends to send the same invalid bytes again, so traced functions are cached too.
 @cache
 def _traced_decoder(cls: type[Message], version: int) -> Callable[..., Any]:
     return compile_decoder(cls, version, traced=True)

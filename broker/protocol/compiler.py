@@ -1,4 +1,4 @@
-"""How the codecs are written: a function of Python source per message, version and direction.
+"""Generation of codecs: a Python function per message, version and direction.
 
 Strategy. What costs time in Python is calls, small objects and attribute look-ups, so a whole
 message becomes one flat function: nested structs and arrays are nested loops in it, and fields of
@@ -12,8 +12,8 @@ Names in the compiled code: b buffer, p position, e end, m memoryview, oD the st
 lD the list being filled, n a length, q the end of a field, tD kD zD count, number and end of tagged
 fields, out the bytes written so far, parts finished parts.
 
-`decoding` and `encoding` do the writing. Lengths are checked against the bytes that are left
-before anything is allocated for them.
+`decoding` and `encoding` generate the code. Lengths are checked against the remaining bytes before
+anything is allocated for them.
 """
 
 import struct
@@ -34,11 +34,11 @@ LETTERS: Final = {
     "int64": "q",
     "float64": "d",
 }
-"""Types of fixed size that struct reads as they are."""
+"""Types of fixed size, with their struct format."""
 
 
 class Trace:
-    """Where traced code is: the field it is at, and that field's first byte."""
+    """The position of traced code: the current field, and its first byte."""
 
     def __init__(self) -> None:
         self.field = "message"
@@ -46,7 +46,7 @@ class Trace:
 
 
 class Source:
-    """Lines of a function being written, and the constants it uses."""
+    """The lines of a function being generated, and the constants it uses."""
 
     def __init__(self, cls: type[Message], version: int, traced: bool) -> None:
         self.version = version
@@ -58,19 +58,19 @@ class Source:
         self._depth = 0
 
     def line(self, text: str) -> None:
-        """Add a line at the present depth."""
+        """Add a line at the current depth."""
         self._lines.append(" " * self._depth + text)
 
     @contextmanager
     def block(self, head: str) -> Iterator[None]:
-        """Lines added inside stand below `head`."""
+        """Lines added inside are indented below `head`."""
         self.line(head)
         self._depth += 1
         yield
         self._depth -= 1
 
     def constant(self, prefix: str, key: Any, value: Any) -> str:
-        """A name for `value` in the function's globals; one per key."""
+        """The name of `value` in the function's globals; one per key."""
         if (prefix, key) not in self._names:
             name = f"{prefix}{len(self._names)}"
             self._names[prefix, key] = name
@@ -82,28 +82,28 @@ class Source:
         return self.flexible and field.flexible
 
     def refuse_long_string(self, field: Field) -> None:
-        """A varint, n, could tell of longer strings than Kafka takes in any version."""
+        """Reject lengths n, read from a varint, that Kafka does not accept for strings."""
         if field.type == "string" and not field.is_array:
-            text = f"{{n - 1}} bytes are told, a string has {MAX_STRING_BYTES} at most"
+            text = f"{{n - 1}} bytes announced, a string has {MAX_STRING_BYTES} at most"
             self.line(f"if n > {MAX_STRING_BYTES + 1}: raise ValueError(f'{text}')")
 
     def finish(self, name: str) -> Callable[..., Any]:
-        """Compile the lines; gives the function called `name`."""
-        # The text is made of our own field names and numbers, of nothing that came over the wire.
+        """Compile the lines; returns the function called `name`."""
+        # The source contains field names and numbers of declarations, nothing from the wire.
         exec("\n".join(self._lines), self.scope)  # noqa: S102
         compiled: Callable[..., Any] = self.scope[name]
         return compiled
 
 
 def carried(cls: StructMeta, version: int) -> tuple[list[Field], list[Field]]:
-    """The fields that this version carries: those in place, and the tagged ones in tag order."""
+    """The fields of this version: the untagged ones, and the tagged ones in tag order."""
     fields = [field for field in cls.fields if field.in_version(version)]
     tagged = [field for field in fields if field.tag is not None]
     return [f for f in fields if f.tag is None], sorted(tagged, key=lambda f: f.tag or 0)
 
 
 def least_size(cls: StructMeta, version: int, flexible: bool) -> int:
-    """The fewest bytes an encoded struct takes; at least 1, so that a count is always bounded."""
+    """The smallest size of an encoded struct; at least 1, so that a count is always bounded."""
     size = 1 if flexible else 0
     for field in carried(cls, version)[0]:
         compact = flexible and field.flexible

@@ -1,4 +1,4 @@
-"""Writes the functions that decode: see `compiler` for the strategy and the names."""
+"""Generates decoding functions; see `compiler` for the strategy and the names."""
 
 import struct
 from collections.abc import Callable, Iterator
@@ -12,30 +12,30 @@ from broker.protocol.primitives import array_unpackers
 from broker.protocol.schema import Field, Message, StructMeta
 
 _FEW_ROWS: Final = 3
-"""Up to so many structs are read quicker one by one than in bulk."""
+"""Up to this number, structs are read faster one by one than in bulk."""
 
 _RANGES: Final = tuple(range(n) for n in range(64))
 _TIMES_N: Final = f"for _ in R[n] if n < {len(_RANGES)} else range(n):"
-"""A loop over a range made in advance starts in half the time; most arrays are short."""
+"""Ranges made in advance: such a loop starts in half the time, and most arrays are short."""
 
 _EMPTY: Final = {"string": "''", "bytes": "b''"}
-"""What is often empty, and is then not read at all."""
+"""Values for fields that are often empty, and are then not read at all."""
 
 _SMALL_BUFFER: Final = 64 * 1024
-"""Small fields are read quickest from bytes, and up to here the copy costs less than it gains.
-Beyond it is mostly a request full of records, of which only the header is wanted."""
+"""Small fields are read fastest from bytes; up to this size a copy costs less than it saves. Larger
+buffers are mostly requests full of records, of which only the header is read."""
 
 
 def compile_decoder(cls: type[Message], version: int, traced: bool = False) -> Callable[..., Any]:
-    """A function `(buffer, position) -> (message, end)`; traced, it takes a Trace as well."""
+    """A function `(buffer, position) -> (message, end)`; if traced, it also takes a Trace."""
     return _Decoder(Source(cls, version, traced)).compile(cls)
 
 
 @cache
 def _bare(cls: StructMeta, version: int) -> type:
-    """What decoding makes: a subclass that costs nothing for what this version does not carry.
+    """The class of decoded structs: a subclass that spends nothing on fields this version lacks.
 
-    It has no `__init__`, and what a version leaves at its default is an attribute of the class.
+    It has no `__init__`; fields that a version leaves at their default are attributes of the class.
     """
     namespace: dict[str, Any] = {
         field.name: field.default
@@ -59,7 +59,7 @@ def _has_records(cls: StructMeta) -> bool:
 
 
 def _has_arrays(cls: StructMeta) -> bool:
-    """Whether there may be so many fields that a copy of the buffer pays."""
+    """Whether there may be enough fields that a copy of the buffer pays off."""
     return any(
         field.is_array or (isinstance(field.type, StructMeta) and _has_arrays(field.type))
         for field in cls.fields
@@ -67,7 +67,7 @@ def _has_arrays(cls: StructMeta) -> bool:
 
 
 class _Decoder:
-    """Writes a decoding function."""
+    """Generates one decoding function."""
 
     def __init__(self, source: Source) -> None:
         self.s = source
@@ -107,7 +107,7 @@ class _Decoder:
                 s.line(f"o{depth}.{field.name} = []")
 
     def _become_whole(self, cls: StructMeta, depth: int) -> None:
-        """Give the struct a place of its own for what the bare class keeps once for all."""
+        """Give the struct its own value for fields that are otherwise attributes of the class."""
         s = self.s
         s.line(f"o{depth}.__class__ = {s.constant('w', cls, cls)}")
         for field in _not_in_place(cls, s.version):
@@ -122,7 +122,7 @@ class _Decoder:
             self.s.line(f"trace.field = {path!r}; trace.position = p")
 
     def _flush(self) -> None:
-        """Write the run collected so far, as one struct call."""
+        """Emit the run collected so far, as one struct call."""
         if not self._run:
             return
         if len(self._run) == 1 and self._run[0][1] == "B":
@@ -136,12 +136,12 @@ class _Decoder:
         self._run.clear()
 
     def _length(self, field: Field, letter: str) -> None:
-        """Read the length into n; null gives -1. It ends the run, whose other fields it shares."""
+        """Read the length into n (-1 for null). It ends the run, and is read together with it."""
         s = self.s
         if s.is_flexible(field):
             self._run.append(("n", "B"))
             self._flush()
-            with s.block("if n > 127:"):  # two or three bytes: frequent enough to read here
+            with s.block("if n > 127:"):  # two or three bytes: frequent enough to read inline
                 s.line("k = b[p]")
                 s.line("if k < 128: n += (k << 7) - 128; p += 1")
                 s.line("elif b[p + 1] < 128: n += (k << 7) + (b[p + 1] << 14) - 16512; p += 2")
@@ -170,7 +170,7 @@ class _Decoder:
 
     @contextmanager
     def _unless_null(self, field: Field, target: str, empty: str | None = None) -> Iterator[None]:
-        """What follows reads n bytes or elements; none of them are `empty`, if there is such."""
+        """The lines inside read n bytes or elements; for none, the value is `empty`, if given."""
         with self.s.block("if n >= 0:" if empty is None else "if n > 0:"):
             yield
         if empty is not None:
@@ -188,7 +188,7 @@ class _Decoder:
         }
         s = self.s
         s.line("q = p + n")
-        s.line("if q > e: raise ValueError(f'{n} bytes are told, {e - p} are left')")
+        s.line("if q > e: raise ValueError(f'{n} bytes announced, {e - p} left')")
         s.line(f"{target} = {value[kind]}; p = q")
 
     def _nested(
@@ -209,20 +209,20 @@ class _Decoder:
         self._length(field, "i")
         with self._unless_null(field, target, "[]"):
             if (letter := LETTERS.get(str(field.type))) is not None:
-                # No check: the unpacker, which allocates nothing before, makes its own.
+                # No check here: the unpacker checks by itself before it allocates.
                 unpackers = self.s.constant("u", letter, array_unpackers(letter))
                 size = struct.calcsize(">" + letter)
                 self.s.line(f"{target} = [*{unpackers}[n](b, p)]; p += n * {size}")
                 return
             self.s.line(
                 f"if n * {self._least(field)} > e - p: "
-                "raise ValueError(f'{n} elements are told, {e - p} bytes are left')"
+                "raise ValueError(f'{n} elements announced, {e - p} bytes left')"
             )
             self._elements(field, depth + 1, path)
             self.s.line(f"{target} = l{depth + 1}")
 
     def _least(self, field: Field) -> int:
-        """The fewest bytes an element takes."""
+        """The smallest size of an element."""
         if isinstance(field.type, StructMeta):
             return least_size(field.type, self.s.version, self.s.flexible)
         return 16 if field.type == "uuid" else 1 if self.s.is_flexible(field) else 2

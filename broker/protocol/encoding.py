@@ -1,4 +1,4 @@
-"""Writes the functions that encode: see `compiler` for the strategy and the names."""
+"""Generates encoding functions; see `compiler` for the strategy and the names."""
 
 import struct
 from collections.abc import Callable
@@ -9,16 +9,16 @@ from broker.protocol.primitives import array_packers, uvarint
 from broker.protocol.schema import Field, Message, StructMeta
 
 _SMALL_RECORDS: Final = 2048
-"""Records below this are copied into the message: one more part costs more than the copy."""
+"""Records below this size are copied into the message: another part costs more than the copy."""
 
 
 def compile_encoder(cls: type[Message], version: int, traced: bool = False) -> Callable[..., Any]:
-    """A function `(message, out, parts) -> the last part`; traced, it takes a Trace as well."""
+    """A function `(message, out, parts) -> last part`; if traced, it also takes a Trace."""
     return _Encoder(Source(cls, version, traced)).compile(cls)
 
 
 class _Encoder:
-    """Writes an encoding function."""
+    """Generates one encoding function."""
 
     def __init__(self, source: Source) -> None:
         self.s = source
@@ -85,7 +85,7 @@ class _Encoder:
             run = self._run
             s.line("n += 1")
             s.line(f"if n < 128: {self._append([*run, ('n', 'B')])}")
-            # Two bytes is what a few records take, and most fetches at the end of a log.
+            # Two bytes: the length of a few records, which most fetches at the log end return.
             two = self._append([*run, ("n & 127 | 128", "B"), ("n >> 7", "B")])
             s.line(f"elif n < 16384: {two}")
             with s.block("else:"):
@@ -104,7 +104,7 @@ class _Encoder:
         elif isinstance(field.type, StructMeta):
             self._nested(field, field.type, value, depth, path)
         elif field.type == "uuid":
-            # struct would cut or fill up what is not 16 bytes, and take any object for a bool.
+            # struct would truncate or pad what is not 16 bytes, and accept any object as a bool.
             self.s.line(f"if len({value}) != 16: raise ValueError('a uuid has 16 bytes')")
             self._run.append((value, "16s"))
         elif field.type == "bool":
@@ -136,7 +136,7 @@ class _Encoder:
         self, field: Field, struct_type: StructMeta, value: str, depth: int, path: str
     ) -> None:
         s, inner = self.s, depth + 1
-        self._flush()  # what waits in the run may speak of another struct at the same depth
+        self._flush()  # the run may refer to another struct at the same depth
         s.line(f"o{inner} = {value}")
         if not field.nullable_in(s.version):
             self._struct(struct_type, inner, path)
@@ -169,7 +169,7 @@ class _Encoder:
             s.line("pass")
 
     def _tagged(self, tagged: list[Field], depth: int, path: str) -> None:
-        """End the run with an empty section; replace that if there is something to put in."""
+        """End the run with an empty section; replace it if there are tagged fields."""
         s, found = self.s, f"g{depth}"
         self._trace(path + "tagged fields")
         self._run.append(("", "x"))
@@ -192,7 +192,7 @@ class _Encoder:
 
 
 def _tagged_section(known: list[tuple[int, bytes]], unknown: dict[int, bytes] | None) -> bytes:
-    """A tagged section: how many, then each with its tag and size, in the order of the tags."""
+    """A tagged section: the number of fields, then each with its tag and size, in tag order."""
     fields = sorted([*known, *(unknown or {}).items()])
     pieces = [uvarint(len(fields))]
     for tag, data in fields:

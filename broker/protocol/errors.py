@@ -1,8 +1,8 @@
-"""Whose fault it is: DecodeError is theirs, EncodeError is ours."""
+"""DecodeError: the peer sent invalid bytes. EncodeError: this program built an invalid message."""
 
 
 class ProtocolError(Exception):
-    """Bytes and a message do not fit together."""
+    """Base of both."""
 
 
 class DecodeError(ProtocolError):
@@ -10,4 +10,4 @@ class DecodeError(ProtocolError):
 
 
 class EncodeError(ProtocolError):
-    """The message cannot be written in the version asked for; the text names message and field."""
+    """The message cannot be encoded in this version; the text names message and field."""

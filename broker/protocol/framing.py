@@ -1,12 +1,18 @@
-"""Frames: four bytes of size, then so many bytes. Sans-IO; a connection feeds it and drains it.
+"""Frames: four bytes of size, then that many bytes. Sans-IO; a connection feeds and drains it.
 
-The buffer is one bytearray that the socket is read into and that frames are views of, so a batch
-is not copied between the network and the file. The price is a rule: a frame is valid until the
-next `writable()`; whoever wants to keep bytes longer copies them.
+The socket is read into one buffer and frames are views of it, so a batch is not copied between the
+network and the file. Therefore a frame is valid only until the next `writable()`: to keep bytes
+longer, copy them.
+
+Small frames share a buffer that doubles as bytes arrive. A frame that lacks more than 256 KiB gets
+a buffer of exactly its size, whose pages the kernel provides as they are written: it is never
+copied again, and a size field that lies costs no memory. What large frames occupy is counted by a
+`FrameMemory`, which may stop a connection from reading on.
 """
 
+import mmap
 import struct
-from typing import Final
+from typing import Final, Protocol
 
 from broker.protocol.errors import DecodeError
 from broker.protocol.primitives import Buffer, Part
@@ -15,79 +21,131 @@ SIZE: Final = struct.Struct(">i")
 
 _INITIAL_BYTES: Final = 16 * 1024
 _BUSY_BYTES: Final = 128 * 1024
-"""What a connection may grow to that has more to say than fits, so that requests come together."""
+"""The buffer of a connection that sends more than fits grows to this, so that many requests are
+read at once."""
 _LARGE_BYTES: Final = 256 * 1024
-"""A frame that lacks more than this is read by itself."""
+"""A frame that lacks more than this gets a buffer of its own size."""
+_READ_BYTES: Final = 1024 * 1024
+"""At most this much of a large frame is read at once, and counted before."""
+_KEPT_BYTES: Final = 4 * 1024 * 1024
+"""A larger buffer is not kept for the next frame."""
+_MAP_NORESERVE: Final = 0x4000
+"""Linux: address space without memory behind it until it is written."""
+
+NO_ROOM: Final = memoryview(b"")
+"""Returned by `writable` when the memory for large frames is exhausted."""
 
 
 class FrameError(DecodeError):
-    """A size that no frame may have; the stream cannot be read on."""
+    """An invalid frame size; the rest of the stream cannot be read."""
+
+
+class FrameMemory(Protocol):
+    """Counts the bytes that large frames occupy, over many connections."""
+
+    def may_read(self, frames: "FrameBuffer", num_bytes: int) -> bool:
+        """Whether the large frame in `frames` may grow to `num_bytes`; counts them if so."""
+        ...
+
+    def release(self, frames: "FrameBuffer") -> None:
+        """The large frame in `frames` has been processed, or its connection was closed."""
+        ...
 
 
 class FrameBuffer:
-    """Collects bytes and gives whole frames.
+    """Collects bytes and returns whole frames.
 
-    Grows by doubling as bytes really arrive, never by what a size field claims, so that a lying
-    client costs no more memory than it sends.
     Invariant: 0 <= _start <= _end <= len(_buffer); unread bytes are those in between.
     """
 
-    def __init__(self, max_frame_bytes: int) -> None:
+    def __init__(self, max_frame_bytes: int, memory: FrameMemory | None = None) -> None:
         self._max_frame_bytes = max_frame_bytes
+        self._memory = memory
         self._buffer = memoryview(bytearray(_INITIAL_BYTES))
         self._start = 0
         self._end = 0
+        self.is_counted = False
+        """Whether `memory` counts a large frame of this buffer, unfinished or being processed."""
+        self._counted_end = 0
+        """Where in the buffer the frame that is counted ends."""
 
     def writable(self) -> memoryview:
-        """Where the next bytes go; ends the life of frames given before.
+        """The buffer for the next bytes; frames returned before become invalid.
 
         Inside a large frame no further than its end: then the next one begins at the start of the
-        buffer again, and nothing has to be moved.
+        buffer again, and nothing has to be moved. NO_ROOM if a large frame has to wait for memory.
         """
         if self._start == self._end:
-            if self._end == len(self._buffer) < _BUSY_BYTES:
-                self._buffer = memoryview(bytearray(2 * len(self._buffer)))
+            if self._end == len(self._buffer):
+                self._resize_empty()
             self._start = self._end = 0
             return self._buffer
         missing = self._missing()
-        is_large = missing > _LARGE_BYTES
-        if is_large and self._start and self._end + missing > len(self._buffer):
-            self._move_to_front()
+        if missing > _LARGE_BYTES:
+            return self._writable_for_large(missing)
         if self._end == len(self._buffer):
             self._make_room()
-        limit = self._end + missing if is_large else len(self._buffer)
-        return self._buffer[self._end : limit]
+        return self._buffer[self._end :]
+
+    def _resize_empty(self) -> None:
+        """Double a small buffer that was filled, drop a very large one."""
+        size = len(self._buffer)
+        if size < _BUSY_BYTES:
+            self._buffer = memoryview(bytearray(2 * size))
+        elif size > _KEPT_BYTES:
+            self.shrink()
+
+    def _writable_for_large(self, missing: int) -> memoryview:
+        unread = self._end - self._start
+        if unread + missing <= len(self._buffer):
+            if self._end + missing > len(self._buffer):
+                self._move_to(self._buffer)
+        elif self._end < len(self._buffer):  # the size may be wrong: fill the existing buffer first
+            return self._buffer[self._end :]
+        else:
+            pages = mmap.mmap(-1, unread + missing, _MAP_NORESERVE | mmap.MAP_PRIVATE)
+            self._move_to(memoryview(pages))
+        count = min(missing, _READ_BYTES)
+        if self._memory is not None:
+            self.is_counted = True
+            self._counted_end = self._end + missing
+            if not self._memory.may_read(self, unread + count):
+                return NO_ROOM
+        return self._buffer[self._end : self._end + count]
 
     def _missing(self) -> int:
-        """How many bytes the frame begun lacks; 0 when its size has not come yet."""
+        """How many bytes the frame begun lacks; 0 when its size has not arrived yet."""
         have = self._end - self._start
         if have < SIZE.size:
             return 0
         size: int = SIZE.unpack_from(self._buffer, self._start)[0]
         return size + SIZE.size - have
 
-    def _move_to_front(self) -> None:
+    def _move_to(self, buffer: memoryview) -> None:
+        """Move what is unread to the front of a buffer, which may be the present one."""
         unread = self._end - self._start
-        self._buffer[:unread] = self._buffer[self._start : self._end]
-        self._start, self._end = 0, unread
+        buffer[:unread] = self._buffer[self._start : self._end]
+        self._buffer, self._start, self._end = buffer, 0, unread
 
     def _make_room(self) -> None:
-        """Move to the front; where that gives less than half, have twice as much."""
-        unread = self._end - self._start
-        if unread <= len(self._buffer) // 2:
-            self._move_to_front()
-            return
-        larger = memoryview(bytearray(2 * len(self._buffer)))
-        larger[:unread] = self._buffer[self._start : self._end]
-        self._buffer, self._start, self._end = larger, 0, unread
+        """Move what is unread to the front; double the buffer if it is more than half of it."""
+        if self._end - self._start <= len(self._buffer) // 2:
+            self._move_to(self._buffer)
+        else:
+            self._move_to(memoryview(bytearray(2 * len(self._buffer))))
 
     @property
     def has_bytes(self) -> bool:
-        """Whether bytes have come that no frame was given of."""
+        """Whether bytes have arrived that belong to no frame given yet."""
         return self._start < self._end
 
+    @property
+    def num_unread(self) -> int:
+        """How many bytes have arrived that belong to no frame given yet."""
+        return self._end - self._start
+
     def wrote(self, count: int) -> None:
-        """So many bytes were put where `writable` said."""
+        """Record that `count` bytes were written into the view from `writable`."""
         self._end += count
 
     def next_frame(self) -> memoryview | None:
@@ -106,9 +164,30 @@ class FrameBuffer:
         return self._buffer[begin : self._start]
 
     def shrink(self) -> None:
-        """Give back memory that a large frame needed, if nothing is waiting to be read."""
+        """Free the memory that a large frame needed, if nothing is waiting to be read."""
         if self._start == self._end and len(self._buffer) > _INITIAL_BYTES:
             self._buffer, self._start, self._end = memoryview(bytearray(_INITIAL_BYTES)), 0, 0
+
+    def release_processed(self) -> None:
+        """Stop counting the large frame if it was given; to be called when it was processed."""
+        if self._start >= self._counted_end:
+            self.release()
+
+    def release(self) -> None:
+        """Stop counting the large frame, and free its memory if it was given."""
+        if self._memory is not None and self.is_counted:
+            self.is_counted = False
+            self._memory.release(self)
+            if len(self._buffer) > _KEPT_BYTES:
+                self.shrink()
+
+    def close(self) -> None:
+        """Free everything. The connection was closed: nothing is read or given any more.
+
+        The garbage collector runs seldom, so memory must not wait for it.
+        """
+        self.release()
+        self._buffer, self._start, self._end = NO_ROOM, 0, 0
 
 
 def set_size(parts: list[Part]) -> list[Part]:

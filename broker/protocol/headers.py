@@ -1,4 +1,4 @@
-"""What stands before every request and every response, and which version of it."""
+"""Headers of requests and responses, and which version of the header each message has."""
 
 import struct
 from functools import lru_cache
@@ -16,13 +16,13 @@ _UP_TO_CLIENT_ID: Final = struct.Struct(">hhih")
 _UP_TO_CLIENT_ID_BYTES: Final = _UP_TO_CLIENT_ID.size
 _NO_TAGS: Final = 0
 _USUAL_APIS: Final = frozenset(api for api in ApiKey if api != ApiKey.CONTROLLED_SHUTDOWN)
-"""Those whose requests all have a client id."""
+"""APIs whose requests all have a client id."""
 _RESPONSE_STARTS: Final = (struct.Struct(">4xi"), struct.Struct(">4xix"))
-"""Four bytes for the size and the response's header, by its version; the second has no tags."""
+"""Room for the size, then the response header, by header version; version 1 has no tags."""
 
 
 class RequestHeader(Message, versions=(0, 2), flexible=2):
-    """Which API, which version, and what to put on the answer."""
+    """API, version, correlation id and client id of a request."""
 
     request_api_key: int = wire("int16")
     request_api_version: int = wire("int16")
@@ -31,14 +31,14 @@ class RequestHeader(Message, versions=(0, 2), flexible=2):
 
 
 class ResponseHeader(Message, versions=(0, 1), flexible=1):
-    """Which request this answers."""
+    """The correlation id of the request."""
 
     correlation_id: int = wire("int32")
 
 
 @lru_cache(maxsize=1024)
 def request_header_version(api_key: int, api_version: int) -> int:
-    """1; 2 when the request is flexible; 0 for the first ControlledShutdown, older than both."""
+    """2 if the request is flexible, otherwise 1; 0 for ControlledShutdown v0, which is older."""
     if api_key == ApiKey.CONTROLLED_SHUTDOWN and api_version == 0:
         return 0
     return 2 if api_version >= request_class(api_key).flexible else 1
@@ -46,25 +46,25 @@ def request_header_version(api_key: int, api_version: int) -> int:
 
 @lru_cache(maxsize=1024)
 def response_header_version(api_key: int, api_version: int) -> int:
-    """0; 1 when flexible, but never for ApiVersions: its answer must be readable by all."""
+    """1 if the response is flexible, otherwise 0; 0 for ApiVersions, for all clients."""
     if api_key == ApiKey.API_VERSIONS:
         return 0
     return 1 if api_version >= request_class(api_key).flexible else 0
 
 
 def start_response(api_key: int, api_version: int, correlation_id: int) -> bytearray:
-    """The frame of a response up to its body, the size left open.
+    """The frame of a response up to its body, with the size still 0.
 
-    As encoding a ResponseHeader gives it, in a fifth of the time.
+    The same bytes as encoding a ResponseHeader, in a fifth of the time.
     """
     start = _RESPONSE_STARTS[response_header_version(api_key, api_version)]
     return bytearray(start.pack(correlation_id))
 
 
 def read_request_header(frame: memoryview) -> tuple[int, int, int, str | None, int]:
-    """API key, version, correlation id, client id, and where the body begins.
+    """API key, version, correlation id, client id, and the position of the body.
 
-    As `decode_request_header` gives them, in two thirds of the time: every request has one.
+    The same as `decode_request_header`, in two thirds of the time: every request has a header.
     """
     if len(frame) > _UP_TO_CLIENT_ID_BYTES:
         api_key, version, correlation_id, length = _UP_TO_CLIENT_ID.unpack_from(frame)
@@ -86,10 +86,9 @@ def read_request_header(frame: memoryview) -> tuple[int, int, int, str | None, i
 
 
 def decode_request_header(frame: Buffer) -> tuple[RequestHeader, int]:
-    """The header of a request and where its body begins; DecodeError also for an unknown API.
+    """The header of a request and the position of its body; DecodeError for an unknown API too.
 
-    An unknown *version* of a known API is not looked at here: the header can still be read,
-    and ApiVersions has an answer to it.
+    Unknown *versions* are accepted: their header can be read, and ApiVersions responds to them.
     """
     if len(frame) < _API_AND_VERSION.size:
         raise DecodeError(f"a request of {len(frame)} bytes is too short for a header")

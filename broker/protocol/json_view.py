@@ -10,7 +10,7 @@ from broker.protocol.schema import Field, Message, Struct
 
 
 def to_json(message: Message, version: int) -> dict[str, Any]:
-    """The fields that `version` carries, in Kafka's camelCase; records read as an empty text."""
+    """The fields of `version`, in Kafka's camelCase; records become an empty string."""
     return _struct(message, version)
 
 

@@ -1,4 +1,4 @@
-"""Varints and the other small pieces the compiled codecs share.
+"""Varints and other helpers of the compiled codecs.
 
 Readers are `(buffer, position) -> (value, position after)`. They raise IndexError or ValueError;
 `codec` turns that into a DecodeError which names the field.
@@ -16,7 +16,7 @@ class FileSlice(Protocol):
 
     @property
     def position(self) -> int:
-        """Where in the file they begin."""
+        """Their position in the file."""
         ...
 
     def __len__(self) -> int: ...
@@ -31,15 +31,15 @@ class FileSlice(Protocol):
 
 
 Records = Buffer | FileSlice
-"""Record batches in a message: decoded, a view of the frame; to be sent, whatever holds them."""
+"""Record batches in a message: a view of the frame if decoded, any of these to be encoded."""
 
 Part = Records
-"""A piece of an encoded message. Records stay the object they were given as: no copy is made."""
+"""A part of an encoded message. Records stay the object that they were: they are not copied."""
 
 INT32_MAX = 0x7FFFFFFF
 
 MAX_STRING_BYTES = 0x7FFF
-"""The longest string, also where a varint could say more: Kafka refuses it in every version."""
+"""The longest string; Kafka refuses longer ones also where the length is a varint."""
 
 
 def read_uvarint(buffer: Buffer, position: int) -> tuple[int, int]:
@@ -71,7 +71,7 @@ def uvarint(value: int) -> bytes:
     return bytes(out)
 
 
-_CACHED_LENGTHS = 64  # replica lists are short; long ones pay for compiling their format
+_CACHED_LENGTHS = 64  # replica lists are short; for long arrays the format is compiled each time
 
 
 class _ByLength(dict[int, Callable[..., Any]]):

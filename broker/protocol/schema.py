@@ -6,8 +6,8 @@
         member_id: str = wire("string")
         group_instance_id: str | None = wire("string", since=3, nullable=3, default=None)
 
-Messages are built by keyword, every field has Kafka's default, and are not changed afterwards
-(mypy holds that; at run time nothing is spent on it). `codec` turns the declaration into code.
+Messages are built with keywords, and every field has Kafka's default. They are not changed later
+(mypy checks that; nothing does at run time). `codec` turns declarations into code.
 
 Types: bool int8 int16 uint16 int32 uint32 int64 float64 uuid string bytes records, `"[]int32"`
 for an array of one of these, a Struct class for a struct and `[StructClass]` for an array of it.
@@ -30,7 +30,7 @@ _ZERO: Final[dict[str, Any]] = {
     "bytes": b"",
     "records": None,
 } | dict.fromkeys(("int8", "int16", "uint16", "int32", "uint32", "int64"), 0)
-"""The default of a field that declares none: Kafka's."""
+"""Kafka's defaults of fields that declare none."""
 
 
 class Field(NamedTuple):
@@ -50,24 +50,24 @@ class Field(NamedTuple):
     flexible: bool  # False: keeps the old encoding even in flexible versions (the client id)
 
     def in_version(self, version: int) -> bool:
-        """Whether this version carries the field at all."""
+        """Whether this version has the field."""
         return self.since <= version <= self.until
 
     def nullable_in(self, version: int) -> bool:
-        """Whether null may travel in this version."""
+        """Whether this version allows null."""
         return version >= self.nullable
 
     def element(self) -> "Field":
-        """An array's element as a field: null may stand for the array, never for an element."""
+        """The element of an array as a field; only the array can be null."""
         return self._replace(is_array=False, nullable=LATEST + 1)
 
     def default_value(self) -> Any:
-        """The default; a list of its own for each caller."""
+        """The default; a new list for each caller."""
         return [] if self.default is _UNSET else self.default
 
 
 class _Declaration(NamedTuple):
-    """What `wire` was told; becomes a Field when the class gives it a name."""
+    """The arguments of `wire`; becomes a Field when the class gives it a name."""
 
     type: "str | StructMeta | list[StructMeta]"
     options: dict[str, Any]
@@ -116,14 +116,14 @@ def wire(
 
 @dataclass_transform(kw_only_default=True, frozen_default=True)
 class StructMeta(type):
-    """Turns declared fields into slots, and remembers the declaration in `fields`."""
+    """Turns declared fields into slots; keeps the declaration in `fields`."""
 
     fields: tuple[Field, ...]
 
     def __new__(
         mcs, name: str, bases: tuple[type, ...], namespace: dict[str, Any], **options: Any
     ) -> "StructMeta":
-        """Make the class; `options` are those of Message.__init_subclass__."""
+        """Create the class; `options` are those of Message.__init_subclass__."""
         fields = tuple(
             declaration.named(key)
             for key, declaration in namespace.items()
@@ -138,7 +138,7 @@ class StructMeta(type):
 
 
 def _compile_init_and_call(self: "Struct", **values: Any) -> None:
-    """The first `__init__` of every class: most messages are imported and never built."""
+    """The first `__init__` of every class, as most messages are imported and never built."""
     cls = type(self)
     names = [field.name for field in cls.fields]
     scope: dict[str, Any] = {"unset": _UNSET}
@@ -158,12 +158,12 @@ def _compile_init_and_call(self: "Struct", **values: Any) -> None:
 
 
 class _Tagged:
-    """Holds what no declaration names: kept apart so that it is not taken for a field."""
+    """Holds unknown tags, in a class of its own so that they are not taken for a field."""
 
     __slots__ = ("unknown_tags",)
 
     unknown_tags: dict[int, bytes] | None
-    """Tagged fields newer than the declaration, by tag; kept to be sent on."""
+    """Tagged fields that are not declared here, by tag; encoded again unchanged."""
 
 
 class Struct(_Tagged, metaclass=StructMeta):
@@ -190,7 +190,7 @@ class Struct(_Tagged, metaclass=StructMeta):
 
 
 class Message(Struct):
-    """A whole message: a request, a response, or data that lives inside other bytes."""
+    """A whole message: a request, a response, or data inside of other bytes."""
 
     versions: ClassVar[tuple[int, int]]
     """The lowest and the highest version declared here."""
@@ -211,11 +211,11 @@ ResponseT = TypeVar("ResponseT", bound="Response")
 
 
 class Response(Message):
-    """What a broker answers."""
+    """A response of a broker."""
 
 
 class Request(Message, Generic[ResponseT]):
-    """What a client asks; names its response, so that a client's `send` is typed."""
+    """A request of a client; names its response, so that `send` of a client is typed."""
 
     api_key: ClassVar[int]
 

@@ -1,4 +1,4 @@
-"""Properties of the log: whatever is appended, and whatever is asked."""
+"""Properties of the log for any appends and any reads."""
 
 import tempfile
 from collections.abc import Iterator
@@ -23,6 +23,7 @@ from broker.log.partition_log import PartitionLog
 from broker.log.producer_snapshot import SnapshotEntry, decode_snapshot, encode_snapshot
 from broker.log.recovery import LoadFrom
 from broker.log.time_index import TimeIndex
+from broker.log.truncation import truncate_to
 from broker.records.batch import iterate_batches
 from tests.log.support import (
     NOW_MS,
@@ -133,7 +134,7 @@ def test_truncation_leaves_exactly_the_whole_batches_below(
         log = filled(directory / "orders-0", counts, LogConfig(segment_bytes=segment_bytes))
         before = list(iterate_batches(everything(log)))
         end = min(cut, log.log_end_offset)
-        log.truncate_to(cut)
+        truncate_to(log, cut)
         expected = b"".join(bytes(found.view) for found in before if found.last_offset < end)
         assert everything(log) == expected
         assert log.log_end_offset == end
@@ -191,8 +192,8 @@ def test_compaction_never_changes_the_latest_value_of_a_key(
         seen: dict[str, str | None] = {}
         for found in iterate_batches(everything(log)):
             for record in found.records():
-                key = (record.key or b"").decode()
-                seen[key] = None if record.value is None else record.value.decode()
+                name = (record.key or b"").decode()
+                seen[name] = None if record.value is None else record.value.decode()
         assert seen == state
         clock.advance(24 * 60 * 60 * 1000)
         dirty = 0

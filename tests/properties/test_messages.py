@@ -1,4 +1,4 @@
-"""Every message in every version: what is encoded comes back the same."""
+"""Every message in every version: decoding returns what was encoded."""
 
 import pytest
 from hypothesis import HealthCheck, given, settings

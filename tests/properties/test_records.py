@@ -1,4 +1,4 @@
-"""Batches: what goes in comes out, and no bytes whatever raise anything but CorruptRecord."""
+"""Batches round-trip, and malformed bytes raise only CorruptRecord."""
 
 from types import ModuleType
 
@@ -28,7 +28,7 @@ timestamps = st.integers(-1, MAX_INT64) | st.integers(1_700_000_000_000, 1_700_0
 
 @st.composite
 def record_lists(draw: st.DrawFn) -> list[RecordTuple]:
-    """Records as one batch can hold them: growing offsets, anything else."""
+    """Records that one batch can hold: increasing offsets, everything else arbitrary."""
     offset = draw(st.integers(0, 2**62))
     rows = []
     for gap in draw(st.lists(st.just(1) | st.integers(1, 10_000), min_size=1, max_size=20)):
@@ -85,7 +85,7 @@ def test_old_formats_give_back_what_they_can_hold(
     assert [row for batch in batches for row in batch.record_tuples()] == expected
 
 
-# Bytes that look enough like records to be followed some way: small numbers, then anything.
+# Bytes that resemble records, so that decoding goes some way: small numbers, then anything.
 near_records = st.lists(
     st.one_of(st.binary(max_size=6), st.integers(-3, 40).map(varint), st.just(b"\0\0\0\1\1\0")),
     max_size=30,
@@ -128,7 +128,7 @@ SAMPLES = {
 
 
 def read_everything(data: bytes) -> None:
-    """Use all that reads a batch; only CorruptRecord may come out, per batch or for the rest."""
+    """Call everything that reads a batch; only CorruptRecord may be raised."""
     try:
         for batch in iterate_batches(data):
             for read in (batch.record_tuples, batch.columns):

@@ -1,4 +1,4 @@
-"""What Kafka's own classes and clients wrote, by the message that is declared for it."""
+"""Golden bytes written by Kafka's own classes and clients, by declared message."""
 
 import base64
 import json
@@ -68,8 +68,9 @@ def _message_class(sample: dict[str, Any]) -> type[Message] | None:
     if sample["kind"] in ("header", "data"):
         for module in DATA_MODULES:
             for name in (sample["message"], sample["message"] + "Data"):
-                if found := getattr(module, name, None):
-                    return found  # type: ignore[no-any-return]
+                found: type[Message] | None = getattr(module, name, None)
+                if found is not None:
+                    return found
         return None
     if sample["api_key"] not in list(ApiKey):
         return None
@@ -78,7 +79,7 @@ def _message_class(sample: dict[str, Any]) -> type[Message] | None:
 
 
 class Exchange(NamedTuple):
-    """A request and its response as they travelled, without the size in front."""
+    """A recorded request and its response, without the size."""
 
     api_key: int
     version: int

@@ -50,13 +50,19 @@ class Place(NamedTuple):
     path: str
 
 
+def element(field: Field, version: int) -> Any:
+    """A value of the field, or of one element of its array, that is not the default."""
+    if isinstance(field.type, StructMeta):
+        return filled(field.type, version)
+    return OTHER_THAN_DEFAULT[field.type]
+
+
 def filled(cls: StructMeta, version: int) -> Any:
-    """A message with one element in every array, and nothing null, as far as the version goes."""
+    """A message with one element in every array and no nulls, within the limits of the version."""
     values: dict[str, Any] = {}
     for field in cls.fields:
         if field.in_version(version):
-            is_struct = isinstance(field.type, StructMeta)
-            one = filled(field.type, version) if is_struct else OTHER_THAN_DEFAULT[field.type]
+            one = element(field, version)
             values[field.name] = [one] if field.is_array else one
     return cls(**values)
 
@@ -89,7 +95,7 @@ def test_value_that_does_not_fit_its_field_is_refused_by_name(cls: type[Message]
                 continue
             for wrong in WRONG[field.type]:
                 if field.tag is not None and not wrong:
-                    continue  # taken for the default, which does not travel
+                    continue  # equal to the default, which is not encoded
                 if field.is_array:
                     assert_refused(message, version, place, [wrong])
                 elif wrong is not None or not field.nullable_in(version):
@@ -122,8 +128,7 @@ def test_field_that_the_version_lacks_is_refused_unless_it_is_ignorable(
             field = place.field
             if field.in_version(version):
                 continue
-            is_struct = isinstance(field.type, StructMeta)
-            other = filled(field.type, version) if is_struct else OTHER_THAN_DEFAULT[field.type]
+            other = element(field, version)
             if field.is_array:
                 other = [other]
             if other == field.default_value():

@@ -1,4 +1,4 @@
-"""What stands before a request, and which version of it."""
+"""Headers of requests and responses, and their versions."""
 
 import re
 import tracemalloc
@@ -28,7 +28,7 @@ from broker.protocol.headers import (
         (ApiKey.CONTROLLED_SHUTDOWN, 1, 1, 0),
         (ApiKey.CONTROLLED_SHUTDOWN, 3, 2, 1),
         (ApiKey.API_VERSIONS, 2, 1, 0),
-        (ApiKey.API_VERSIONS, 4, 2, 0),  # its answer must be readable by all
+        (ApiKey.API_VERSIONS, 4, 2, 0),  # its response must be readable by all clients
     ],
 )
 def test_header_versions_follow_the_flexible_versions(

@@ -1,4 +1,4 @@
-"""Bytes that are not what they claim: a message or a DecodeError in full words, and little memory.
+"""Malformed bytes: decoded or refused with a clear DecodeError, without using much memory.
 
 Every message in every version is given truncated, flipped, random and exaggerating bytes. Chance is
 seeded by the message, so that a failure comes again.
@@ -43,7 +43,7 @@ EXAGGERATIONS = [
 
 
 def decode_or_refuse(cls: type[Message], data: bytes, version: int) -> Message | None:
-    """The message, or None for bytes that were refused as they should be."""
+    """The message, or None if the bytes were refused with a DecodeError."""
     try:
         assert decode_from(cls, data, 0, version)[1] <= len(data)
         return decode(cls, data, version)
@@ -55,7 +55,7 @@ def decode_or_refuse(cls: type[Message], data: bytes, version: int) -> Message |
 
 
 def originals(cls: type[Message]) -> Iterator[tuple[int, bytes]]:
-    """Good bytes of every version: Kafka's samples."""
+    """Valid bytes of every version: Kafka's samples."""
     for version in declared()[cls]:
         for sample in samples().get((cls, version), []):
             yield version, sample.data
@@ -148,9 +148,11 @@ def test_position_is_the_first_byte_of_the_field() -> None:
 def test_string_longer_than_kafka_allows_is_refused_also_where_a_varint_could_say_it() -> None:
     longest = b"x" * MAX_STRING_BYTES
     good = b"\x02" + b"\x80\x80\x02" + longest + b"\x00" + b"\x01\x00\x00\x00"
-    assert decode(MetadataRequest, good, 9).topics[0].name == longest.decode()
+    topics = decode(MetadataRequest, good, 9).topics
+    assert topics is not None
+    assert topics[0].name == longest.decode()
     bad = b"\x02" + b"\x81\x80\x02" + longest + b"x\x00" + b"\x01\x00\x00\x00"
-    with pytest.raises(DecodeError, match=r"topics\.name at byte 1: 32768 bytes are told"):
+    with pytest.raises(DecodeError, match=r"topics\.name at byte 1: 32768 bytes announced"):
         decode(MetadataRequest, bad, 9)
 
 

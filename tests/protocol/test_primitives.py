@@ -1,4 +1,4 @@
-"""Varints: what travels, and what is refused."""
+"""Varints: valid and invalid encodings."""
 
 import pytest
 from hypothesis import given

@@ -1,7 +1,7 @@
 """Every message of the protocol: one module per API with its request and its response.
 
-The declarations follow Kafka's own, names and order included. Modules are imported when first
-asked for: a command that sends two requests does not pay for seventy.
+The declarations follow Kafka's own, names and order included. Modules are imported on first use: a
+command that sends two requests does not pay for seventy.
 """
 
 from functools import cache

@@ -11,7 +11,7 @@ from broker.protocol.schema import Request, Response, wire
 class AddOffsetsToTxnRequest(
     Request["AddOffsetsToTxnResponse"], api_key=25, versions=(0, 4), flexible=3
 ):
-    """The group whose offsets join the transaction."""
+    """The group whose offsets are added to the transaction."""
 
     transactional_id: str = wire("string")
     producer_id: int = wire("int64")
@@ -20,7 +20,7 @@ class AddOffsetsToTxnRequest(
 
 
 class AddOffsetsToTxnResponse(Response, versions=(0, 4), flexible=3):
-    """Whether it did."""
+    """The error."""
 
     throttle_time_ms: int = wire("int32")
     error_code: int = wire("int16")

@@ -25,7 +25,7 @@ class AddPartitionsToTxnTransaction(Struct):
 class AddPartitionsToTxnRequest(
     Request["AddPartitionsToTxnResponse"], api_key=24, versions=(0, 5), flexible=3
 ):
-    """Partitions to add; from v4 brokers verify several transactions at once (KIP-890)."""
+    """Partitions to add; from v4 on brokers verify many transactions at once (KIP-890)."""
 
     transactions: list[AddPartitionsToTxnTransaction] = wire(
         [AddPartitionsToTxnTransaction], since=4
@@ -56,7 +56,7 @@ class AddPartitionsToTxnResult(Struct):
 
 
 class AddPartitionsToTxnResponse(Response, versions=(0, 5), flexible=3):
-    """Whether each was added."""
+    """The error of each partition."""
 
     throttle_time_ms: int = wire("int32")
     error_code: int = wire("int16", since=4, ignorable=True)

@@ -21,7 +21,7 @@ class AddRaftVoterRequest(Request["AddRaftVoterResponse"], api_key=80, versions=
 
 
 class AddRaftVoterResponse(Response, versions=(0, 0), flexible=0):
-    """Whether it was added."""
+    """The error."""
 
     throttle_time_ms: int = wire("int32")
     error_code: int = wire("int16")

@@ -6,7 +6,7 @@ from broker.protocol.schema import Request, Response, wire
 class AllocateProducerIdsRequest(
     Request["AllocateProducerIdsResponse"], api_key=67, versions=(0, 0), flexible=0
 ):
-    """Who asks."""
+    """The broker that requests a block."""
 
     broker_id: int = wire("int32")
     broker_epoch: int = wire("int64", default=-1)

@@ -39,7 +39,7 @@ class ResponseEntryData(Struct):
 
 
 class AlterClientQuotasResponse(Response, versions=(0, 1), flexible=1):
-    """What became of each."""
+    """The result of each."""
 
     throttle_time_ms: int = wire("int32")
     entries: list[ResponseEntryData] = wire([ResponseEntryData])

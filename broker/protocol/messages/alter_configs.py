@@ -1,4 +1,4 @@
-"""Replace configurations whole; IncrementalAlterConfigs is the kinder one.
+"""Replace all configs of resources; deprecated in favour of IncrementalAlterConfigs.
 
 Versions:
     v2 flexible
@@ -33,7 +33,7 @@ class AlterConfigsResourceResponse(Struct):
 
 
 class AlterConfigsResponse(Response, versions=(0, 2), flexible=2):
-    """What became of each."""
+    """The result of each."""
 
     throttle_time_ms: int = wire("int32")
     responses: list[AlterConfigsResourceResponse] = wire([AlterConfigsResourceResponse])

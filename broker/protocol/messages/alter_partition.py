@@ -33,7 +33,7 @@ class RequestTopicData(Struct):
 class AlterPartitionRequest(
     Request["AlterPartitionResponse"], api_key=56, versions=(0, 3), flexible=0
 ):
-    """The ISR the leader wants."""
+    """The new ISR of each partition."""
 
     broker_id: int = wire("int32")
     broker_epoch: int = wire("int64", default=-1)

@@ -34,7 +34,7 @@ class ReassignableTopicResponse(Struct):
 
 
 class AlterPartitionReassignmentsResponse(Response, versions=(0, 0), flexible=0):
-    """Whether each began."""
+    """The error of each partition."""
 
     throttle_time_ms: int = wire("int32")
     error_code: int = wire("int16")

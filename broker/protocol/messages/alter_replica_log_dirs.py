@@ -20,7 +20,7 @@ class AlterReplicaLogDir(Struct):
 class AlterReplicaLogDirsRequest(
     Request["AlterReplicaLogDirsResponse"], api_key=34, versions=(0, 2), flexible=2
 ):
-    """Where each replica should go."""
+    """The target directory of each replica."""
 
     dirs: list[AlterReplicaLogDir] = wire([AlterReplicaLogDir])
 
@@ -36,7 +36,7 @@ class AlterReplicaLogDirTopicResult(Struct):
 
 
 class AlterReplicaLogDirsResponse(Response, versions=(0, 2), flexible=2):
-    """Whether the move began."""
+    """The error of each partition."""
 
     throttle_time_ms: int = wire("int32")
     results: list[AlterReplicaLogDirTopicResult] = wire([AlterReplicaLogDirTopicResult])

@@ -32,7 +32,7 @@ class AlterUserScramCredentialsResult(Struct):
 
 
 class AlterUserScramCredentialsResponse(Response, versions=(0, 0), flexible=0):
-    """What became of each."""
+    """The result of each."""
 
     throttle_time_ms: int = wire("int32")
     results: list[AlterUserScramCredentialsResult] = wire([AlterUserScramCredentialsResult])

@@ -10,7 +10,7 @@ from broker.protocol.schema import Request, Response, Struct, wire
 
 
 class ApiVersionsRequest(Request["ApiVersionsResponse"], api_key=18, versions=(0, 4), flexible=3):
-    """A client introduces itself."""
+    """Name and version of the client software."""
 
     client_software_name: str = wire("string", since=3, ignorable=True)
     client_software_version: str = wire("string", since=3, ignorable=True)

@@ -49,7 +49,7 @@ class DescribedGroup(Struct):
 
 
 class ConsumerGroupDescribeResponse(Response, versions=(0, 0), flexible=0):
-    """Each as its coordinator sees it."""
+    """The state of each."""
 
     throttle_time_ms: int = wire("int32")
     groups: list[DescribedGroup] = wire([DescribedGroup])

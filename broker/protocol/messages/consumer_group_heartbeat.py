@@ -16,7 +16,7 @@ class TopicPartitions(Struct):
 class ConsumerGroupHeartbeatRequest(
     Request["ConsumerGroupHeartbeatResponse"], api_key=68, versions=(0, 0), flexible=0
 ):
-    """What the member has and wants."""
+    """The member's subscription and current assignment."""
 
     group_id: str = wire("string")
     member_id: str = wire("string")
@@ -37,7 +37,7 @@ class Assignment(Struct):
 
 
 class ConsumerGroupHeartbeatResponse(Response, versions=(0, 1), flexible=0):
-    """What it should have."""
+    """The target assignment."""
 
     throttle_time_ms: int = wire("int32")
     error_code: int = wire("int16")

@@ -16,7 +16,7 @@ class ConsumerProtocolAssignment(Message, versions=(0, 3)):
 
 
 class ConsumerProtocolSubscription(Message, versions=(0, 3)):
-    """What one member wants to read, and what it has."""
+    """A member's subscription, and the partitions it owns."""
 
     topics: list[str] = wire("[]string")
     user_data: bytes | None = wire("bytes", nullable=0, default=None)

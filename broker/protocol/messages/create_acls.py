@@ -31,7 +31,7 @@ class AclCreationResult(Struct):
 
 
 class CreateAclsResponse(Response, versions=(0, 3), flexible=2):
-    """What became of each."""
+    """The result of each."""
 
     throttle_time_ms: int = wire("int32")
     results: list[AclCreationResult] = wire([AclCreationResult])

@@ -16,7 +16,7 @@ class CreatableRenewers(Struct):
 class CreateDelegationTokenRequest(
     Request["CreateDelegationTokenResponse"], api_key=38, versions=(0, 3), flexible=2
 ):
-    """For whom, and who may renew it."""
+    """The owner, and the principals that may renew the token."""
 
     owner_principal_type: str | None = wire("string", since=3, nullable=3)
     owner_principal_name: str | None = wire("string", since=3, nullable=3)

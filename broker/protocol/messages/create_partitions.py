@@ -37,7 +37,7 @@ class CreatePartitionsTopicResult(Struct):
 
 
 class CreatePartitionsResponse(Response, versions=(0, 3), flexible=2):
-    """What became of each."""
+    """The result of each."""
 
     throttle_time_ms: int = wire("int32")
     results: list[CreatePartitionsTopicResult] = wire([CreatePartitionsTopicResult])

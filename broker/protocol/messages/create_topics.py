@@ -61,7 +61,7 @@ class CreatableTopicResult(Struct):
 
 
 class CreateTopicsResponse(Response, versions=(0, 7), flexible=5):
-    """What became of each."""
+    """The result of each."""
 
     throttle_time_ms: int = wire("int32", since=2, ignorable=True)
     topics: list[CreatableTopicResult] = wire([CreatableTopicResult])

@@ -4,7 +4,7 @@ from broker.protocol.schema import Message, wire
 
 
 class DefaultPrincipalData(Message, versions=(0, 0), flexible=0):
-    """Who sent a forwarded request."""
+    """The principal of a forwarded request."""
 
     type: str = wire("string")
     name: str = wire("string")

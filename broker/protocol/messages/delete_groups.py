@@ -19,7 +19,7 @@ class DeletableGroupResult(Struct):
 
 
 class DeleteGroupsResponse(Response, versions=(0, 2), flexible=2):
-    """What became of each."""
+    """The result of each."""
 
     throttle_time_ms: int = wire("int32")
     results: list[DeletableGroupResult] = wire([DeletableGroupResult])

@@ -32,7 +32,7 @@ class DeletableTopicResult(Struct):
 
 
 class DeleteTopicsResponse(Response, versions=(0, 6), flexible=4):
-    """What became of each."""
+    """The result of each."""
 
     throttle_time_ms: int = wire("int32", since=1, ignorable=True)
     responses: list[DeletableTopicResult] = wire([DeletableTopicResult])

@@ -10,7 +10,7 @@ from broker.protocol.schema import Request, Response, Struct, wire
 class DescribeClusterRequest(
     Request["DescribeClusterResponse"], api_key=60, versions=(0, 1), flexible=0
 ):
-    """What to describe: brokers or controllers."""
+    """The endpoint type: brokers or controllers."""
 
     include_cluster_authorized_operations: bool = wire("bool")
     endpoint_type: int = wire("int8", since=1, default=1)

@@ -18,7 +18,7 @@ class DescribeConfigsResource(Struct):
 class DescribeConfigsRequest(
     Request["DescribeConfigsResponse"], api_key=32, versions=(0, 4), flexible=4
 ):
-    """Resources, and the keys wanted; null is all keys."""
+    """Resources, and the keys to describe; null for all keys."""
 
     resources: list[DescribeConfigsResource] = wire([DescribeConfigsResource])
     include_synonyms: bool = wire("bool", since=1)

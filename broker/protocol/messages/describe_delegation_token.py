@@ -16,7 +16,7 @@ class DescribeDelegationTokenOwner(Struct):
 class DescribeDelegationTokenRequest(
     Request["DescribeDelegationTokenResponse"], api_key=41, versions=(0, 3), flexible=2
 ):
-    """Whose tokens; null is all."""
+    """The owners of the tokens; null for all."""
 
     owners: list[DescribeDelegationTokenOwner] | None = wire(
         [DescribeDelegationTokenOwner], nullable=0

@@ -41,7 +41,7 @@ class DescribedGroup(Struct):
 
 
 class DescribeGroupsResponse(Response, versions=(0, 5), flexible=5):
-    """Each group as its coordinator sees it; a group that is not there is Dead."""
+    """Each group; one that does not exist is Dead."""
 
     throttle_time_ms: int = wire("int32", since=1, ignorable=True)
     groups: list[DescribedGroup] = wire([DescribedGroup])

@@ -17,7 +17,7 @@ class DescribableLogDirTopic(Struct):
 class DescribeLogDirsRequest(
     Request["DescribeLogDirsResponse"], api_key=35, versions=(0, 4), flexible=2
 ):
-    """Partitions to describe; null is all."""
+    """The partitions to describe; null for all."""
 
     topics: list[DescribableLogDirTopic] | None = wire([DescribableLogDirTopic], nullable=0)
 
@@ -43,7 +43,7 @@ class DescribeLogDirsResult(Struct):
 
 
 class DescribeLogDirsResponse(Response, versions=(0, 4), flexible=2):
-    """What each directory holds."""
+    """The replicas in each directory."""
 
     throttle_time_ms: int = wire("int32")
     error_code: int = wire("int16", since=3, ignorable=True)

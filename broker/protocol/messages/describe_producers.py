@@ -11,7 +11,7 @@ class TopicRequest(Struct):
 class DescribeProducersRequest(
     Request["DescribeProducersResponse"], api_key=61, versions=(0, 0), flexible=0
 ):
-    """The partitions to look at."""
+    """The partitions to describe."""
 
     topics: list[TopicRequest] = wire([TopicRequest])
 

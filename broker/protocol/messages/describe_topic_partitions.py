@@ -16,7 +16,7 @@ class Cursor(Struct):
 class DescribeTopicPartitionsRequest(
     Request["DescribeTopicPartitionsResponse"], api_key=75, versions=(0, 0), flexible=0
 ):
-    """Topics, and where to go on."""
+    """Topics, and the position to continue at."""
 
     topics: list[TopicRequest] = wire([TopicRequest])
     response_partition_limit: int = wire("int32", default=2000)
@@ -47,7 +47,7 @@ class DescribeTopicPartitionsResponseTopic(Struct):
 
 
 class DescribeTopicPartitionsResponse(Response, versions=(0, 0), flexible=0):
-    """A page, and where the next one begins."""
+    """A page of topics, and where the next one begins."""
 
     throttle_time_ms: int = wire("int32")
     topics: list[DescribeTopicPartitionsResponseTopic] = wire(

@@ -28,7 +28,7 @@ class TransactionState(Struct):
 
 
 class DescribeTransactionsResponse(Response, versions=(0, 0), flexible=0):
-    """Each as its coordinator sees it."""
+    """The state of each."""
 
     throttle_time_ms: int = wire("int32")
     transaction_states: list[TransactionState] = wire([TransactionState])

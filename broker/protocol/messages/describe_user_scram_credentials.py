@@ -10,7 +10,7 @@ class UserName(Struct):
 class DescribeUserScramCredentialsRequest(
     Request["DescribeUserScramCredentialsResponse"], api_key=50, versions=(0, 0), flexible=0
 ):
-    """The users; null is all."""
+    """The users; null for all."""
 
     users: list[UserName] | None = wire([UserName], nullable=0)
 

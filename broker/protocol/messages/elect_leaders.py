@@ -14,7 +14,7 @@ class TopicPartitions(Struct):
 
 
 class ElectLeadersRequest(Request["ElectLeadersResponse"], api_key=43, versions=(0, 2), flexible=2):
-    """Partitions to elect for; null is all."""
+    """The partitions; null for all."""
 
     election_type: int = wire("int8", since=1)
     topic_partitions: list[TopicPartitions] | None = wire([TopicPartitions], nullable=0)
@@ -33,7 +33,7 @@ class ReplicaElectionResult(Struct):
 
 
 class ElectLeadersResponse(Response, versions=(0, 2), flexible=2):
-    """What became of each."""
+    """The result of each."""
 
     throttle_time_ms: int = wire("int32")
     error_code: int = wire("int16", since=1, ignorable=True)

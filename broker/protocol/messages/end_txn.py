@@ -9,7 +9,7 @@ from broker.protocol.schema import Request, Response, wire
 
 
 class EndTxnRequest(Request["EndTxnResponse"], api_key=26, versions=(0, 4), flexible=3):
-    """The end that was chosen."""
+    """The error."""
 
     transactional_id: str = wire("string")
     producer_id: int = wire("int64")
@@ -18,7 +18,7 @@ class EndTxnRequest(Request["EndTxnResponse"], api_key=26, versions=(0, 4), flex
 
 
 class EndTxnResponse(Response, versions=(0, 4), flexible=3):
-    """Whether it was taken; markers follow by themselves."""
+    """The error; markers are written after the response."""
 
     throttle_time_ms: int = wire("int32")
     error_code: int = wire("int16")

@@ -48,7 +48,7 @@ class ForgottenTopic(Struct):
 
 
 class FetchRequest(Request["FetchResponse"], api_key=1, versions=(0, 17), flexible=12):
-    """From which offset of which partitions, how much, and how long to wait for it."""
+    """Partitions with their offsets, limits, and how long to wait for min_bytes."""
 
     cluster_id: str | None = wire(
         "string", since=12, nullable=12, default=None, tag=0, ignorable=True
@@ -116,7 +116,7 @@ class NodeEndpoint(Struct):
 
 
 class FetchResponse(Response, versions=(0, 17), flexible=12):
-    """The batches, as they lie in the log."""
+    """The batches, unchanged from the log."""
 
     throttle_time_ms: int = wire("int32", since=1, ignorable=True)
     error_code: int = wire("int16", since=7, ignorable=True)

@@ -12,7 +12,7 @@ class OffsetCommitKey(Message, versions=(0, 1)):
 
 
 class OffsetCommitValue(Message, versions=(0, 4), flexible=4):
-    """A stored offset."""
+    """A committed offset."""
 
     offset: int = wire("int64")
     leader_epoch: int = wire("int32", since=3, default=-1, ignorable=True)

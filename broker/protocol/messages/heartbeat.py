@@ -10,7 +10,7 @@ from broker.protocol.schema import Request, Response, wire
 
 
 class HeartbeatRequest(Request["HeartbeatResponse"], api_key=12, versions=(0, 4), flexible=4):
-    """I am alive."""
+    """The member, and the generation it is in."""
 
     group_id: str = wire("string")
     generation_id: int = wire("int32")
@@ -19,7 +19,7 @@ class HeartbeatRequest(Request["HeartbeatResponse"], api_key=12, versions=(0, 4)
 
 
 class HeartbeatResponse(Response, versions=(0, 4), flexible=4):
-    """And so is the generation, or it is time to join again."""
+    """REBALANCE_IN_PROGRESS if the member must rejoin."""
 
     throttle_time_ms: int = wire("int32", since=1, ignorable=True)
     error_code: int = wire("int16")

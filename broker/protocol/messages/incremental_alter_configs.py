@@ -4,6 +4,7 @@ Versions:
     v1 flexible
 """
 
+from broker.protocol.messages.alter_configs import AlterConfigsResourceResponse
 from broker.protocol.schema import Request, Response, Struct, wire
 
 
@@ -28,15 +29,8 @@ class IncrementalAlterConfigsRequest(
     validate_only: bool = wire("bool")
 
 
-class AlterConfigsResourceResponse(Struct):
-    error_code: int = wire("int16")
-    error_message: str | None = wire("string", nullable=0)
-    resource_type: int = wire("int8")
-    resource_name: str = wire("string")
-
-
 class IncrementalAlterConfigsResponse(Response, versions=(0, 1), flexible=1):
-    """What became of each."""
+    """The result of each."""
 
     throttle_time_ms: int = wire("int32")
     responses: list[AlterConfigsResourceResponse] = wire([AlterConfigsResourceResponse])

@@ -13,7 +13,7 @@ from broker.protocol.schema import Request, Response, wire
 class InitProducerIdRequest(
     Request["InitProducerIdResponse"], api_key=22, versions=(0, 5), flexible=2
 ):
-    """Who asks; null transactional id for a producer that is only idempotent."""
+    """The producer; null transactional id if it is only idempotent."""
 
     transactional_id: str | None = wire("string", nullable=0)
     transaction_timeout_ms: int = wire("int32")

@@ -20,7 +20,7 @@ class JoinGroupRequestProtocol(Struct):
 
 
 class JoinGroupRequest(Request["JoinGroupResponse"], api_key=11, versions=(0, 9), flexible=6):
-    """A member and the protocols it knows."""
+    """A member and the protocols it supports."""
 
     group_id: str = wire("string")
     session_timeout_ms: int = wire("int32")
@@ -41,7 +41,7 @@ class JoinGroupResponseMember(Struct):
 
 
 class JoinGroupResponse(Response, versions=(0, 9), flexible=6):
-    """The generation; to the leader also the members."""
+    """The generation; for the leader also its members."""
 
     throttle_time_ms: int = wire("int32", since=2, ignorable=True)
     error_code: int = wire("int16")

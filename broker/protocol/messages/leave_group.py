@@ -17,7 +17,7 @@ class MemberIdentity(Struct):
 
 
 class LeaveGroupRequest(Request["LeaveGroupResponse"], api_key=13, versions=(0, 5), flexible=4):
-    """Who leaves."""
+    """The members that leave."""
 
     group_id: str = wire("string")
     member_id: str = wire("string", until=2)
@@ -31,7 +31,7 @@ class MemberResponse(Struct):
 
 
 class LeaveGroupResponse(Response, versions=(0, 5), flexible=4):
-    """Who could not."""
+    """The error of each member."""
 
     throttle_time_ms: int = wire("int32", since=1, ignorable=True)
     error_code: int = wire("int16")

@@ -11,7 +11,7 @@ from broker.protocol.schema import Request, Response, Struct, wire
 
 
 class ListGroupsRequest(Request["ListGroupsResponse"], api_key=16, versions=(0, 5), flexible=3):
-    """Which states and types to list; empty is all."""
+    """The states and types to list; empty for all."""
 
     states_filter: list[str] = wire("[]string", since=4)
     types_filter: list[str] = wire("[]string", since=5)

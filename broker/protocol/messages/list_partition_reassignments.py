@@ -1,4 +1,4 @@
-"""Reassignments under way (KIP-455)."""
+"""Reassignments in progress (KIP-455)."""
 
 from broker.protocol.schema import Request, Response, Struct, wire
 
@@ -11,7 +11,7 @@ class ListPartitionReassignmentsTopics(Struct):
 class ListPartitionReassignmentsRequest(
     Request["ListPartitionReassignmentsResponse"], api_key=46, versions=(0, 0), flexible=0
 ):
-    """Partitions to look at; null is all."""
+    """The partitions to describe; null for all."""
 
     timeout_ms: int = wire("int32", default=60000)
     topics: list[ListPartitionReassignmentsTopics] | None = wire(
@@ -32,7 +32,7 @@ class OngoingTopicReassignment(Struct):
 
 
 class ListPartitionReassignmentsResponse(Response, versions=(0, 0), flexible=0):
-    """Those that are moving."""
+    """The partitions that are being reassigned."""
 
     throttle_time_ms: int = wire("int32")
     error_code: int = wire("int16")

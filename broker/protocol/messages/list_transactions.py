@@ -10,7 +10,7 @@ from broker.protocol.schema import Request, Response, Struct, wire
 class ListTransactionsRequest(
     Request["ListTransactionsResponse"], api_key=66, versions=(0, 1), flexible=0
 ):
-    """Filters; empty is all."""
+    """Filters; empty for all."""
 
     state_filters: list[str] = wire("[]string")
     producer_id_filters: list[int] = wire("[]int64")

@@ -22,7 +22,7 @@ class MetadataRequestTopic(Struct):
 
 
 class MetadataRequest(Request["MetadataResponse"], api_key=3, versions=(0, 12), flexible=9):
-    """Topics by name or id; null asks for all of them, an empty list for none."""
+    """Topics by name or id; null requests all topics, an empty list none."""
 
     topics: list[MetadataRequestTopic] | None = wire([MetadataRequestTopic], nullable=1)
     allow_auto_topic_creation: bool = wire("bool", since=4, default=True)
@@ -57,7 +57,7 @@ class MetadataResponseTopic(Struct):
 
 
 class MetadataResponse(Response, versions=(0, 12), flexible=9):
-    """Brokers, controller, and the partitions of the topics asked for."""
+    """Brokers, controller, and the partitions of the requested topics."""
 
     throttle_time_ms: int = wire("int32", since=3, ignorable=True)
     brokers: list[MetadataResponseBroker] = wire([MetadataResponseBroker])

@@ -49,7 +49,7 @@ class OffsetCommitResponseTopic(Struct):
 
 
 class OffsetCommitResponse(Response, versions=(0, 9), flexible=8):
-    """Which of them were stored."""
+    """The error of each partition."""
 
     throttle_time_ms: int = wire("int32", since=3, ignorable=True)
     topics: list[OffsetCommitResponseTopic] = wire([OffsetCommitResponseTopic])

@@ -13,7 +13,7 @@ class OffsetDeleteRequestTopic(Struct):
 
 
 class OffsetDeleteRequest(Request["OffsetDeleteResponse"], api_key=47, versions=(0, 0)):
-    """The partitions to forget."""
+    """The partitions whose offsets are deleted."""
 
     group_id: str = wire("string")
     topics: list[OffsetDeleteRequestTopic] = wire([OffsetDeleteRequestTopic])
@@ -30,7 +30,7 @@ class OffsetDeleteResponseTopic(Struct):
 
 
 class OffsetDeleteResponse(Response, versions=(0, 0)):
-    """Which were forgotten."""
+    """The error of each partition."""
 
     error_code: int = wire("int16")
     throttle_time_ms: int = wire("int32")

@@ -34,7 +34,7 @@ class OffsetFetchRequestGroup(Struct):
 
 
 class OffsetFetchRequest(Request["OffsetFetchResponse"], api_key=9, versions=(0, 9), flexible=6):
-    """Partitions of one group, or from v8 of several; null asks for all partitions."""
+    """Partitions of one group, from v8 on of many; null requests all partitions."""
 
     group_id: str = wire("string", until=7)
     topics: list[OffsetFetchRequestTopic] | None = wire(
@@ -77,7 +77,7 @@ class OffsetFetchResponseGroup(Struct):
 
 
 class OffsetFetchResponse(Response, versions=(0, 9), flexible=6):
-    """The stored offsets; -1 where there is none."""
+    """The committed offsets; -1 if there is no commit."""
 
     throttle_time_ms: int = wire("int32", since=3, ignorable=True)
     topics: list[OffsetFetchResponseTopic] = wire([OffsetFetchResponseTopic], until=7)

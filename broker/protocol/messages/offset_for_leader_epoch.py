@@ -43,7 +43,7 @@ class OffsetForLeaderTopicResult(Struct):
 
 
 class OffsetForLeaderEpochResponse(Response, versions=(0, 4), flexible=4):
-    """The end offset of the largest epoch not above the one asked for."""
+    """The end offset of the largest epoch up to the requested one."""
 
     throttle_time_ms: int = wire("int32", since=2, ignorable=True)
     topics: list[OffsetForLeaderTopicResult] = wire([OffsetForLeaderTopicResult])

@@ -71,7 +71,7 @@ class NodeEndpoint(Struct):
 
 
 class ProduceResponse(Response, versions=(0, 11), flexible=9):
-    """Where each partition's batch went, or why it did not."""
+    """The base offset of each partition's batch, or its error."""
 
     responses: list[TopicProduceResponse] = wire([TopicProduceResponse])
     throttle_time_ms: int = wire("int32", since=1, ignorable=True)

@@ -15,7 +15,7 @@ class RemoveRaftVoterRequest(
 
 
 class RemoveRaftVoterResponse(Response, versions=(0, 0), flexible=0):
-    """Whether it was removed."""
+    """The error."""
 
     throttle_time_ms: int = wire("int32")
     error_code: int = wire("int16")

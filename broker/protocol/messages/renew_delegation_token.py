@@ -17,7 +17,7 @@ class RenewDelegationTokenRequest(
 
 
 class RenewDelegationTokenResponse(Response, versions=(0, 2), flexible=2):
-    """When it expires now."""
+    """The new time of expiry."""
 
     error_code: int = wire("int16")
     expiry_timestamp_ms: int = wire("int64")

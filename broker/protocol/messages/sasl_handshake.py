@@ -8,13 +8,13 @@ from broker.protocol.schema import Request, Response, wire
 
 
 class SaslHandshakeRequest(Request["SaslHandshakeResponse"], api_key=17, versions=(0, 1)):
-    """The mechanism the client wants."""
+    """The mechanism of the client."""
 
     mechanism: str = wire("string")
 
 
 class SaslHandshakeResponse(Response, versions=(0, 1)):
-    """The mechanisms the broker has."""
+    """The mechanisms that are enabled on the broker."""
 
     error_code: int = wire("int16")
     mechanisms: list[str] = wire("[]string")

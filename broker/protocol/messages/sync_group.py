@@ -16,7 +16,7 @@ class SyncGroupRequestAssignment(Struct):
 
 
 class SyncGroupRequest(Request["SyncGroupResponse"], api_key=14, versions=(0, 5), flexible=4):
-    """The leader's assignments; empty from the others."""
+    """The leader's assignments; empty for other members."""
 
     group_id: str = wire("string")
     generation_id: int = wire("int32")

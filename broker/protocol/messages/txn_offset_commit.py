@@ -24,7 +24,7 @@ class TxnOffsetCommitRequestTopic(Struct):
 class TxnOffsetCommitRequest(
     Request["TxnOffsetCommitResponse"], api_key=28, versions=(0, 4), flexible=3
 ):
-    """Offsets that count when the transaction commits."""
+    """Offsets that become valid when the transaction commits."""
 
     transactional_id: str = wire("string")
     group_id: str = wire("string")
@@ -47,7 +47,7 @@ class TxnOffsetCommitResponseTopic(Struct):
 
 
 class TxnOffsetCommitResponse(Response, versions=(0, 4), flexible=3):
-    """Which of them were stored."""
+    """The error of each partition."""
 
     throttle_time_ms: int = wire("int32")
     topics: list[TxnOffsetCommitResponseTopic] = wire([TxnOffsetCommitResponseTopic])

@@ -6,13 +6,13 @@ from broker.protocol.schema import Request, Response, wire
 class UnregisterBrokerRequest(
     Request["UnregisterBrokerResponse"], api_key=64, versions=(0, 0), flexible=0
 ):
-    """The broker to forget."""
+    """The broker to unregister."""
 
     broker_id: int = wire("int32")
 
 
 class UnregisterBrokerResponse(Response, versions=(0, 0), flexible=0):
-    """Whether it was."""
+    """The error."""
 
     throttle_time_ms: int = wire("int32")
     error_code: int = wire("int16")

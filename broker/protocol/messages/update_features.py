@@ -31,7 +31,7 @@ class UpdatableFeatureResult(Struct):
 
 
 class UpdateFeaturesResponse(Response, versions=(0, 1), flexible=0):
-    """What became of each."""
+    """The result of each."""
 
     throttle_time_ms: int = wire("int32")
     error_code: int = wire("int16")

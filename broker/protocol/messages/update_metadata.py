@@ -70,6 +70,6 @@ class UpdateMetadataRequest(
 
 
 class UpdateMetadataResponse(Response, versions=(0, 8), flexible=6):
-    """Whether the update was taken."""
+    """The error."""
 
     error_code: int = wire("int16")

@@ -44,6 +44,6 @@ class WritableTxnMarkerResult(Struct):
 
 
 class WriteTxnMarkersResponse(Response, versions=(0, 1), flexible=1):
-    """Which were written."""
+    """The error of each partition."""
 
     markers: list[WritableTxnMarkerResult] = wire([WritableTxnMarkerResult])
