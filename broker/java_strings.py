@@ -1,9 +1,10 @@
-"""Strings as Java counts and hashes them: by UTF-16 units.
+"""Length and hash code of Java strings, which count UTF-16 code units, and Java's number format.
 
-Which partition holds a group or a transactional id, and how long metadata may be, is defined by
-Java's String.
+Kafka defines by them which partition of an internal topic a group or transactional id belongs to,
+and how long commit metadata may be.
 """
 
+from decimal import Decimal
 from functools import lru_cache
 from struct import unpack
 
@@ -15,7 +16,7 @@ def java_length(text: str) -> int:
 
 @lru_cache(maxsize=4096)
 def java_hash(text: str) -> int:
-    """String.hashCode(); remembered, as every request of a group asks for it."""
+    """String.hashCode(); cached, because every request of a group needs it."""
     data = _utf16(text)
     value = 0
     for unit in unpack(f"<{len(data) // 2}H", data):
@@ -24,13 +25,23 @@ def java_hash(text: str) -> int:
 
 
 def partition_for(key: str, num_partitions: int) -> int:
-    """The partition of an internal topic that keeps a group or transactional id.
+    """The partition of an internal topic for a group or transactional id.
 
-    Its leader is the coordinator.
+    The leader of that partition is the coordinator.
     """
     value = java_hash(key)
-    # Java's abs of its smallest int is negative, so Kafka takes 0 for that one.
+    # Math.abs(Integer.MIN_VALUE) is negative in Java; Kafka's Utils.abs uses 0 instead.
     return (0 if value == -(2**31) else abs(value)) % num_partitions
+
+
+def java_double(value: float) -> str:
+    """Double.toString: `1000.0`, `1.0E7`, `1.0E-4`, with as few digits as identify the value."""
+    if value != value or value in (float("inf"), float("-inf")):
+        return str(value).replace("nan", "NaN").replace("inf", "Infinity")
+    if value == 0 or 1e-3 <= abs(value) < 1e7:
+        return repr(value)
+    digits, exponent = format(Decimal(repr(value)).normalize(), "E").split("E")
+    return f"{digits if '.' in digits else digits + '.0'}E{int(exponent)}"
 
 
 def _utf16(text: str) -> bytes:

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from broker.java_strings import java_hash, java_length, partition_for
+from broker.java_strings import java_double, java_hash, java_length, partition_for
 
 
 @pytest.mark.parametrize(
@@ -47,3 +47,24 @@ def test_length_counts_utf16_units() -> None:
 @given(st.text(), st.integers(1, 100))
 def test_every_group_has_a_partition(group_id: str, num_partitions: int) -> None:
     assert 0 <= partition_for(group_id, num_partitions) < num_partitions
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        (0.0, "0.0"),
+        (1000.0, "1000.0"),
+        (12.5, "12.5"),
+        (0.001, "0.001"),
+        (0.0001, "1.0E-4"),
+        (1.25e-5, "1.25E-5"),
+        (9_999_999.0, "9999999.0"),
+        (1e7, "1.0E7"),
+        (123_456_789.125, "1.23456789125E8"),
+        (-1e18, "-1.0E18"),
+        (float("nan"), "NaN"),
+        (float("-inf"), "-Infinity"),
+    ],
+)
+def test_doubles_are_printed_as_java_prints_them(value: float, expected: str) -> None:
+    assert java_double(value) == expected

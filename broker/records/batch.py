@@ -1,8 +1,7 @@
-"""A batch seen through its header: read, checked, walked and stamped without touching a record.
+"""Batch headers: read, check, iterate over and modify batches without decoding records.
 
-The hot path of the broker lives on this module alone. Everything takes a bytes-like object
-(bytes, bytearray, memoryview, mmap) and a position in it, and copies nothing; only the methods of
-`Batch` that give records look further.
+Functions take a bytes-like object (bytes, bytearray, memoryview, mmap) and a position in it and
+copy nothing. Only the methods of `Batch` that return records decode them.
 """
 
 import zlib
@@ -61,8 +60,9 @@ _UNKNOWN_COUNT: Final = -1
 class BatchHeader(NamedTuple):
     """The fields of a batch's header, in the order of the bytes.
 
-    A message of format 0 or 1 is shown in the same shape: its offset is the *last* offset of what
-    it wraps, both timestamps are its own, and what the format lacks has Kafka's "none" value.
+    A message of format 0 or 1 has the same fields: its offset is the *last* offset of the messages
+    it wraps, both timestamps are its own, and fields that the format lacks have Kafka's "none"
+    value.
     """
 
     base_offset: int
@@ -86,7 +86,7 @@ class BatchHeader(NamedTuple):
 
     @property
     def next_offset(self) -> int:
-        """The offset that the batch after this one begins at or above."""
+        """The lowest possible base offset of the next batch."""
         return self.base_offset + self.last_offset_delta + 1
 
     @property
@@ -125,7 +125,7 @@ class BatchHeader(NamedTuple):
 
     @property
     def delete_horizon_ms(self) -> int | None:
-        """When the cleaner may drop the tombstones and markers inside; None until that is set."""
+        """When the cleaner may remove tombstones and markers of the batch; None if not set."""
         if self.magic >= CURRENT_MAGIC and self.attributes & DELETE_HORIZON_MASK:
             return self.base_timestamp
         return None
@@ -144,15 +144,15 @@ class BatchHeader(NamedTuple):
 
 
 def increment_sequence(sequence: int, increment: int) -> int:
-    """The sequence `increment` records later, around the end of int32 to 0."""
+    """The sequence `increment` records later; wraps from the largest int32 to 0."""
     return (sequence + increment) & MAX_INT32
 
 
 def read_header(buffer: BytesLike, position: int = 0) -> BatchHeader:
     """The header of the format 2 batch at `position`.
 
-    Only the header must be there. CorruptRecord if it is cut short, of another format, or its
-    length leaves no room for a header; nothing else is checked.
+    The records need not be in the buffer. CorruptRecord if the header is cut short, of another
+    format, or its length is too small; nothing else is checked.
     """
     if len(buffer) - position < HEADER_SIZE:
         raise CorruptRecord(
@@ -194,10 +194,10 @@ def _read_legacy_header(buffer: BytesLike, position: int, magic: int) -> BatchHe
 
 
 class Batch:
-    """One whole batch of any format, where it lies in its buffer.
+    """One whole batch of any format, in its buffer.
 
     `header` is read once; `position` is that of the batch in the buffer it was found in.
-    Holds on to the buffer: a mapped file cannot be closed while a batch of it is kept.
+    Keeps a reference to the buffer: a mapped file cannot be closed while one of its batches exists.
     """
 
     __slots__ = ("_buffer", "header", "position")
@@ -209,12 +209,12 @@ class Batch:
 
     @property
     def view(self) -> memoryview:
-        """The bytes of the batch; writable where the buffer is."""
+        """The bytes of the batch; writable if the buffer is."""
         return self._buffer[self.position : self.end_position]
 
     @property
     def end_position(self) -> int:
-        """Where the next batch begins."""
+        """The position of the next batch."""
         return self.position + self.header.batch_length + LOG_OVERHEAD
 
     @property
@@ -229,12 +229,12 @@ class Batch:
 
     @property
     def codec(self) -> Codec:
-        """The codec of the records; CorruptRecord if the header names none that exists."""
+        """The codec of the records; CorruptRecord if the number is unknown."""
         return self.header.codec
 
     @property
     def base_offset(self) -> int:
-        """The first offset; for a compressed message of format 0 or 1 it costs decompression."""
+        """The first offset; a compressed message of format 0 or 1 must be decompressed for it."""
         if self.magic < CURRENT_MAGIC and self.header.attributes & CODEC_MASK:
             return self.columns().offsets[0]
         return self.header.base_offset
@@ -246,12 +246,12 @@ class Batch:
 
     @property
     def next_offset(self) -> int:
-        """The offset that the batch after this one begins at or above."""
+        """The lowest possible base offset of the next batch."""
         return self.header.next_offset
 
     @property
     def max_timestamp(self) -> int:
-        """The largest timestamp inside; -1 where the format has none."""
+        """The largest timestamp; -1 if the format has no timestamps."""
         return self.header.max_timestamp
 
     @property
@@ -261,7 +261,7 @@ class Batch:
 
     @property
     def records_count(self) -> int | None:
-        """How many records are inside; None for a format that does not say."""
+        """The number of records; None for formats 0 and 1."""
         return None if self.magic < CURRENT_MAGIC else self.header.records_count
 
     def columns(self, max_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES) -> RecordColumns:
@@ -308,18 +308,18 @@ class Batch:
         )
 
     def computed_crc(self) -> int:
-        """The checksum the bytes really have, by the polynomial of their format."""
+        """The checksum computed from the bytes: CRC-32C, or CRC-32 for formats 0 and 1."""
         start = ATTRIBUTES_POSITION if self.magic >= CURRENT_MAGIC else MAGIC_POSITION
         checked = self._buffer[self.position + start : self.end_position]
         return crc32c(checked) if self.magic >= CURRENT_MAGIC else zlib.crc32(checked)
 
     def is_crc_valid(self) -> bool:
-        """Whether the bytes are those that the checksum was taken of."""
+        """Whether the stored crc is that of the bytes."""
         return self.computed_crc() == self.header.crc
 
 
 def check_crc(batch: Batch) -> None:
-    """CorruptRecord, naming the two checksums, unless the bytes are those the crc was taken of."""
+    """CorruptRecord, with both checksums, if the stored crc is not that of the bytes."""
     computed = batch.computed_crc()
     if computed != batch.header.crc:
         raise CorruptRecord(
@@ -331,9 +331,9 @@ def check_crc(batch: Batch) -> None:
 class BatchIterator:
     """The whole batches of a buffer, in order.
 
-    A batch that the end of the buffer cuts short ends the iteration quietly, as a fetch answer or
-    a torn log may end; `position` is then where it starts (the end of the last whole batch), and
-    `is_cut_short` tells. Bytes that no batch can start with raise CorruptRecord.
+    A batch cut short by the end of the buffer ends the iteration without an error, because a fetch
+    response or a torn log may end so; `position` is then its start (the end of the last whole
+    batch), and `is_cut_short` is True. CorruptRecord for bytes that no batch can start with.
     """
 
     __slots__ = ("_buffer", "_end", "position")
@@ -360,14 +360,14 @@ class BatchIterator:
         return batch
 
     def _next_header(self) -> BatchHeader | None:
-        """The header of the batch at `position`, or None where the batch is not whole."""
+        """The header of the batch at `position`, or None if the batch is cut short."""
         buffer, position = self._buffer, self.position
         remaining = self._end - position
         if remaining < LOG_OVERHEAD:
             return None
         (size,) = _INT32.unpack_from(buffer, position + 8)
         _check_size(position, size, MIN_MESSAGE_SIZE_V0)
-        # As in Kafka a length beyond the end comes before the magic: a torn batch, whatever it is.
+        # As in Kafka, a length beyond the end is checked before the magic: the batch is torn.
         if remaining < HEADER_SIZE_UP_TO_MAGIC or remaining < size + LOG_OVERHEAD:
             return None
         magic = buffer[position + MAGIC_POSITION]
@@ -395,7 +395,7 @@ def iterate_batches(buffer: BytesLike, position: int = 0, end: int | None = None
 def assign_offset_and_epoch(
     buffer: bytearray | memoryview, position: int, base_offset: int, leader_epoch: int
 ) -> None:
-    """Stamp the format 2 batch at `position` as the leader does; both lie outside the crc."""
+    """Set base offset and leader epoch of the format 2 batch at `position`; the crc stays valid."""
     _INT64.pack_into(buffer, position, base_offset)
     _INT32.pack_into(buffer, position + PARTITION_LEADER_EPOCH_POSITION, leader_epoch)
 
@@ -403,10 +403,10 @@ def assign_offset_and_epoch(
 def set_max_timestamp(
     buffer: bytearray | memoryview, position: int, timestamp_type: TimestampType, timestamp: int
 ) -> None:
-    """Give the format 2 batch at `position` this timestamp type and max timestamp, and a new crc.
+    """Set timestamp type and max timestamp of the format 2 batch at `position`, and its crc.
 
-    With LogAppendTime every record then reads as `timestamp`. A batch that has both already is
-    left as it is, so the crc over the whole batch is only paid for a change.
+    With LogAppendTime every record then has this timestamp. A batch that has both already is not
+    changed, so the crc is computed only when needed.
     """
     header = read_header(buffer, position)
     if header.timestamp_type == timestamp_type and header.max_timestamp == timestamp:

@@ -34,13 +34,13 @@ _NO_ATTRIBUTES: Final = b"\x00"
 
 @dataclass(frozen=True, slots=True)
 class BatchSettings:
-    """What a batch says about its records; the defaults are those of a plain producer's batch."""
+    """The header fields of a batch; the defaults are those of a producer without idempotence."""
 
     codec: Codec = Codec.NONE
     # None: Kafka's default for the codec.
     compression_level: int | None = None
     timestamp_type: TimestampType = TimestampType.CREATE_TIME
-    # The time of every record; counts with LOG_APPEND_TIME only.
+    # The timestamp of every record; used only with LOG_APPEND_TIME.
     append_time: int = NO_TIMESTAMP
     partition_leader_epoch: int = NO_PARTITION_LEADER_EPOCH
     producer_id: int = NO_PRODUCER_ID
@@ -74,9 +74,9 @@ def build_batch(
 ) -> bytes:
     """One batch with these records, at least one, in the order of their offsets.
 
-    `base_offset` and `last_offset` are for a batch that has lost records at its ends (compaction
-    keeps both); otherwise they are those of the first and the last record. ValueError if offsets
-    do not grow, a timestamp is negative, or the producer's fields do not belong together.
+    `base_offset` and `last_offset` are for a batch that lost records at its ends to compaction,
+    which keeps both; otherwise they are those of the first and the last record. ValueError if
+    offsets do not increase, a timestamp is negative, or the producer fields are inconsistent.
     """
     rows = list(records)
     first = rows[0][0] if base_offset is None else base_offset
@@ -92,7 +92,7 @@ def build_batch(
 def build_empty_batch(
     base_offset: int, last_offset: int, max_timestamp: int, settings: BatchSettings = PLAIN
 ) -> bytes:
-    """What the cleaner leaves of a batch whose records are gone but whose sequences still count.
+    """What the cleaner keeps of a batch without records whose sequence numbers are still needed.
 
     It is never compressed and has no base timestamp.
     """
@@ -124,7 +124,7 @@ def _assemble(
     )
     length = HEADER_SIZE - LOG_OVERHEAD + len(payload)
     prefix = (base_offset, length, settings.partition_leader_epoch, CURRENT_MAGIC)
-    # The crc covers what follows it in the header, then the payload: no copy to take it.
+    # The crc is computed over the rest of the header, then over the payload, without a copy.
     crc = crc32c(HEADER.pack(*prefix, 0, *fields)[ATTRIBUTES_POSITION:])
     crc = crc32c(payload, crc)
     return HEADER.pack(*prefix, crc, *fields) + payload
@@ -179,7 +179,7 @@ def _header_spans(header: Header) -> Iterable[bytes]:
 
 
 def _wrap_int64(value: int) -> int:
-    """Deltas between the extremes of int64 wrap, and wrap back when they are added again."""
+    """Deltas between extreme int64 values wrap, and wrap back when they are added."""
     return (value + 2**63) % 2**64 - 2**63
 
 

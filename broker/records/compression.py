@@ -1,20 +1,21 @@
 """The four codecs, in the framings that Kafka's clients write and expect.
 
-gzip    one member, as zlib makes it.
+gzip    one member, as zlib writes it.
 snappy  Kafka's own framing (the one of the Java library "xerial"): a header of 16 bytes, then
-        blocks of a 4-byte length and raw snappy. Some clients send raw snappy without it: read too.
+        blocks of a 4-byte length and raw snappy. Raw snappy without it is read too.
 lz4     the LZ4 frame: independent blocks of 64 KB, no checksum but the descriptor's. In format 0
-        that checksum was taken over the wrong bytes, so it is written wrong and not looked at.
+        that checksum covers the wrong bytes, so it is written that way and not verified.
 zstd    a plain frame; Kafka allows it in format 2 only.
 
-Decompression never makes more than the caller allows, whatever the bytes claim: a batch of a
-megabyte can claim a terabyte.
+Decompression never produces more than the caller allows, whatever length the data claims: a batch
+of a megabyte can claim a terabyte.
 """
 
 import struct
 import threading
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager, nullcontext
 from mmap import mmap
 from typing import Final
 
@@ -23,10 +24,15 @@ import cramjam
 from broker.errors import CorruptRecord
 from broker.records.layout import BytesLike, Codec
 
-# Kafka itself sets no limit but that of a Java array; this one holds what real batches inflate to.
+
+class Undecompressible(CorruptRecord):
+    """Bytes that their codec cannot read, or that inflate beyond what the caller allows."""
+
+
+# Kafka's only limit is that of a Java array; real batches are far smaller than this.
 DEFAULT_MAX_DECOMPRESSED_BYTES: Final = 256 * 1024 * 1024
 
-# What nearly all batches stay below; each thread that decompresses keeps a buffer of this size.
+# Nearly all batches are smaller; each thread that decompresses keeps a buffer of this size.
 _USUAL_BYTES: Final = 1024 * 1024
 
 # The configs compression.gzip.level, compression.lz4.level, compression.zstd.level.
@@ -41,20 +47,37 @@ _XERIAL_MAGIC: Final = b"\x82SNAPPY\x00"
 _XERIAL_HEADER: Final = _XERIAL_MAGIC + bytes([0, 0, 0, 1, 0, 0, 0, 1])  # version, oldest reader
 _XERIAL_BLOCK_BYTES: Final = 32 * 1024
 _BLOCK_LENGTH: Final = struct.Struct(">i")
+_XERIAL_MAGIC_AS_LENGTH: Final = int.from_bytes(_XERIAL_MAGIC[:4], "big", signed=True)
+
+_GZIP_MAGIC: Final = b"\x1f\x8b\x08"
+_GZIP_MIN_MEMBER_BYTES: Final = 18
 
 _LZ4_MAGIC: Final = b"\x04\x22\x4d\x18"
 _LZ4_DESCRIPTOR: Final = b"\x60\x40"  # version 1, independent blocks; blocks of 64 KB
 _LZ4_DESCRIPTOR_POSITION: Final = 4
 _LZ4_HEADER_BYTES: Final = 7
 _LZ4_CONTENT_SIZE_FLAG: Final = 0x08
+_LZ4_CONTENT_CHECKSUM_FLAG: Final = 0x04
+_LZ4_BLOCK_CHECKSUM_FLAG: Final = 0x10
+_LZ4_FIXED_FLAGS: Final = 0xE3
+"""Version, block independence and reserved bits, which must be 0x60."""
+_LZ4_BLOCK_SIZES: Final = (0x40, 0x50, 0x60, 0x70)
+_LZ4_BLOCK_LENGTH: Final = struct.Struct("<I")
 _LZ4_LEAST_THOROUGH: Final = 3  # the library's levels below are the fast compressor again
 _LZ4_BLOCK_BYTES: Final = 64 * 1024
 _LZ4_UNCOMPRESSED_BLOCK: Final = 0x80000000
 _LZ4_END_MARK: Final = bytes(4)
 
+_DecompressInto = Callable[[BytesLike, bytearray | mmap], int]
+_INTO: Final[dict[Codec, _DecompressInto]] = {
+    Codec.GZIP: cramjam.gzip.decompress_into,
+    Codec.LZ4: cramjam.lz4.decompress_into,
+    Codec.ZSTD: cramjam.zstd.decompress_into,
+}
+
 
 def is_level_valid(codec: Codec, level: int) -> bool:
-    """Whether Kafka takes `level` for `codec`; none and snappy have no levels."""
+    """Whether Kafka accepts `level` for `codec`; none and snappy have no levels."""
     return level in _LEVELS.get(codec, ()) or level == DEFAULT_LEVELS.get(codec)
 
 
@@ -83,50 +106,72 @@ def decompress(
     max_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES,
     magic: int = 2,
 ) -> bytes:
-    """What `data` was compressed from; CorruptRecord if that is unreadable or over `max_bytes`."""
+    """`data` decompressed; Undecompressible if it is corrupt or larger than `max_bytes`."""
     match codec:
         case Codec.NONE:
             return bytes(data)
         case Codec.GZIP:
-            return _decompress(codec, cramjam.gzip.decompress_into, data, max_bytes)
+            return _decompress(codec, data, max_bytes)
         case Codec.SNAPPY:
             return _decompress_snappy(data, max_bytes)
         case Codec.LZ4:
             frame = _with_right_checksum(data) if magic == 0 else data
-            return _decompress(codec, cramjam.lz4.decompress_into, frame, max_bytes)
+            return _decompress(codec, frame, max_bytes)
         case Codec.ZSTD:
-            return _decompress(codec, cramjam.zstd.decompress_into, data, max_bytes)
+            return _decompress(codec, data, max_bytes)
 
 
-def _decompress(
-    codec: Codec,
-    decompress_into: Callable[[BytesLike, bytearray | mmap], int],
-    data: BytesLike,
-    max_bytes: int,
-) -> bytes:
-    """Decompress into as much room as is usual; where that fails, into all that is allowed.
-
-    The library says "no room" and "corrupt" with the same exception, so both get the second try.
-    It costs little: of the mapped memory only the pages that are written to become real.
-    """
+@contextmanager
+def decompressed(
+    codec: Codec, data: BytesLike, max_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES
+) -> Iterator[memoryview]:
+    """`decompress` for format 2 without a copy: the view is valid inside the `with` block only."""
+    decompress_into = _INTO.get(codec)
+    if decompress_into is None:  # none and snappy
+        yield memoryview(decompress(codec, data, max_bytes))
+        return
+    if codec is Codec.LZ4:
+        data = _only_frame(data)
+    elif codec is Codec.ZSTD and not len(data):
+        yield memoryview(b"")  # a stream without a frame: empty, not corrupt
+        return
     room = min(max_bytes, _USUAL_BYTES)
-    output = _scratch.buffer if room == _USUAL_BYTES else bytearray(room)
+    output: bytearray | mmap = _scratch.buffer if room == _USUAL_BYTES else bytearray(room)
+    size = _try_decompress(decompress_into, data, output)
+    if isinstance(size, str) and codec is Codec.GZIP:
+        yield memoryview(_decompress_gzip(data, max_bytes))
+        return
+    if isinstance(size, str):
+        # The library raises the same exception for "output too small" and "corrupt", so try again
+        # with the largest output allowed. The kernel backs only those pages that are written.
+        output = mmap(-1, max_bytes)
+        size = _try_decompress(decompress_into, data, output)
+        if isinstance(size, str):
+            output.close()
+            name = codec.name.lower()
+            raise Undecompressible(f"{name}: {size} (expected at most {max_bytes} bytes)")
+    owner = closing(output) if isinstance(output, mmap) else nullcontext()
+    with owner, memoryview(output) as whole, whole[:size] as view:
+        yield view
+
+
+def _decompress(codec: Codec, data: BytesLike, max_bytes: int) -> bytes:
+    with decompressed(codec, data, max_bytes) as view:
+        return bytes(view)
+
+
+def _try_decompress(
+    decompress_into: _DecompressInto, data: BytesLike, output: bytearray | mmap
+) -> int | str:
+    """The number of bytes written to `output`, or the library's error message."""
     try:
-        size = decompress_into(data, output)
-        with memoryview(output) as view:
-            return bytes(view[:size])
+        return decompress_into(data, output)
     except cramjam.DecompressionError as error:
-        if room == max_bytes:
-            raise _unreadable(codec, error, max_bytes) from None
-    with mmap(-1, max_bytes) as mapped:
-        try:
-            return mapped[: decompress_into(data, mapped)]
-        except cramjam.DecompressionError as error:
-            raise _unreadable(codec, error, max_bytes) from None
+        return str(error)
 
 
 class _Scratch(threading.local):
-    """A buffer of each thread's own: getting fresh memory took longer than decompressing lz4."""
+    """One buffer per thread: allocating fresh memory took longer than decompressing lz4."""
 
     def __init__(self) -> None:
         self.buffer = bytearray(_USUAL_BYTES)
@@ -135,13 +180,28 @@ class _Scratch(threading.local):
 _scratch = _Scratch()
 
 
-def _unreadable(codec: Codec, error: Exception, max_bytes: int) -> CorruptRecord:
-    return CorruptRecord(f"{codec.name.lower()}: {error} (expected at most {max_bytes} bytes)")
-
-
 def _compress_gzip(data: bytes, level: int) -> bytes:
     compressor = zlib.compressobj(level, wbits=31)  # 31: with gzip's header and trailer
     return compressor.compress(data) + compressor.flush()
+
+
+def _decompress_gzip(data: BytesLike, max_bytes: int) -> bytes:
+    """Decompress all members; like Java, ignore bytes after them that do not start a member."""
+    parts: list[bytes] = []
+    room = max_bytes
+    rest = bytes(data)
+    while not parts or (len(rest) > _GZIP_MIN_MEMBER_BYTES and rest.startswith(_GZIP_MAGIC)):
+        member = zlib.decompressobj(wbits=31)
+        try:
+            part = member.decompress(rest, room + 1)
+        except zlib.error as error:
+            raise Undecompressible(f"gzip: {error}") from None
+        room -= len(part)
+        if room < 0 or not member.eof:
+            raise Undecompressible(f"gzip: cut short (expected at most {max_bytes} bytes)")
+        parts.append(part)
+        rest = member.unused_data
+    return b"".join(parts)
 
 
 def _compress_snappy(data: bytes) -> bytes:
@@ -153,7 +213,7 @@ def _compress_snappy(data: bytes) -> bytes:
 
 
 def _decompress_snappy(data: BytesLike, max_bytes: int) -> bytes:
-    if data[: len(_XERIAL_MAGIC)] != _XERIAL_MAGIC:
+    if not _is_xerial(data, 0):
         return _decompress_raw_snappy(data, max_bytes)
     parts = []
     room = max_bytes
@@ -162,10 +222,13 @@ def _decompress_snappy(data: BytesLike, max_bytes: int) -> bytes:
         try:
             (length,) = _BLOCK_LENGTH.unpack_from(data, position)
         except struct.error:
-            raise CorruptRecord(f"snappy: block at {position} has no whole length") from None
+            raise Undecompressible(f"snappy: block at {position} has no whole length") from None
+        if length == _XERIAL_MAGIC_AS_LENGTH and _is_xerial(data, position):
+            position += len(_XERIAL_HEADER)  # another stream: SnappyInputStream continues too
+            continue
         position += _BLOCK_LENGTH.size
         if not 0 <= length <= len(data) - position:
-            raise CorruptRecord(
+            raise Undecompressible(
                 f"snappy: expected a block of at most {len(data) - position} bytes at {position}, "
                 f"found {length}"
             )
@@ -176,15 +239,19 @@ def _decompress_snappy(data: BytesLike, max_bytes: int) -> bytes:
     return b"".join(parts)
 
 
+def _is_xerial(data: BytesLike, position: int) -> bool:
+    return data[position : position + len(_XERIAL_MAGIC)] == _XERIAL_MAGIC
+
+
 def _decompress_raw_snappy(data: BytesLike, max_bytes: int) -> bytes:
     try:
-        # The length is a claim; it is held against the limit before anything is allocated.
+        # The length is unverified; it is compared with the limit before anything is allocated.
         length = cramjam.snappy.decompress_raw_len(data)
         if length > max_bytes:
-            raise CorruptRecord(f"snappy: expected at most {max_bytes} bytes more, found {length}")
+            raise Undecompressible(f"snappy: expected at most {max_bytes} bytes, found {length}")
         return bytes(cramjam.snappy.decompress_raw(data))
     except cramjam.DecompressionError as error:
-        raise CorruptRecord(str(error)) from None
+        raise Undecompressible(str(error)) from None
 
 
 def _compress_lz4(data: bytes, level: int, magic: int) -> bytes:
@@ -201,10 +268,10 @@ def _compress_lz4(data: bytes, level: int, magic: int) -> bytes:
 
 
 def _compress_lz4_block(block: bytes, level: int) -> bytes:
-    # Kafka's default level names the fast compressor; any other, the thorough one at that level.
+    # Kafka's default level selects the fast compressor; any other level, the high-compression one.
     if level == DEFAULT_LEVELS[Codec.LZ4]:
         return bytes(cramjam.lz4.compress_block(block, store_size=False))
-    # The library's blocks know no levels, its frames do: take the one block out of a frame.
+    # The library supports levels for frames only, so take the one block out of a frame.
     compressor = cramjam.lz4.Compressor(
         level=max(level, _LZ4_LEAST_THOROUGH), content_checksum=False, block_linked=False
     )
@@ -215,8 +282,45 @@ def _compress_lz4_block(block: bytes, level: int) -> bytes:
     return frame[start : start + length]
 
 
+def _only_frame(data: BytesLike) -> BytesLike:
+    """The first frame of `data`, without the parts that Kafka does not check.
+
+    Kafka reads up to the end mark and ignores what follows, the content size and the content
+    checksum; the library checks all three. Kafka refuses blocks that depend on each other.
+    """
+    if len(data) < _LZ4_HEADER_BYTES or data[:4] != _LZ4_MAGIC:
+        raise Undecompressible("lz4: no frame")
+    flags, block_size = data[4], data[5]
+    if flags & _LZ4_FIXED_FLAGS != 0x60 or block_size not in _LZ4_BLOCK_SIZES:
+        raise Undecompressible(f"lz4: unsupported frame descriptor {flags:#x} {block_size:#x}")
+    start = _LZ4_HEADER_BYTES + (8 if flags & _LZ4_CONTENT_SIZE_FLAG else 0)
+    end = _end_of_blocks(data, start, 4 if flags & _LZ4_BLOCK_CHECKSUM_FLAG else 0)
+    dropped = flags & (_LZ4_CONTENT_SIZE_FLAG | _LZ4_CONTENT_CHECKSUM_FLAG)
+    if not dropped:
+        return data if end == len(data) else data[:end]
+    if data[start - 1] != _descriptor_checksum(bytes(data[4 : start - 1])):
+        raise Undecompressible("lz4: the checksum of the frame descriptor is wrong")
+    if flags & _LZ4_CONTENT_CHECKSUM_FLAG and len(data) - end < 4:
+        raise Undecompressible("lz4: cut short")
+    descriptor = bytes([flags & ~dropped, block_size])
+    checksum = bytes([_descriptor_checksum(descriptor)])
+    return b"".join((_LZ4_MAGIC, descriptor, checksum, data[start:end]))
+
+
+def _end_of_blocks(data: BytesLike, position: int, checksum_bytes: int) -> int:
+    """The position after the end mark of the blocks that start at `position`."""
+    while len(data) - position >= 4:
+        (length,) = _LZ4_BLOCK_LENGTH.unpack_from(data, position)
+        position += 4
+        length &= ~_LZ4_UNCOMPRESSED_BLOCK
+        if not length:
+            return position
+        position += length + checksum_bytes
+    raise Undecompressible("lz4: cut short")
+
+
 def _with_right_checksum(frame: BytesLike) -> bytes:
-    """The frame with the descriptor's checksum set right, so that a strict reader takes it."""
+    """The frame with the correct descriptor checksum, which the library verifies."""
     fixed = bytearray(frame)
     end = _LZ4_DESCRIPTOR_POSITION + len(_LZ4_DESCRIPTOR)
     if len(fixed) > end and fixed[_LZ4_DESCRIPTOR_POSITION] & _LZ4_CONTENT_SIZE_FLAG:
@@ -227,7 +331,7 @@ def _with_right_checksum(frame: BytesLike) -> bytes:
 
 
 def _descriptor_checksum(data: bytes) -> int:
-    """The second byte of the XXH32 of less than 16 bytes, which is all a frame's head needs."""
+    """The second byte of the XXH32 of fewer than 16 bytes: the checksum of a frame descriptor."""
     mask, prime_1, prime_2, prime_3 = 0xFFFFFFFF, 0x9E3779B1, 0x85EBCA77, 0xC2B2AE3D
     prime_4, prime_5 = 0x27D4EB2F, 0x165667B1
     value = prime_5 + len(data)

@@ -1,9 +1,9 @@
-"""Control records: what a control batch says, for brokers only; consumers skip such batches.
+"""Control records, which are for brokers; consumers skip control batches.
 
 The key of every control record is a version and a type (int16 each). A transaction ends with a
 batch of one: its value is a version (int16) and the epoch of the coordinator (int32) that wrote it,
-so that a deposed coordinator's marker can be told. The other types belong to KRaft's metadata log;
-their values are messages of the protocol, and are passed on as they are.
+so that markers of a fenced coordinator can be rejected. The other types belong to KRaft's metadata
+log; their values are protocol messages and are returned undecoded.
 """
 
 from enum import IntEnum
@@ -20,7 +20,7 @@ _CURRENT_VERSION: Final = 0
 
 
 class ControlRecordType(IntEnum):
-    """The types of control records; one from a newer Kafka reads as UNKNOWN, to be skipped."""
+    """The types of control records; those of newer versions are UNKNOWN and skipped."""
 
     UNKNOWN = -1
     ABORT = 0
@@ -37,14 +37,14 @@ class ControlRecordType(IntEnum):
 
 
 class EndTransactionMarker(NamedTuple):
-    """How a transaction ended on one partition, and under which coordinator."""
+    """How a transaction ended on one partition, and the epoch of its coordinator."""
 
     control_type: ControlRecordType
     coordinator_epoch: int
 
 
 def control_type(key: bytes | None) -> ControlRecordType:
-    """The type a control record's key names; newer key versions only add fields."""
+    """The type in a control record's key; newer key versions only add fields."""
     version, type_id = _unpack("control record key", _KEY, key)
     if version < 0:
         raise CorruptRecord(f"control record key: expected a version of 0 or more, found {version}")
@@ -77,7 +77,7 @@ def build_end_transaction_batch(
     offset: int = 0,
     partition_leader_epoch: int = NO_PARTITION_LEADER_EPOCH,
 ) -> bytes:
-    """The batch that ends a producer's transaction on one partition, as the leader appends it."""
+    """The marker batch that ends a producer's transaction on one partition."""
     settings = BatchSettings(
         producer_id=producer_id,
         producer_epoch=producer_epoch,

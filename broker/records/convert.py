@@ -1,10 +1,10 @@
-"""Between the formats: down for clients that fetch as of old, up for those that produce so.
+"""Conversion between record formats, for old consumers (down) and old producers (up).
 
 Down (`down_convert`, a Fetch of version 0 or 1 gets format 0, of 2 or 3 format 1): batch by batch;
-control batches, headers and everything about producers and transactions is dropped; offsets stay;
-a compressed batch becomes one wrapper of the same codec. zstd cannot be put into the old formats.
+control batches, headers, producer and transaction fields are dropped; offsets stay; a compressed
+batch becomes one wrapper of the same codec. The old formats do not support zstd.
 
-Up (`up_convert`): all that an old client produced to one partition becomes one batch.
+Up (`up_convert`): all messages of an old client for one partition become one batch.
 """
 
 from collections.abc import Iterable, Iterator
@@ -19,16 +19,15 @@ from broker.records.record import RecordTuple
 
 
 def needs_down_conversion(batches: Iterable[Batch], magic: int) -> bool:
-    """Whether a fetcher that knows formats up to `magic` cannot take the batches as they are."""
+    """Whether a consumer that knows formats up to `magic` needs the batches converted."""
     return any(batch.magic > magic for batch in batches)
 
 
 def down_convert(batches: Iterable[Batch], magic: int, first_offset: int) -> Iterator[bytes]:
-    """Each batch in format `magic` (0 or 1); one with nothing for old clients in it is left out.
+    """Each batch in format `magic` (0 or 1); batches without records for old clients are left out.
 
-    Records below `first_offset`, the offset that was fetched, are left out where they are not
-    compressed together: some versions of librdkafka rely on it. ApiError
-    UNSUPPORTED_COMPRESSION_TYPE for zstd.
+    Records below `first_offset`, the fetch offset, are left out of uncompressed batches: some
+    versions of librdkafka rely on it. ApiError UNSUPPORTED_COMPRESSION_TYPE for zstd.
     """
     for batch in batches:
         if batch.is_control:
@@ -60,10 +59,10 @@ def up_convert(
 ) -> bytes:
     """One format 2 batch of the records that old clients sent, numbered from `base_offset`.
 
-    `settings` is what the topic asks for: codec, timestamp type and append time, leader epoch.
+    `settings` has the topic's codec and timestamp type, the append time and the leader epoch.
     Every crc, the inner ones too, is checked first. ApiError INVALID_RECORD where Kafka rejects:
     no message at all, several formats, or more than one message where one is compressed; and
-    INVALID_TIMESTAMP for a time before 1970.
+    UNKNOWN_SERVER_ERROR for a time before 1970.
     """
     messages = list(batches)
     _check_set(messages)
@@ -91,7 +90,9 @@ def _check_set(messages: list[Batch]) -> None:
 def _renumbered(batch: Batch, base_offset: int, max_bytes: int) -> list[RecordTuple]:
     columns = read_columns(batch.view, max_bytes, check_inner_crcs=True)
     if min(columns.timestamps) < NO_TIMESTAMP:
-        raise ApiError(ErrorCode.INVALID_TIMESTAMP, f"negative timestamp {min(columns.timestamps)}")
+        raise ApiError(
+            ErrorCode.UNKNOWN_SERVER_ERROR, f"invalid negative timestamp {min(columns.timestamps)}"
+        )
     rows = zip(columns.timestamps, columns.keys(), columns.values(), strict=True)
     return [
         (base_offset + index, timestamp, key, value, ())

@@ -4,7 +4,7 @@ cimport cython
 @cython.locals(
     position=Py_ssize_t, start=Py_ssize_t, record_end=Py_ssize_t,
     raw="unsigned long long", second="unsigned long long", last_raw="unsigned long long",
-    signs="unsigned long long", offset="long long", chars="const char*",
+    offset="long long", chars="const char*",
     records=list, headers=tuple, no_headers=tuple,
 )
 cpdef list decode_records(

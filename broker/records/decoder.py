@@ -1,18 +1,18 @@
-"""The loop that takes records of format 2 out of a batch; nothing else sees every record.
+"""Decodes the records of a format 2 batch.
 
 Two forms, so that callers do not pay for what they do not use: `decode_records` makes a tuple per
-record, `decode_columns` only notes where keys and values lie. Both take the uncompressed records
-of one batch as `bytes` and promise the same: nothing beyond them is read, nothing larger than them
-is made, and bytes that are not exactly `count` whole records raise CorruptRecord, never another
+record, `decode_columns` only records the positions of keys and values. Both take the uncompressed
+records of one batch as `bytes` and guarantee: nothing beyond them is read, nothing larger than them
+is allocated, and bytes that are not exactly `count` whole records raise CorruptRecord and no other
 exception.
 
-How that stays cheap: positions only ever grow, so a single comparison at the end of each record
-(is it where the record's length said?) proves that every field before it lay inside; running off
-the end of `data` shows as an IndexError, caught once per batch. Varints of one and two bytes are
-read inline, because a call for each would take five times as long; longer ones go to a function.
+Why this is cheap: positions only increase, so one comparison at the end of each record with the
+record's length proves that all its fields are inside; reading beyond `data` raises an IndexError,
+caught once per batch. Varints of one and two bytes are decoded inline, because a call for each
+would take five times as long; longer ones are decoded by a function.
 
 setup.py compiles this same file with Cython where it can; decoder.pxd beside it holds the C types.
-The integer literals are written out for that reason: an imported constant is an object to C.
+Integer literals are written out because an imported constant is a Python object in C.
 """
 
 from broker.errors import CorruptRecord
@@ -31,7 +31,7 @@ def decode_records(  # noqa: C901, PLR0915 - one loop on purpose, see above
     no_headers: Headers = ()
     headers: Headers
     records: list[RecordTuple] = []
-    # To C a pointer, whose slices nobody checks: so the byte after a slice is read before it.
+    # In C this is a pointer, whose slices are not checked; so the byte after is read first.
     chars = data
     position = 0
     last_raw = 0
@@ -78,8 +78,9 @@ def decode_records(  # noqa: C901, PLR0915 - one loop on purpose, see above
                     position += 2
                 else:
                     raw, position = _long_varint(data, position)
-            signs = raw  # zigzag: the lowest bit says that it is negative; looked at once, below
             offset = base_offset + (raw >> 1)
+            if raw & 1:  # negative, which Kafka accepts in uncompressed batches
+                offset = base_offset - (raw >> 1) - 1
 
             raw = data[position]
             if raw == 1:
@@ -96,10 +97,14 @@ def decode_records(  # noqa: C901, PLR0915 - one loop on purpose, see above
                         start = position + 2
                     else:
                         raw, start = _long_varint(data, position)
-                signs |= raw
-                position = start + (raw >> 1)
-                raw = data[position]
-                key = chars[start:position]
+                if raw & 1:  # any negative length is null
+                    key = None
+                    position = start
+                    raw = data[position]
+                else:
+                    position = start + (raw >> 1)
+                    raw = data[position]
+                    key = chars[start:position]
 
             if raw == 1:
                 value = None
@@ -115,17 +120,21 @@ def decode_records(  # noqa: C901, PLR0915 - one loop on purpose, see above
                         start = position + 2
                     else:
                         raw, start = _long_varint(data, position)
-                signs |= raw
-                position = start + (raw >> 1)
-                raw = data[position]
-                value = chars[start:position]
+                if raw & 1:  # any negative length is null
+                    value = None
+                    position = start
+                    raw = data[position]
+                else:
+                    position = start + (raw >> 1)
+                    raw = data[position]
+                    value = chars[start:position]
 
             if raw == 0:
                 headers = no_headers
                 position += 1
             else:
                 headers, position = _headers(data, position)
-            if position != record_end or signs & 1:
+            if position != record_end:
                 raise _wrong_record(len(records), record_end, position)
             records.append((offset, timestamp, key, value, headers))
     except IndexError:
@@ -140,8 +149,7 @@ def decode_columns(  # noqa: C901, PLR0915 - one loop on purpose, see above
 ) -> RecordColumns:
     """The `count` records in `data`, as columns of offsets, timestamps and spans.
 
-    Headers are checked as strictly as everything else, and left where they are:
-    `read_headers` takes them out.
+    Headers are checked as strictly as everything else, but not decoded: `read_headers` does that.
     """
     _check_batch(data, count, base_offset)
     columns = RecordColumns(data, count)
@@ -197,9 +205,9 @@ def decode_columns(  # noqa: C901, PLR0915 - one loop on purpose, see above
                     position += 2
                 else:
                     raw, position = _long_varint(data, position)
-            if raw & 1:
-                raise _negative("offset delta", raw, position)
             offsets[index] = base_offset + (raw >> 1)
+            if raw & 1:  # negative, which Kafka accepts in uncompressed batches
+                offsets[index] = base_offset - (raw >> 1) - 1
 
             raw = data[position]
             if raw == 1:
@@ -217,11 +225,12 @@ def decode_columns(  # noqa: C901, PLR0915 - one loop on purpose, see above
                     else:
                         raw, position = _long_varint(data, position)
                 key_starts[index] = position
-                if raw & 1:
-                    raise _negative("key length", raw, position)
-                length = raw >> 1
-                key_lengths[index] = length
-                position += length
+                if raw & 1:  # any negative length is null
+                    key_lengths[index] = -1
+                else:
+                    length = raw >> 1
+                    key_lengths[index] = length
+                    position += length
 
             raw = data[position]
             if raw == 1:
@@ -239,11 +248,12 @@ def decode_columns(  # noqa: C901, PLR0915 - one loop on purpose, see above
                     else:
                         raw, position = _long_varint(data, position)
                 value_starts[index] = position
-                if raw & 1:
-                    raise _negative("value length", raw, position)
-                length = raw >> 1
-                value_lengths[index] = length
-                position += length
+                if raw & 1:  # any negative length is null
+                    value_lengths[index] = -1
+                else:
+                    length = raw >> 1
+                    value_lengths[index] = length
+                    position += length
 
             raw = data[position]
             if raw == 0:
@@ -266,7 +276,7 @@ def read_headers(data: bytes, start: int, count: int) -> Headers:
 
 
 def _check_batch(data: bytes, count: int, base_offset: int) -> None:
-    """Refuse what would cost before it fails: a count that the bytes cannot hold, above all."""
+    """Refuse what would be expensive before it fails, above all a count too large for the bytes."""
     most = len(data) // MIN_RECORD_SIZE
     if count < 0 or count > most:
         raise CorruptRecord(
@@ -277,30 +287,32 @@ def _check_batch(data: bytes, count: int, base_offset: int) -> None:
 
 
 def _long_varint(data: bytes, position: int) -> tuple[int, int]:
-    """The unsigned 32 bits of a varint of any length, and the position after it."""
+    """The unsigned 32 bits of a varint of up to five bytes, and the position after it.
+
+    As in Kafka, bits beyond 32 are dropped.
+    """
     raw, after = _varlong(data, position)
-    if raw > 0xFFFFFFFF:
+    if after - position > 5:
         raise CorruptRecord(f"byte {position} of the records: expected a varint of 32 bits")
-    return raw, after
+    return raw & 0xFFFFFFFF, after
 
 
 def _varlong(data: bytes, position: int) -> tuple[int, int]:
-    """The unsigned 64 bits of a varlong of any length, and the position after it."""
+    """The unsigned 64 bits of a varlong of up to ten bytes, and the position after it."""
     raw = shift = 0
     after = position
-    while True:
+    while shift < 70:
         byte = data[after]
         after += 1
-        if shift == 63 and byte > 1:  # the tenth byte has room for one bit
-            raise CorruptRecord(f"byte {position} of the records: expected a varint of 64 bits")
         raw |= (byte & 127) << shift
         if byte < 128:
-            return raw, after
+            return raw & 0xFFFFFFFFFFFFFFFF, after
         shift += 7
+    raise CorruptRecord(f"byte {position} of the records: expected a varint of 64 bits")
 
 
 def _timestamp(base_timestamp: int, raw: int) -> int:
-    """Base plus zigzag delta; the sum wraps as Java's does, or a delta of 2**63 could not exist."""
+    """Base plus zigzag delta; the sum wraps as in Java: a delta can be as large as 2**63."""
     timestamp = base_timestamp + ((raw >> 1) ^ -(raw & 1))
     if -MAX_INT64 <= timestamp <= MAX_INT64:
         return timestamp
@@ -315,7 +327,7 @@ def _headers(data: bytes, position: int) -> tuple[Headers, int]:
 
 def _headers_count(data: bytes, position: int) -> tuple[int, int]:
     raw, start = _long_varint(data, position)
-    # A header takes two bytes at least; a count beyond that must not cost a loop.
+    # A header takes two bytes at least; a larger count must not cost a loop.
     if raw & 1 or raw > len(data) - start:
         raise CorruptRecord(
             f"byte {position} of the records: expected a number of headers that "
@@ -360,16 +372,14 @@ def _header_key(data: bytes, position: int) -> tuple[int, int]:
 
 
 def _header_value(data: bytes, position: int) -> tuple[int, int]:
-    """Where the header's value at `position` starts and ends; null ends at start - 1."""
+    """Where the header's value at `position` starts and ends; null (negative) ends at start - 1."""
     raw = data[position]
     if raw < 128:
         start = position + 1
     else:
         raw, start = _long_varint(data, position)
-    if raw == 1:
-        return start, start - 1
     if raw & 1:
-        raise _negative("header value length", raw, position)
+        return start, start - 1
     return start, start + (raw >> 1)
 
 
@@ -382,8 +392,6 @@ def _negative(what: str, raw: int, position: int) -> CorruptRecord:
 
 
 def _wrong_record(index: int, expected: int, found: int) -> CorruptRecord:
-    if expected == found:
-        return CorruptRecord(f"record {index}: found a negative length or offset delta")
     return CorruptRecord(
         f"record {index}: expected to end at byte {expected} of the records, found {found}"
     )

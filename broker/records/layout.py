@@ -1,4 +1,4 @@
-"""The bytes of a record batch, written once: every reader and writer uses these structs.
+"""The format of record batches, defined once: all readers and writers use these structs.
 
 Format 2 (magic 2), a batch; all integers big-endian:
 
@@ -18,8 +18,8 @@ Format 2 (magic 2), a batch; all integers big-endian:
           57      4  records count
           61      …  the records, compressed together where the attributes name a codec
 
-The base offset and the leader epoch lie outside the crc, so a broker stamps both without
-touching the rest. Magic lies at 16 in every format, so it is read first.
+The crc does not cover the base offset and the leader epoch, so a broker sets both without changing
+the rest. Magic is at position 16 in every format, so it is read first.
 
 One record of format 2; every `varint` and `varlong` is zigzag, a length of -1 is null:
 
@@ -45,14 +45,14 @@ from mmap import mmap
 from struct import Struct
 from typing import Final
 
-# What batches are read from: a received frame, a file's bytes, a mapped file.
+# Buffers that batches are read from: a received frame, a file's bytes, a mapped file.
 BytesLike = bytes | bytearray | memoryview | mmap
 
 HEADER: Final = Struct(">qiibIhiqqqhii")
 HEADER_SIZE: Final = 61
 assert HEADER.size == HEADER_SIZE  # noqa: S101 - the format, held at import
 
-# What every format begins with: offset and the size of the rest.
+# Every format starts with these: offset, and the size of the rest.
 LOG_ENTRY: Final = Struct(">qi")
 LOG_OVERHEAD: Final = 12
 assert LOG_ENTRY.size == LOG_OVERHEAD  # noqa: S101
@@ -71,7 +71,7 @@ TIMESTAMP_TYPE_MASK: Final = 0x08
 TRANSACTIONAL_MASK: Final = 0x10
 CONTROL_MASK: Final = 0x20
 DELETE_HORIZON_MASK: Final = 0x40
-DEFINED_ATTRIBUTES_MASK: Final = 0x7F  # Kafka rewrites the others as zero
+DEFINED_ATTRIBUTES_MASK: Final = 0x7F  # Kafka clears the other bits when it rewrites a header
 
 NO_TIMESTAMP: Final = -1
 NO_PRODUCER_ID: Final = -1
@@ -88,14 +88,14 @@ LEGACY_TIMESTAMP_POSITION: Final = 18
 assert MESSAGE_V0.size == LEGACY_TIMESTAMP_POSITION  # noqa: S101
 assert MESSAGE_V1.size == LEGACY_TIMESTAMP_POSITION + 8  # noqa: S101
 
-# The least that can follow the size field: the fixed fields and two lengths.
+# The minimum size after the size field: the fixed fields and two lengths.
 MIN_MESSAGE_SIZE_V0: Final = MESSAGE_V0.size - LOG_OVERHEAD + 8
 MIN_MESSAGE_SIZE_V1: Final = MESSAGE_V1.size - LOG_OVERHEAD + 8
 MIN_BATCH_LENGTH: Final = HEADER_SIZE - LOG_OVERHEAD
 MIN_SIZE_BY_MAGIC: Final = (MIN_MESSAGE_SIZE_V0, MIN_MESSAGE_SIZE_V1, MIN_BATCH_LENGTH)
 assert MIN_SIZE_BY_MAGIC == (14, 22, 49)  # noqa: S101
 
-# The shortest record of format 2: seven fields of one byte. Bounds a count nobody vouches for.
+# The shortest record of format 2: seven fields of one byte. Bounds an unverified count.
 MIN_RECORD_SIZE: Final = 7
 
 MAX_INT32: Final = 2**31 - 1

@@ -1,9 +1,9 @@
-"""Message formats 0 and 1: read for ever, written for old fetchers and old topics.
+"""Message formats 0 and 1: read from old logs and producers, written for old consumers.
 
-A message stands alone. A compressed one is a wrapper: its value is a compressed set of messages,
-its offset is that of the last of them. The offsets inside are absolute in format 0 and relative in
-format 1, counted from the wrapper's: absolute = wrapper's offset - last inner offset + inner
-offset. So nothing of a wrapper is known before all of it has been decompressed.
+An uncompressed message is one record. A compressed message is a wrapper: its value is a compressed
+set of messages, its offset is that of the last of them. The offsets inside are absolute in format 0
+and relative in format 1: absolute = wrapper's offset - last inner offset + inner offset. So a
+wrapper must be decompressed completely before anything in it can be used.
 """
 
 import zlib
@@ -39,8 +39,12 @@ _FIXED: Final = (MESSAGE_V0, MESSAGE_V1)
 _NULL_LENGTH: Final = _LENGTH.pack(-1)
 
 
+class InvalidMessageSet(CorruptRecord):
+    """A wrapper whose codec, value or inner messages are not allowed, whatever their crcs."""
+
+
 class _Message(NamedTuple):
-    """One message where it lies in its buffer; a length of -1 is null."""
+    """The positions of one message in its buffer; a length of -1 is null."""
 
     start: int
     offset: int
@@ -61,8 +65,9 @@ def read_columns(
 ) -> RecordColumns:
     """The records of one whole message: itself, or what it wraps.
 
-    The message's own crc is the caller's to check; those of the messages inside are checked on
-    request only, as Kafka does it (for what producers send, not for what it reads again).
+    The caller checks the message's own crc; crcs and formats of the messages inside are
+    checked on request only, as in Kafka: for messages from producers, not for those read from
+    the log.
     """
     data = bytes(message)
     outer = _read_message(data, 0)
@@ -71,13 +76,15 @@ def read_columns(
         return _fill(data, [outer])
     inner_data = _unwrap(data, outer, codec, max_bytes)
     messages = _read_message_set(inner_data, check_inner_crcs)
+    if check_inner_crcs and any(message.magic != outer.magic for message in messages):
+        raise InvalidMessageSet(f"a message of format {outer.magic} wraps another format")
     return _fill(inner_data, _with_wrapper(outer, messages))
 
 
 def read_crcs(
     message: BytesLike, max_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES
 ) -> list[tuple[int, int]]:
-    """The crc that each record of one whole message carries, beside the one its bytes have."""
+    """The stored and the computed crc of each record of one whole message."""
     data = bytes(message)
     outer = _read_message(data, 0)
     codec = outer.attributes & CODEC_MASK
@@ -89,15 +96,15 @@ def read_crcs(
 
 def _unwrap(data: bytes, outer: _Message, codec: int, max_bytes: int) -> bytes:
     if codec >= Codec.ZSTD:
-        raise CorruptRecord(f"format {outer.magic}: expected a codec of 0 to 3, found {codec}")
+        raise InvalidMessageSet(f"format {outer.magic}: expected a codec of 0 to 3, found {codec}")
     if outer.value_length < 0:
-        raise CorruptRecord(f"format {outer.magic}: a compressed message has a null value")
+        raise InvalidMessageSet(f"format {outer.magic}: a compressed message has a null value")
     value = data[outer.value_start : outer.value_start + outer.value_length]
     return decompress(Codec(codec), value, max_bytes, outer.magic)
 
 
 def _read_message_set(data: bytes, check_crcs: bool) -> list[_Message]:
-    """The messages in `data`; one that the end cuts short is left out, as Kafka leaves it out."""
+    """The messages in `data`; one cut short by the end is left out, as in Kafka."""
     messages = []
     position = 0
     while len(data) - position >= LOG_OVERHEAD:
@@ -111,7 +118,7 @@ def _read_message_set(data: bytes, check_crcs: bool) -> list[_Message]:
             break
         message = _read_message(data, position)
         if message.attributes & CODEC_MASK:
-            raise CorruptRecord(f"inner message at {position} is itself compressed")
+            raise InvalidMessageSet(f"inner message at {position} is itself compressed")
         stored, computed = _crcs(data, message) if check_crcs else (0, 0)
         if stored != computed:
             raise CorruptRecord(
@@ -120,7 +127,7 @@ def _read_message_set(data: bytes, check_crcs: bool) -> list[_Message]:
         messages.append(message)
         position = message.end
     if not messages:
-        raise CorruptRecord("a compressed message holds no messages")
+        raise InvalidMessageSet("a compressed message holds no messages")
     return messages
 
 
@@ -173,9 +180,9 @@ def _crcs(data: bytes, message: _Message) -> tuple[int, int]:
 
 
 def _with_wrapper(outer: _Message, messages: list[_Message]) -> list[_Message]:
-    """The inner messages with absolute offsets, and the wrapper's time where that rules."""
+    """The inner messages with absolute offsets, and the wrapper's timestamp if LogAppendTime."""
     base_offset = 0
-    # A wrapper at offset 0 comes straight from a producer, some of which number nothing.
+    # A wrapper at offset 0 comes from a producer; some do not number the inner messages.
     if outer.magic == 1 and outer.offset != 0:
         base_offset = outer.offset - messages[-1].offset
         if base_offset < 0:
@@ -215,8 +222,8 @@ def build_messages(
 ) -> bytes:
     """The records as messages of format 0 or 1: one each, or all in one wrapper with a codec.
 
-    What the format has no room for (headers, in 0 also timestamps) is left out. No records, no
-    bytes. Relative offsets count from the first record.
+    Fields that the format lacks (headers, in 0 also timestamps) are left out. Empty if there are
+    no records. Relative offsets count from the first record.
     """
     rows = list(records)
     if not rows:

@@ -1,4 +1,4 @@
-"""What a record is once it is out of its batch: one by one, or as columns over the bytes."""
+"""Decoded records: one by one, or as columns over the bytes of a batch."""
 
 from array import array
 from collections.abc import Iterable
@@ -9,7 +9,7 @@ from broker.records.layout import MAX_INT32
 Header = tuple[str, bytes | None]
 Headers = tuple[Header, ...]
 
-# A record without names, in the order of `Record`: a sixth cheaper to make, for tight loops.
+# A record as a plain tuple, in the order of `Record`: a sixth cheaper to make, for tight loops.
 RecordTuple = tuple[int, int, bytes | None, bytes | None, Headers]
 
 

@@ -1,17 +1,17 @@
-"""The decoder in both of its forms, so that every test of it runs on both."""
+"""The compiled modules in both forms, so that every test runs on both."""
 
 import importlib.util
+from pathlib import Path
 from types import ModuleType
 
-from broker.records import decoder as installed
+from broker import records
+from broker.records import decoder, scan
 
-IS_COMPILED = not str(installed.__file__).endswith(".py")
 
-
-def pure_decoder() -> ModuleType:
-    """decoder.py run as it is, whether or not a compiled form is installed."""
-    source = importlib.util.find_spec("broker.records").submodule_search_locations[0]  # type: ignore[union-attr,index]
-    spec = importlib.util.spec_from_file_location("pure_decoder", f"{source}/decoder.py")
+def pure(name: str) -> ModuleType:
+    """A module of broker.records run from its source, whether or not a compiled form exists."""
+    source = Path(records.__path__[0]) / f"{name}.py"
+    spec = importlib.util.spec_from_file_location(f"pure_{name}", source)
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
@@ -19,6 +19,14 @@ def pure_decoder() -> ModuleType:
     return module
 
 
-PURE = pure_decoder()
-FORMS = [PURE, installed] if IS_COMPILED else [PURE]
+def is_compiled(module: ModuleType) -> bool:
+    """Whether the compiled form is installed."""
+    return not str(module.__file__).endswith(".py")
+
+
+PURE = pure("decoder")
+FORMS = [PURE, decoder] if is_compiled(decoder) else [PURE]
 FORM_NAMES = ["pure", "compiled"][: len(FORMS)]
+
+PURE_SCAN = pure("scan")
+SCANS = [PURE_SCAN, scan] if is_compiled(scan) else [PURE_SCAN]

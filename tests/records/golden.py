@@ -1,4 +1,4 @@
-"""The logs that Apache Kafka wrote, and Kafka's own text of them."""
+"""Logs written by Apache Kafka, and the output of its dump tool for them."""
 
 from collections.abc import Iterator
 from pathlib import Path

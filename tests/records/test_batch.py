@@ -1,4 +1,4 @@
-"""Headers read, batches walked, crcs checked, fields stamped: without looking at a record."""
+"""Batch headers: read, iterate, check the crc and set fields without decoding records."""
 
 import mmap
 from dataclasses import replace
@@ -124,7 +124,7 @@ def test_iteration_can_start_and_end_inside_the_buffer() -> None:
 
 
 @pytest.mark.parametrize("missing", [1, 40, 61, 68, 72])
-def test_a_batch_cut_short_ends_iteration_and_is_told(missing: int) -> None:
+def test_a_batch_cut_short_ends_iteration_with_is_cut_short(missing: int) -> None:
     data = build_batch(RECORDS)
     batches = iterate_batches((data * 2)[:-missing])
 

@@ -1,4 +1,4 @@
-"""What we build is what Kafka's own builder writes, byte for byte."""
+"""Built batches equal those of Kafka's builder, byte for byte."""
 
 import pytest
 
@@ -16,7 +16,7 @@ RECORDS: list[RecordTuple] = [(0, 10, b"k", b"v", ()), (1, 20, b"k", None, (("h"
 @pytest.mark.parametrize("partition", CURRENT)
 def test_rebuilt_golden_batches_are_identical(partition: str) -> None:
     for batch in batches(partition):
-        # Compressed bytes depend on the library's version; there the records must be the same.
+        # Compressed bytes depend on the library's version, so decompressed records are compared.
         if batch.codec is Codec.NONE:
             assert rebuilt(batch) == batch.view, f"position {batch.position}"
         else:
@@ -39,7 +39,7 @@ def rebuilt(batch: Batch) -> bytes:
         delete_horizon_ms=header.delete_horizon_ms,
     )
     first, last = header.base_offset, header.last_offset
-    # Not batch.records(): those have the append time, where the bytes keep the producer's.
+    # Not batch.records(), which returns the append time; the bytes have the producer's timestamps.
     data = batch.records_data()
     records = decode_records(data, header.records_count, first, header.base_timestamp)
     return build_batch(records, settings, first, last)

@@ -1,4 +1,4 @@
-"""The codecs: Kafka's framings both ways, levels as Kafka takes them, and bounded output."""
+"""The codecs: Kafka's framings in both directions, Kafka's levels, and bounded output."""
 
 import gzip
 
@@ -124,12 +124,36 @@ def test_the_lz4_of_format_0_has_the_wrong_checksum_and_is_read_with_any() -> No
         assert decompress(Codec.LZ4, frame, magic=0) == TEXT
 
 
+def checksummed_lz4(*, block_linked: bool) -> bytes:
+    compressor = cramjam.lz4.Compressor(content_checksum=True, block_linked=block_linked)
+    compressor.compress(TEXT)
+    return bytes(compressor.finish())
+
+
 def test_lz4_frames_with_a_content_checksum_are_read() -> None:
-    frame = bytes(cramjam.lz4.compress(TEXT))
+    frame = checksummed_lz4(block_linked=False)
 
     assert frame[4] & 0x04
-    assert decompress(Codec.LZ4, frame) == TEXT
-    assert decompress(Codec.LZ4, frame, magic=0) == TEXT
+    for content_checksum in (frame[-4:], b"\0\0\0\0"):  # Kafka does not check it
+        assert decompress(Codec.LZ4, frame[:-4] + content_checksum) == TEXT
+        assert decompress(Codec.LZ4, frame[:-4] + content_checksum, magic=0) == TEXT
+    with pytest.raises(CorruptRecord, match="cut short"):
+        decompress(Codec.LZ4, frame[:-4])
+
+
+def test_lz4_blocks_that_depend_on_each_other_are_corrupt_as_in_kafka() -> None:
+    with pytest.raises(CorruptRecord, match="descriptor"):
+        decompress(Codec.LZ4, checksummed_lz4(block_linked=True))
+
+
+@pytest.mark.parametrize("codec", [Codec.GZIP, Codec.LZ4])
+def test_bytes_after_the_compressed_stream_are_ignored_as_in_kafka(codec: Codec) -> None:
+    assert decompress(codec, compress(codec, TEXT) + b"junkjunkjunk") == TEXT
+
+
+def test_snappy_streams_are_read_one_after_the_other() -> None:
+    whole = compress(Codec.SNAPPY, TEXT)
+    assert decompress(Codec.SNAPPY, whole + whole) == TEXT + TEXT
 
 
 def test_the_lz4_of_format_0_may_name_its_content_size() -> None:

@@ -1,4 +1,4 @@
-"""Control records: markers as Kafka writes them, and what cannot be one."""
+"""Control records: markers as Kafka writes them, and malformed ones."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Every log that Kafka wrote reads as Kafka's own dump tool reads it, to the last character."""
+"""Logs written by Kafka decode to the output of Kafka's dump tool."""
 
 import re
 from collections.abc import Iterator
@@ -59,7 +59,7 @@ def test_one_flipped_bit_fails_the_crc_of_its_batch_only() -> None:
 
 
 def unify(text: str) -> str:
-    """Java and Python put different numbers of U+FFFD where bytes are no UTF-8: make it one."""
+    """Reduce each run of U+FFFD to one: Java and Python write different numbers of them."""
     return re.sub("\ufffd+", "\ufffd", text)
 
 

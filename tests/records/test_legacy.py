@@ -1,4 +1,4 @@
-"""Message formats 0 and 1: golden bytes written again, and the oddities of wrappers."""
+"""Message formats 0 and 1: golden bytes, and special cases of wrappers."""
 
 import pytest
 
@@ -114,7 +114,7 @@ def test_inner_crcs_are_checked_on_request() -> None:
 
 
 def wrap(inner: bytes, codec: int = Codec.NONE) -> bytes:
-    """A format 0 wrapper around these bytes; its codec says gzip unless it is told otherwise."""
+    """A format 0 wrapper around these bytes, with the codec gzip unless another is given."""
     value = inner if codec else compress(Codec.GZIP, inner)
     data = bytearray(build_messages([(9, -1, None, value, ())], 0))
     data[17] = codec or Codec.GZIP

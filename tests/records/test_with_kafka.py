@@ -1,4 +1,4 @@
-"""Apache Kafka as the judge: it takes what we build, and converts as we convert."""
+"""Apache Kafka as the reference: it accepts our batches and converts like us."""
 
 from collections.abc import Iterator
 
@@ -16,7 +16,7 @@ from broker.records.convert import down_convert, up_convert
 from broker.records.layout import Codec, TimestampType
 from broker.records.legacy import build_messages, read_crcs
 from broker.records.record import RecordTuple
-from tests.records.wire import Wire
+from tests.records.wire import RecordsClient
 from tests.support.real_kafka import RealKafka
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(180)]
@@ -43,13 +43,13 @@ RECORDS: list[RecordTuple] = [
 
 
 @pytest.fixture
-def wire(real_kafka: RealKafka) -> Iterator[Wire]:
-    with Wire(real_kafka.brokers[0]) as connection:
+def wire(real_kafka: RealKafka) -> Iterator[RecordsClient]:
+    with RecordsClient(real_kafka.brokers[0]) as connection:
         yield connection
 
 
 @pytest.mark.parametrize("codec", Codec)
-def test_kafka_keeps_our_batches_as_we_stamp_them(wire: Wire, codec: Codec) -> None:
+def test_kafka_keeps_our_batches_as_we_stamp_them(wire: RecordsClient, codec: Codec) -> None:
     topic = f"records-keep-{codec.name}"
     wire.create_topic(topic)
     batch = build_batch(RECORDS, BatchSettings(codec=codec))
@@ -66,7 +66,7 @@ def test_kafka_keeps_our_batches_as_we_stamp_them(wire: Wire, codec: Codec) -> N
     assert stored == b"".join(stamped(batch, offset) for offset in offsets)
 
 
-def write(wire: Wire, topic: str, codec: Codec) -> None:
+def write(wire: RecordsClient, topic: str, codec: Codec) -> None:
     batch = build_batch(RECORDS, BatchSettings(codec=codec))
     assert wire.produce(topic, batch, PRODUCE).error_code == 0
 
@@ -78,7 +78,7 @@ def stamped(batch: bytes, offset: int) -> bytes:
 
 
 @pytest.mark.parametrize("codec", Codec)
-def test_kafka_stamps_append_time_as_we_do(wire: Wire, codec: Codec) -> None:
+def test_kafka_stamps_append_time_as_we_do(wire: RecordsClient, codec: Codec) -> None:
     topic = f"records-append-time-{codec.name}"
     wire.create_topic(topic, message_timestamp_type="LogAppendTime")
     batch = bytearray(build_batch(RECORDS, BatchSettings(codec=codec)))
@@ -90,7 +90,9 @@ def test_kafka_stamps_append_time_as_we_do(wire: Wire, codec: Codec) -> None:
 
 
 @pytest.mark.parametrize("codec", Codec)
-def test_librdkafka_reads_our_batches(wire: Wire, real_kafka: RealKafka, codec: Codec) -> None:
+def test_librdkafka_reads_our_batches(
+    wire: RecordsClient, real_kafka: RealKafka, codec: Codec
+) -> None:
     topic = f"records-librdkafka-{codec.name}"
     wire.create_topic(topic)
     write(wire, topic, codec)
@@ -117,7 +119,7 @@ def test_librdkafka_reads_our_batches(wire: Wire, real_kafka: RealKafka, codec: 
 @pytest.mark.parametrize("magic", [0, 1])
 @pytest.mark.parametrize("start", [0, 900, 4_500])
 def test_kafka_converts_down_as_we_do(
-    wire: Wire, real_kafka: RealKafka, magic: int, start: int
+    wire: RecordsClient, real_kafka: RealKafka, magic: int, start: int
 ) -> None:
     topic = f"records-down-{magic}-{start}"
     wire.create_topic(topic)
@@ -127,18 +129,19 @@ def test_kafka_converts_down_as_we_do(
 
     offset, answers = start, 0
     while True:
-        _, current = wire.fetch(topic, FETCH, offset)
-        _, converted = wire.fetch(topic, FETCH_BY_MAGIC[magic], offset)
+        current_error, current = wire.fetch(topic, FETCH, offset)
+        converted_error, converted = wire.fetch(topic, FETCH_BY_MAGIC[magic], offset)
+        assert (current_error, converted_error) == (0, 0)
         ours = b"".join(down_convert(iterate_batches(current), magic, offset))
         theirs = list(iterate_batches(converted))
         if not theirs:
             break
-        # Kafka's answer is no longer than the log it came from, so the end may be missing.
+        # Kafka's response is never longer than the unconverted log, so the end may be missing.
         assert shown(ours)[: len(theirs)] == shown(converted)
         offset, answers = theirs[-1].next_offset, answers + 1
 
     assert answers
-    assert ours == b""  # the control batch, which is all that is left, is not for old clients
+    assert ours == b""  # only the control batch is left, which old clients do not get
     assert offset == len(OLD_CODECS) * len(RECORDS) + 1
 
 
@@ -153,7 +156,7 @@ def write_transaction(real_kafka: RealKafka, topic: str) -> None:
 
 
 def shown(data: bytes) -> list[object]:
-    """Old messages without what depends on the compressing library: its bytes and their crc."""
+    """Old messages without the compressed bytes and their crc, which depend on the library."""
     return [show(batch) for batch in iterate_batches(data)]
 
 
@@ -164,7 +167,7 @@ def show(batch: Batch) -> object:
     return header, batch.record_tuples(), read_crcs(batch.view)
 
 
-def test_kafka_too_refuses_to_convert_zstd_down(wire: Wire) -> None:
+def test_kafka_too_refuses_to_convert_zstd_down(wire: RecordsClient) -> None:
     topic = "records-down-zstd"
     wire.create_topic(topic)
     write(wire, topic, Codec.ZSTD)
@@ -176,7 +179,7 @@ def test_kafka_too_refuses_to_convert_zstd_down(wire: Wire) -> None:
 
 @pytest.mark.parametrize("codec", OLD_CODECS)
 @pytest.mark.parametrize("magic", [0, 1])
-def test_kafka_converts_up_as_we_do(wire: Wire, magic: int, codec: Codec) -> None:
+def test_kafka_converts_up_as_we_do(wire: RecordsClient, magic: int, codec: Codec) -> None:
     topic = f"records-up-{magic}-{codec.name}"
     wire.create_topic(topic)
     messages = build_messages(RECORDS, magic, codec)
