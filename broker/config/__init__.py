@@ -1,13 +1,15 @@
-"""Kafka's settings: what can be told to a broker and to a topic, and what they were told.
+"""Kafka's settings of brokers and topics: declarations, values, checks.
 
-    settings/       every broker setting, by subject: key, type, default, limits, a sentence
-    broker          BrokerConfig, all of them, and what follows from several
-    topic           TopicConfig, and the broker settings a topic falls back to
-    loading         server.properties → BrokerConfig; `properties` reads the file, `checks` compares
-    dynamic         what changes while the broker runs: who overrides whom, who is told
+    settings/       every broker setting, by subject: key, type, default, limits, effect, a sentence
+    broker          BrokerConfig: all of them, and values that follow from several
+    topic           TopicConfig, and the broker settings that a topic falls back to
+    loading         server.properties → BrokerConfig; `properties` parses the file, `checks` and
+                    `support` refuse what Kafka refuses and what this broker does not have
+    dynamic         changes while the broker runs: precedence and subscribers
+    reference       docs/settings.md, generated from the declarations
 
-Settings are text to Kafka; `values` is how text becomes a value and back, `definitions` how a
-setting is declared. This room knows no other but `errors`.
+Settings are text to Kafka: `values` converts text to values and back, `definitions` declares
+settings. The package imports nothing of the broker but `errors`.
 """
 
 from broker.config.broker import BrokerConfig

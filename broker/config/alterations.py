@@ -1,4 +1,4 @@
-"""Changes to a few settings of an entity: set, delete, append to and subtract from lists."""
+"""Incremental changes of settings: set, delete, append to and subtract from lists."""
 
 from collections.abc import Mapping
 from enum import IntEnum
@@ -10,7 +10,7 @@ from broker.errors import ApiError, ErrorCode
 
 
 class Operation(IntEnum):
-    """What to do with a setting, numbered as in IncrementalAlterConfigs."""
+    """The operation on a setting, numbered as in IncrementalAlterConfigs."""
 
     SET = 0
     DELETE = 1
@@ -19,7 +19,7 @@ class Operation(IntEnum):
 
 
 class Alteration(NamedTuple):
-    """One change. DELETE has no value; the others have one."""
+    """One change. DELETE has no value."""
 
     key: str
     operation: Operation
@@ -29,7 +29,7 @@ class Alteration(NamedTuple):
 def altered(
     current: Mapping[str, str], alterations: list[Alteration], settings: Mapping[str, Setting]
 ) -> dict[str, str]:
-    """The settings after the changes; ApiError if one is no list and is treated as one."""
+    """The settings after the changes; ApiError for APPEND or SUBTRACT on other types than lists."""
     result = dict(current)
     for key, operation, value in alterations:
         if operation is Operation.SET:
@@ -46,7 +46,7 @@ def _altered_list(
 ) -> str:
     key, operation, value = alteration
     if key not in settings:
-        # Kafka trips over its own feet here; the code is what clients get from it.
+        # Kafka fails with an unexpected exception here; this is the code clients get from it.
         raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR, f"key not found: {key}")
     if settings[key].type is not ConfigType.LIST:
         raise ApiError(

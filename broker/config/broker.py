@@ -1,4 +1,4 @@
-"""BrokerConfig: Kafka's settings, joined, with the values that follow from several of them."""
+"""BrokerConfig: all broker settings, and values that are computed from several of them."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -6,7 +6,7 @@ from types import MappingProxyType
 from typing import Any, Final, Self
 
 from broker.config.definitions import Settings, long
-from broker.config.listeners import Listener, Listeners
+from broker.config.listeners import Listeners
 from broker.config.settings.general import GeneralSettings
 from broker.config.settings.groups import GroupSettings
 from broker.config.settings.kraft import KraftSettings
@@ -40,16 +40,17 @@ class BrokerConfig(
     RemoteLogSettings,
     KraftSettings,
 ):
-    """What a broker was told. Each attribute is Kafka's key with underscores for the dots.
+    """The settings of a broker. Each attribute is Kafka's key with underscores for the dots.
 
-    Where several keys say one thing, the property without a key of its own has the result.
+    Where several keys set one value (`log.retention.ms`, `.minutes`, `.hours`), a property returns
+    the effective one.
     """
 
     @classmethod
     def parse(
         cls, texts: Mapping[str, str], defaults: Mapping[str, Any] = MappingProxyType({})
     ) -> Self:
-        """See Settings.parse; `node.id` and `broker.id` stand in for each other."""
+        """See Settings.parse. `node.id` and `broker.id` are the default of each other."""
         texts = dict(texts)
         for key, other in (("broker.id", "node.id"), ("node.id", "broker.id")):
             if other in texts:
@@ -58,13 +59,13 @@ class BrokerConfig(
 
     @property
     def log_directories(self) -> tuple[Path, ...]:
-        """`log.dirs`, else `log.dir`; each may hold several with commas between."""
+        """`log.dirs`, else `log.dir`; both are lists separated by commas."""
         text = self.log_dir if self.log_dirs is None else self.log_dirs
         return tuple(Path(part) for part in split_list(text) if part)
 
     @property
     def retention_ms(self) -> int:
-        """How long records are kept: the finest unit that was given; -1 is for ever."""
+        """How long records are kept: the finest unit that is set; -1: for ever."""
         if self.log_retention_ms is not None:
             ms = self.log_retention_ms
         elif self.log_retention_minutes is not None:
@@ -75,52 +76,51 @@ class BrokerConfig(
 
     @property
     def roll_ms(self) -> int:
-        """The age at which a segment is closed."""
+        """The age at which a segment is rolled."""
         return self.log_roll_hours * HOUR_MS if self.log_roll_ms is None else self.log_roll_ms
 
     @property
     def roll_jitter_ms(self) -> int:
-        """The most by which that age is varied."""
+        """The maximum jitter of the roll time."""
         if self.log_roll_jitter_ms is None:
             return self.log_roll_jitter_hours * HOUR_MS
         return self.log_roll_jitter_ms
 
     @property
     def flush_ms(self) -> int:
-        """The age of a record after which its partition is forced to disk."""
+        """The maximum time before a partition is flushed to disk."""
         if self.log_flush_interval_ms is None:
             return self.log_flush_scheduler_interval_ms
         return self.log_flush_interval_ms
 
     @property
     def timestamp_before_max_ms(self) -> int:
-        """How far a record's time may lie before the broker's; the older setting if alone."""
+        """How far a record timestamp may be before the broker time, by either setting."""
         newer = self.log_message_timestamp_before_max_ms
         return self.log_message_timestamp_difference_max_ms if newer == MAX_LONG else newer
 
     @property
     def timestamp_after_max_ms(self) -> int:
-        """How far a record's time may lie ahead of the broker's; the older setting if alone."""
+        """How far a record timestamp may be after the broker time, by either setting."""
         newer = self.log_message_timestamp_after_max_ms
         return self.log_message_timestamp_difference_max_ms if newer == MAX_LONG else newer
 
     @property
     def send_buffer_bytes(self) -> int:
-        """`socket.send.buffer.bytes` if somebody set it, else -1: the system's own sizing.
+        """`socket.send.buffer.bytes` if it is set, else -1: the system sizes the buffer.
 
-        Kafka's default of 100 KB is told and not taken: a response of a megabyte would go out in
-        five steps, each of which waits until the client has read the one before.
+        Kafka's default of 100 KB is shown to clients but not used: a response of 1 MB would need
+        five writes, each of which waits until the client has read the previous one.
         """
         return self._if_set("socket.send.buffer.bytes", self.socket_send_buffer_bytes)
 
     @property
     def receive_buffer_bytes(self) -> int:
-        """`socket.receive.buffer.bytes` if somebody set it, else -1: the system's own sizing.
+        """`socket.receive.buffer.bytes` if it is set, else -1: the system sizes the buffer.
 
-        Kafka's default of 100 KB is told and not taken: a client that sends more at a time waits
-        for every read, and what it then sends goes through the kernel in the broker's time. A
-        buffer that grows with what comes takes a third off the CPU time of producing in large
-        batches.
+        Kafka's default of 100 KB is shown to clients but not used: a client that sends more at once
+        waits for every read of the broker. A buffer that the system grows saves a third of the CPU
+        time of produce requests with large batches.
         """
         return self._if_set("socket.receive.buffer.bytes", self.socket_receive_buffer_bytes)
 
@@ -129,51 +129,45 @@ class BrokerConfig(
 
     @property
     def all_advertised_listeners(self) -> Listeners:
-        """`advertised.listeners`, else what the broker listens on."""
+        """`advertised.listeners`, else `listeners`."""
         return self.advertised_listeners or self.listeners
 
     @property
     def inter_broker_listener(self) -> str:
-        """The name of the listener brokers use among themselves."""
+        """The name of the listener for connections between brokers."""
         return (self.inter_broker_listener_name or self.security_inter_broker_protocol).upper()
 
     def security_protocol(self, listener_name: str) -> str | None:
-        """The protocol spoken on a listener; None if the map has no such listener."""
+        """The security protocol of a listener; None if the map does not contain it."""
         return dict(self.listener_security_protocol_map).get(listener_name)
 
     @property
-    def control_plane_listener(self) -> Listener | None:
-        """The listener for the controller's requests alone, if there is one."""
-        name = (self.control_plane_listener_name or "").upper()
-        return next((listener for listener in self.listeners if listener.name == name), None)
-
-    @property
     def zookeeper_connect_timeout_ms(self) -> int:
-        """How long connecting to the ensemble may take."""
+        """The timeout for connecting to ZooKeeper."""
         if self.zookeeper_connection_timeout_ms is None:
             return self.zookeeper_session_timeout_ms
         return self.zookeeper_connection_timeout_ms
 
     @property
     def alter_log_dirs_threads(self) -> int:
-        """Threads that move replicas between directories."""
+        """Threads that move replicas between log directories."""
         if self.num_replica_alter_log_dirs_threads is None:
             return len(self.log_directories)
         return self.num_replica_alter_log_dirs_threads
 
 
 class DynamicOnlySettings(Settings):
-    """Broker settings that stand in no file: they are set while brokers run."""
+    """Broker settings that can only be set dynamically, not in the file."""
 
     leader_replication_throttled_rate: int = long(
         "leader.replication.throttled.rate", default=MAX_LONG, valid=at_least(0)
     )
-    """Bytes per second that leaders send to the throttled replicas."""
+    """The maximum rate in bytes per second of leaders for throttled replicas."""
     follower_replication_throttled_rate: int = long(
         "follower.replication.throttled.rate", default=MAX_LONG, valid=at_least(0)
     )
-    """Bytes per second that throttled followers fetch."""
+    """The maximum rate in bytes per second of throttled followers."""
     replica_alter_log_dirs_io_max_bytes_per_second: int = long(
         "replica.alter.log.dirs.io.max.bytes.per.second", default=MAX_LONG, valid=at_least(0)
     )
-    """Bytes per second that the moving of replicas between directories may take."""
+    """The maximum rate in bytes per second of moves between log directories."""

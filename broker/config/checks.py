@@ -1,7 +1,7 @@
-"""What settings must fulfil together, checked at the start and before a dynamic change.
+"""Requirements on combinations of settings, checked at start and before a dynamic change.
 
-The sentences are those of Kafka, which clients see when a change is refused. Whoever starts a
-broker reads them behind the keys and values they are about.
+The messages are Kafka's; clients see them when a dynamic change is refused. At start they are
+preceded by the keys and values that they are about.
 """
 
 from collections.abc import Callable, Iterator
@@ -14,20 +14,26 @@ from broker.config.values import ConfigError
 
 
 class RequirementFailed(ConfigError):
-    """Settings that are good each by itself and cannot be used together.
+    """Settings that are valid individually but not together.
 
-    `sentence` is Kafka's; the text of the error has keys and values before it.
+    `sentence` is Kafka's message; the text of the error has the keys and values before it.
     """
 
     def __init__(self, config: BrokerConfig, keys: tuple[str, ...], sentence: str) -> None:
-        texts = {key: config.originals.get(key, config.settings[key].default_text) for key in keys}
-        shown = [f"{key}={text}" for key, text in texts.items() if text is not None]
+        shown = [f"{key}={text}" for key in keys if (text := _shown(config, key)) is not None]
         super().__init__(f"{', '.join(shown)}: {sentence}")
         self.sentence = sentence
 
 
+def _shown(config: BrokerConfig, key: str) -> str | None:
+    """The text of a setting for a message; None if it is null. Secrets are hidden."""
+    setting = config.settings[key]
+    text = config.originals.get(key, setting.default_text)
+    return "[hidden]" if text is not None and setting.is_sensitive else text
+
+
 def check_together(config: BrokerConfig) -> None:
-    """RequirementFailed for the first thing that does not fit."""
+    """RequirementFailed for the first requirement that does not hold."""
     for requirement in _REQUIREMENTS:
         if not requirement.holds(config):
             raise RequirementFailed(config, requirement.keys, requirement.sentence)
@@ -49,19 +55,9 @@ class _Requirement(NamedTuple):
     sentence: str
 
 
-_ZSTD: Final = 4  # the highest number of a codec
+_ZSTD: Final = 4  # the highest codec number
 
 _REQUIREMENTS: Final = (
-    _Requirement(
-        ("process.roles",),
-        lambda c: not c.process_roles,
-        "process.roles must be empty: this broker has no KRaft mode",
-    ),
-    _Requirement(
-        ("zookeeper.metadata.migration.enable",),
-        lambda c: not c.zookeeper_metadata_migration_enable,
-        "zookeeper.metadata.migration.enable must be false: this broker has no KRaft mode",
-    ),
     _Requirement(
         ("controller.listener.names",),
         lambda c: not c.controller_listener_names,
@@ -206,18 +202,18 @@ _ORDERED: Final = tuple(
     for name in ("heartbeat.interval.ms", "session.timeout.ms")
     for pair in _limits(group, name)
 ) + tuple(_limits("group.share", "record.lock.duration.ms"))
-"""Pairs of which the second must not be lower than the first."""
+"""Pairs of keys; the second value must not be lower than the first."""
 
 
 def _record_version(version: str) -> int:
-    """The record format of a release: 0 before 0.10, 1 before 0.11, 2 since."""
+    """The message format of a release: 0 before 0.10, 1 before 0.11, 2 since then."""
     if version.startswith(("0.8", "0.9")):
         return 0
     return 1 if version.startswith("0.10") else 2
 
 
 def _listener_problems(config: BrokerConfig) -> Iterator[tuple[tuple[str, ...], str]]:
-    """What is wrong with the listeners: keys and sentence."""
+    """Problems of the listeners: keys and message."""
     listening = {listener.name for listener in config.listeners}
     advertised = [listener.name for listener in config.all_advertised_listeners]
     names = ",".join(advertised)
@@ -272,7 +268,7 @@ def _control_plane_problems(
 
 
 def _ports_collide(listeners: tuple[Listener, ...]) -> bool:
-    """Two listeners can share a port if one is IPv4 and one IPv6; port 0 is any free one."""
+    """Two listeners can share a port if one is IPv4 and one IPv6; port 0 is any free port."""
     hosts: dict[int, list[str]] = {}
     for listener in listeners:
         hosts.setdefault(listener.port, []).append(listener.host)

@@ -1,15 +1,15 @@
-"""How a setting is declared: once, as a field of a class, with everything Kafka knows about it.
+"""How settings are declared: each once, as a field of a class, with all of Kafka's attributes.
 
     class LogSettings(Settings):
         log_segment_bytes: int = integer(
             "log.segment.bytes", default=1 << 30, valid=at_least(14), mode=CLUSTER_WIDE
         )
-        \"\"\"The size at which a segment is closed and the next one begun.\"\"\"
+        \"\"\"The size at which a segment is rolled.\"\"\"
 
-The attribute is the key with underscores. The docstring below the field is its documentation, for
-readers of the source and, through `documentation`, for those who ask the broker.
+The attribute is the key with underscores. The docstring below the field is its documentation, in
+the source and, through `documentation`, in DescribeConfigs and docs/settings.md.
 
-A class of settings is built from texts (`parse`) or by keyword; it is not changed afterwards.
+Settings are created from texts (`parse`) or by keyword, and are immutable.
 """
 
 from collections.abc import Callable, Mapping
@@ -26,7 +26,7 @@ from broker.config.values import ConfigType, invalid_value, parse_value, value_t
 
 
 class Importance(Enum):
-    """How likely it is that someone must think about a setting."""
+    """Kafka's importance of a setting."""
 
     HIGH = "high"
     MEDIUM = "medium"
@@ -34,7 +34,7 @@ class Importance(Enum):
 
 
 class UpdateMode(Enum):
-    """Whether a setting can be changed while the broker runs, and for whom."""
+    """Whether a setting can be changed dynamically, and for which brokers."""
 
     READ_ONLY = "read-only"
     PER_BROKER = "per-broker"
@@ -45,35 +45,76 @@ HIGH, MEDIUM, LOW = Importance
 READ_ONLY, PER_BROKER, CLUSTER_WIDE = UpdateMode
 
 
+class Status(Enum):
+    """What this broker does with a setting that Kafka has."""
+
+    OBEYED = "obeyed"
+    FIXED = "fixed"
+    """The broker always behaves as with the default; another value has no effect."""
+    NO_EFFECT = "without effect"
+    REJECTED = "rejected"
+    """The broker does not start with any value but the default."""
+
+
+class Effect(NamedTuple):
+    """The status of a setting, and the reason unless it is obeyed."""
+
+    status: Status
+    reason: str = ""
+
+
+OBEYED = Effect(Status.OBEYED)
+
+
+def fixed(reason: str) -> Effect:
+    """Declare that the broker behaves as with the default, whatever the value."""
+    return Effect(Status.FIXED, reason)
+
+
+def no_effect(reason: str) -> Effect:
+    """Declare that nothing reads the setting."""
+    return Effect(Status.NO_EFFECT, reason)
+
+
+def rejected(reason: str) -> Effect:
+    """Declare that the broker refuses to start with any value but the default.
+
+    For settings that request a missing feature and are unsafe to ignore: an operator who
+    configures an authorizer must not get a broker without one.
+    """
+    return Effect(Status.REJECTED, reason)
+
+
 class Setting(NamedTuple):
-    """Everything that is known about one key, except its documentation."""
+    """The declaration of one key, without its documentation."""
 
     key: str
     type: ConfigType
     default: Any
-    """As the attribute has it; None is Kafka's null."""
+    """The value of the attribute; None is Kafka's null."""
     valid: Validator | None = None
     importance: Importance = MEDIUM
     mode: UpdateMode = READ_ONLY
     internal: bool = False
-    """Of use to Kafka's own developers: understood, but not shown unless it was set."""
+    """Internal in Kafka: accepted, but not described unless it is set."""
+    effect: Effect = OBEYED
     into: Callable[[str], Any] | None = None
-    """Makes the attribute's value of a text that has a form of its own, such as listeners."""
+    """Parses a text with a syntax of its own, such as listeners, into the attribute's value."""
     text_of: Callable[[Any], str | None] = value_text
-    """The way back."""
+    """The inverse of `into`."""
 
     @property
     def default_text(self) -> str | None:
-        """The default as Kafka writes it; None for null."""
+        """The default as Kafka prints it; None for null."""
         return self.text_of(self.default)
 
     @property
     def is_sensitive(self) -> bool:
-        """Whether the value is a secret, which is never shown."""
+        """Whether the value is a secret, which is never printed."""
         return self.type is ConfigType.PASSWORD
 
     def parse(self, text: str) -> Any:
-        """The attribute's value; ConfigError says what is wrong with `text`."""
+        """Parse and validate a text; ConfigError if it is invalid."""
         value = parse_value(self.key, text, self.type)
         if self.valid:
             self.valid(self.key, value)
@@ -86,7 +127,7 @@ class Setting(NamedTuple):
             raise invalid_value(self.key, text, str(error)) from error
 
     def shown(self, text: str) -> str | None:
-        """`text` as Kafka shows it: trimmed, numbers and lists in their usual form."""
+        """`text` as Kafka prints it: trimmed, numbers and lists normalized."""
         return value_text(parse_value(self.key, text, self.type))
 
 
@@ -94,7 +135,7 @@ Value = TypeVar("Value")
 
 
 class _Specifier:
-    """Declares settings of one type; to mypy the field has the type of its annotation."""
+    """Declares settings of one type; for mypy, the field has the type of its annotation."""
 
     def __init__(self, config_type: ConfigType) -> None:
         self._type = config_type
@@ -108,8 +149,9 @@ class _Specifier:
         importance: Importance = MEDIUM,
         mode: UpdateMode = READ_ONLY,
         internal: bool = False,
+        effect: Effect = OBEYED,
     ) -> Value:
-        setting = Setting(key, self._type, default, valid, importance, mode, internal)
+        setting = Setting(key, self._type, default, valid, importance, mode, internal, effect)
         return cast(Value, setting)
 
 
@@ -133,7 +175,7 @@ def formed(
     importance: Importance = MEDIUM,
     mode: UpdateMode = READ_ONLY,
 ) -> Value:
-    """Declare a text that has a form of its own: `into` reads it, `text_of` writes it."""
+    """Declare a text with a syntax of its own: `into` parses it, `text_of` prints it."""
     setting = Setting(
         key, ConfigType.STRING, default, None, importance, mode, into=into, text_of=text_of
     )
@@ -157,22 +199,22 @@ def formed(
     ),
 )
 class Settings:
-    """The values of a class of settings. Built by keyword, or from texts by `parse`.
+    """The values of a class of settings. Created by keyword, or from texts by `parse`.
 
-    Not a dataclass: one with three hundred fields takes longer to make than a broker to start.
+    Not a dataclass: creating one with three hundred fields takes longer than starting a broker.
     """
 
     settings: ClassVar[Mapping[str, Setting]] = {}
     """All settings of the class and its bases, by key."""
-    _names: ClassVar[Mapping[str, str]] = {}
+    attributes: ClassVar[Mapping[str, str]] = {}
     """The keys, by attribute."""
 
     def __init__(self, **values: Any) -> None:
-        unknown = values.keys() - self._names.keys()
+        unknown = values.keys() - self.attributes.keys()
         if unknown:
-            raise TypeError(f"no such setting: {', '.join(sorted(unknown))}")
+            raise TypeError(f"unknown setting: {', '.join(sorted(unknown))}")
         texts = {
-            self._names[name]: self.settings[self._names[name]].text_of(value)
+            self.attributes[name]: self.settings[self.attributes[name]].text_of(value)
             for name, value in values.items()
         }
         self._fill(values, {key: text for key, text in texts.items() if text is not None})
@@ -181,14 +223,14 @@ class Settings:
     def parse(
         cls, texts: Mapping[str, str], defaults: Mapping[str, Any] = MappingProxyType({})
     ) -> Self:
-        """Typed values from texts; ConfigError for the first that cannot be used.
+        """Parse texts; ConfigError for the first invalid one.
 
-        Unknown keys are kept in `originals`, and that is all. `defaults` are values by attribute
-        that stand in for Kafka's defaults where there is no text.
+        Unknown keys are only kept in `originals`. `defaults` are values by attribute that replace
+        Kafka's defaults.
         """
         values = {
             name: cls.settings[key].parse(texts[key])
-            for name, key in cls._names.items()
+            for name, key in cls.attributes.items()
             if key in texts
         }
         settings = cls.__new__(cls)
@@ -196,12 +238,12 @@ class Settings:
         return settings
 
     def _fill(self, values: Mapping[str, Any], originals: Mapping[str, str]) -> None:
-        defaults = {name: self.settings[key].default for name, key in self._names.items()}
+        defaults = {name: self.settings[key].default for name, key in self.attributes.items()}
         self.__dict__.update(defaults, **values, _originals=originals)
 
     @property
     def originals(self) -> Mapping[str, str]:
-        """The texts that were given, unknown keys included; what is not here has its default."""
+        """The texts that were given, unknown keys included; all others have their default."""
         return cast(Mapping[str, str], self.__dict__["_originals"])
 
     def __init_subclass__(cls) -> None:
@@ -212,10 +254,10 @@ class Settings:
                 if isinstance(value, Setting):
                     names[name] = value.key
                     settings[value.key] = value
-        cls._names, cls.settings = names, settings
+        cls.attributes, cls.settings = names, settings
 
     def __setattr__(self, name: str, value: object) -> None:
-        raise AttributeError(f"{type(self).__name__} is not changed after it was made: {name}")
+        raise AttributeError(f"{type(self).__name__} is immutable: {name}")
 
     def __eq__(self, other: object) -> bool:
         return type(self) is type(other) and self.__dict__ == other.__dict__
@@ -227,12 +269,12 @@ class Settings:
         return f"{type(self).__name__}({given})"
 
     def _given(self) -> list[str]:
-        return [name for name, key in self._names.items() if key in self.originals]
+        return [name for name, key in self.attributes.items() if key in self.originals]
 
     @classmethod
     @cache
     def documentation(cls) -> Mapping[str, str]:
-        """A sentence on each setting, by key; read from the source when first asked for."""
+        """The documentation of each setting, by key; parsed from the source on first use."""
         documentation: dict[str, str] = {}
         for base in cls.__mro__:
             names = {n: s.key for n, s in vars(base).items() if isinstance(s, Setting)}
@@ -243,8 +285,8 @@ class Settings:
 
 
 def _field_docstrings(cls: type) -> dict[str, str]:
-    """The docstrings below the fields of a class; Python itself throws them away."""
-    import ast  # seldom needed, and slower to import than all the settings
+    """The docstrings below the fields of a class, which Python does not keep."""
+    import ast  # rarely needed, and slower to import than all settings
 
     source = Path(modules[cls.__module__].__file__ or "").read_text(encoding="utf-8")
     body = next(

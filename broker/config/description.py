@@ -1,8 +1,8 @@
-"""What DescribeConfigs tells about settings: values, where they come from, what else counts.
+"""Descriptions of settings for DescribeConfigs: values, sources and synonyms.
 
-A value's synonyms are all places it could have come from, the strongest first: the topic itself,
-this broker's dynamic settings, those of all brokers, the file, Kafka's default, and in each of
-them every key that stands for the same.
+The synonyms of a value are all its possible sources in order of precedence: the topic, the dynamic
+settings of this broker, those of all brokers, the file, Kafka's default; and for each source every
+key that sets the same value.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -19,7 +19,7 @@ from broker.config.values import ConfigType
 
 
 class ConfigSource(IntEnum):
-    """Where a value comes from, numbered as in DescribeConfigs."""
+    """The source of a value, numbered as in DescribeConfigs."""
 
     DYNAMIC_TOPIC_CONFIG = 1
     DYNAMIC_BROKER_CONFIG = 2
@@ -30,7 +30,7 @@ class ConfigSource(IntEnum):
 
 
 class Synonym(NamedTuple):
-    """A place the value could have come from."""
+    """A possible source of the value."""
 
     name: str
     value: str | None
@@ -38,7 +38,7 @@ class Synonym(NamedTuple):
 
 
 class Description(NamedTuple):
-    """One setting as it is shown. Secrets have no value."""
+    """The description of one setting. Secrets have no value."""
 
     name: str
     value: str | None
@@ -50,14 +50,14 @@ class Description(NamedTuple):
 
     @property
     def source(self) -> ConfigSource:
-        """Where the value comes from."""
+        """The source of the value."""
         return self.synonyms[0].source if self.synonyms else ConfigSource.DEFAULT_CONFIG
 
 
 def describe_topic(
     dynamic: DynamicConfig, topic: str, own: Mapping[str, str] | None = None
 ) -> Iterator[Description]:
-    """All settings of a topic; with `own`, of one that would have these settings of its own."""
+    """All settings of a topic; with `own`, of a topic with these overrides."""
     if own is None:
         own, config = dynamic.of_topic(topic), dynamic.topic(topic)
     else:
@@ -75,7 +75,7 @@ def describe_topic(
 
 
 def describe_broker(dynamic: DynamicConfig) -> Iterator[Description]:
-    """All settings of this broker: those it was given, and all that are not internal."""
+    """All settings of this broker: those that are set, and all that are not internal."""
     originals = dynamic.broker.originals
     shown = {k for k, setting in BrokerConfig.settings.items() if not setting.internal}
     for key in sorted(shown | originals.keys()):
@@ -83,7 +83,7 @@ def describe_broker(dynamic: DynamicConfig) -> Iterator[Description]:
 
 
 def describe_cluster_defaults(dynamic: DynamicConfig) -> Iterator[Description]:
-    """The settings of all brokers, and nothing of this one."""
+    """The dynamic settings of all brokers, without those of this one."""
     wanted = ConfigSource.DYNAMIC_DEFAULT_BROKER_CONFIG
     for key, text in dynamic.of_cluster.items():
         described = _describe(dynamic, key, text)
@@ -93,7 +93,7 @@ def describe_cluster_defaults(dynamic: DynamicConfig) -> Iterator[Description]:
 
 def _describe(dynamic: DynamicConfig, key: str, text: str | None) -> Description:
     setting = setting_of(key)
-    is_sensitive = setting is None or setting.is_sensitive  # what is unknown may be a secret
+    is_sensitive = setting is None or setting.is_sensitive  # an unknown setting may be a secret
     return Description(
         key,
         None if is_sensitive else _shown(setting, key, text),
@@ -106,16 +106,16 @@ def _describe(dynamic: DynamicConfig, key: str, text: str | None) -> Description
 
 
 def _shown(setting: Setting | None, key: str, text: str | None) -> str | None:
-    """A text as Kafka shows it. Settings outside its file's own are shown as they were given."""
+    """A text as Kafka prints it. Unknown and dynamic-only settings are printed as given."""
     if text is None:
         return setting.default_text if setting else None
     return setting.shown(text) if setting and key in BrokerConfig.settings else text
 
 
 def _synonyms(dynamic: DynamicConfig, key: str, *, is_sensitive: bool) -> list[Synonym]:
-    """Every place a broker setting could have come from, beginning with `key` itself.
+    """The possible sources of a broker setting, starting with `key` itself.
 
-    What counts more but goes by another name is left out: it is not a value of `key`.
+    Sources of higher precedence under another key are left out: they are not values of `key`.
     """
     names = broker_synonyms(key)
     found = [

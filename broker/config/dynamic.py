@@ -1,15 +1,15 @@
-"""The settings that hold now: what the file said, and what was changed since.
+"""The effective settings: those of the file, and dynamic changes.
 
-Who overrides whom, the strongest first:
+Precedence, highest first:
 
-    a topic's own settings                 /config/topics/<topic>
+    settings of a topic                    /config/topics/<topic>
     settings of this broker                /config/brokers/<id>
     settings of all brokers                /config/brokers/<default>
     server.properties
     Kafka's defaults
 
-Nothing here reads or writes the store: whoever watches it tells `apply`, whoever changes it asks
-`validate_…` before. Those who depend on settings subscribe, and are called after each change.
+Nothing here reads or writes the store: its watcher calls `apply`, and a handler that changes it
+calls `validate_…` first. Subscribers are called after each change.
 """
 
 import asyncio
@@ -21,6 +21,7 @@ from typing import Final, Protocol
 from broker.config.broker import BrokerConfig
 from broker.config.checks import check_together
 from broker.config.reconfiguration import check_dynamic, check_step, usable
+from broker.config.support import check_dynamic_support, check_supported, ineffective
 from broker.config.synonyms import override
 from broker.config.topic import TopicConfig, topic_defaults, validate_topic_config
 from broker.config.values import ConfigError
@@ -28,58 +29,58 @@ from broker.config.values import ConfigError
 logger = logging.getLogger(__name__)
 
 CLUSTER_DEFAULT: Final = "<default>"
-"""The name under which settings of all brokers are stored."""
+"""The entity name of the settings of all brokers."""
 
 
 class EntityType(StrEnum):
-    """Who can have settings of its own, named as the store names it."""
+    """The entities that can have dynamic settings, named as in the store."""
 
     TOPIC = "topics"
     BROKER = "brokers"
 
 
 class ConfigStore(Protocol):
-    """Where settings are kept: the znodes under /config."""
+    """The store of dynamic settings: the znodes under /config."""
 
     async def read(self, entity_type: str, name: str) -> dict[str, str]:
-        """The settings of one entity; none if it has none."""
+        """The settings of one entity; empty if it has none."""
         ...
 
     async def write(self, entity_type: str, name: str, config: Mapping[str, str]) -> None:
-        """Replace the settings of one entity, and let every broker know."""
+        """Replace the settings of one entity and notify all brokers."""
         ...
 
 
 BrokerSubscriber = Callable[[BrokerConfig, BrokerConfig], None]
-"""Called with the config before and after a change."""
+"""Called with the config before and after a change of broker settings."""
 TopicSubscriber = Callable[[str, TopicConfig], None]
-"""Called with a topic and what holds for it now."""
+"""Called with a topic and its effective config."""
 
 
 class DynamicConfig:
-    """The settings of one broker and of the topics, as they are now."""
+    """The effective settings of one broker and of all topics."""
 
     def __init__(self, static: BrokerConfig, broker_id: int) -> None:
         self.static = static
         self.broker_id = broker_id
         self.broker = static
-        """What holds for this broker. Replaced whole when it changes."""
+        """The effective settings of this broker. A change replaces the whole object."""
         self.of_broker: Mapping[str, str] = {}
-        """Settings of this broker alone."""
+        """Dynamic settings of this broker."""
         self.of_cluster: Mapping[str, str] = {}
-        """Settings of all brokers."""
+        """Dynamic settings of all brokers."""
         self._of_topics: dict[str, Mapping[str, str]] = {}
-        """Invariant: no empty ones."""
+        """Overrides by topic. Invariant: no empty mapping."""
         self._topic_configs: dict[str, TopicConfig] = {}
-        """What was worked out since the broker's settings last changed."""
+        """Cache of effective topic settings; cleared when the broker's settings change."""
         self._default_topic_config = TopicConfig.parse({}, topic_defaults(static))
         self.changing = asyncio.Lock()
-        """Held from reading what the store has until the change is written and applied."""
+        """Held from reading the store until the change is written and applied."""
         self._broker_subscribers: list[BrokerSubscriber] = []
         self._topic_subscribers: list[TopicSubscriber] = []
 
     def topic(self, topic: str) -> TopicConfig:
-        """What holds for a topic, whether or not there is such a topic."""
+        """The effective settings of a topic, which need not exist."""
         overrides = self._of_topics.get(topic)
         if overrides is None:
             return self._default_topic_config
@@ -88,26 +89,26 @@ class DynamicConfig:
         return self._topic_configs[topic]
 
     def of_topic(self, topic: str) -> Mapping[str, str]:
-        """The settings a topic has of its own."""
+        """The overrides of a topic."""
         return self._of_topics.get(topic, {})
 
     def on_broker_change(self, subscriber: BrokerSubscriber) -> None:
-        """Call `subscriber` whenever the broker's settings have changed.
+        """Call `subscriber` after each change of the broker's settings.
 
-        The settings of every topic may be others then, too.
+        The effective settings of all topics may change with them.
         """
         self._broker_subscribers.append(subscriber)
 
     def on_topic_change(self, subscriber: TopicSubscriber) -> None:
-        """Call `subscriber` whenever a topic's own settings have changed."""
+        """Call `subscriber` after each change of a topic's overrides."""
         self._topic_subscribers.append(subscriber)
 
     def validate_topic(self, overrides: Mapping[str, str]) -> None:
-        """Refuse what a topic cannot have; see `validate_topic_config` for how."""
+        """Refuse invalid overrides of a topic; see `validate_topic_config`."""
         validate_topic_config(self.broker, overrides)
 
     def validate_broker(self, overrides: Mapping[str, str], *, per_broker: bool) -> None:
-        """ConfigError for settings that this broker, or all brokers, cannot change to."""
+        """ConfigError for dynamic settings that this broker, or all brokers, cannot have."""
         check_dynamic(overrides, per_broker=per_broker)
         of_cluster = self.of_cluster if per_broker else overrides
         of_broker = overrides if per_broker else self.of_broker
@@ -119,12 +120,13 @@ class DynamicConfig:
             check_step(self.broker, new)
         except ConfigError as error:
             raise ConfigError(f"Invalid dynamic configuration: {error}") from error
+        check_dynamic_support(self.broker, new)
 
     def apply(self, entity_type: EntityType, name: str, config: Mapping[str, str]) -> None:
-        """Take over what the store has now for a topic, this broker or all brokers.
+        """Apply the stored settings of a topic, of this broker or of all brokers.
 
-        What cannot be used is left out, with an error in the log: an older tool, or a hand, may
-        have written it. Settings of other brokers are none of our business.
+        Invalid settings are ignored and logged as an error: an older tool, or a manual change, may
+        have stored them. Settings of other brokers are ignored.
         """
         if entity_type is EntityType.TOPIC:
             self._apply_topic(name, config)
@@ -147,13 +149,18 @@ class DynamicConfig:
         new = self._effective(of_cluster, of_broker)
         try:
             check_together(new)
+            check_supported(new)
         except ConfigError as error:
-            logger.error("stored settings are left out reason=%s", error)
+            logger.error("ignored stored settings reason=%s", error)
             return
         old, self.broker = self.broker, new
         self.of_cluster, self.of_broker = of_cluster, of_broker
         if new == old:
             return
+        if keys := set(ineffective(new)) - set(ineffective(old)):
+            logger.warning(
+                "dynamic settings without effect on this broker: %s", ", ".join(sorted(keys))
+            )
         self._topic_configs.clear()
         self._default_topic_config = TopicConfig.parse({}, topic_defaults(new))
         for subscriber in self._broker_subscribers:
@@ -163,7 +170,7 @@ class DynamicConfig:
         kept, unusable = usable(config, per_broker=name != CLUSTER_DEFAULT)
         if unusable:
             logger.error(
-                "stored settings are left out entity=brokers/%s keys=%s", name, ",".join(unusable)
+                "ignored stored settings entity=brokers/%s keys=%s", name, ",".join(unusable)
             )
         return kept
 
@@ -180,7 +187,7 @@ class DynamicConfig:
         try:
             return TopicConfig.parse(overrides, defaults)
         except ConfigError as error:
-            logger.error("stored settings are left out entity=topics/%s reason=%s", topic, error)
+            logger.error("ignored stored settings entity=topics/%s reason=%s", topic, error)
             return TopicConfig.parse(_without_unusable(overrides), defaults)
 
 

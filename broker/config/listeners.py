@@ -1,4 +1,4 @@
-"""Settings that have a form of their own: listeners, their security protocols, limits per host."""
+"""Settings with a syntax of their own: listeners, security protocols, connection limits."""
 
 import re
 from typing import Final, NamedTuple
@@ -7,11 +7,11 @@ from broker.config.values import is_whole_number, split_list
 
 
 class Listener(NamedTuple):
-    """Where to listen, or where others find us: `PLAINTEXT://host:9092`."""
+    """An address to listen on or to advertise: `PLAINTEXT://host:9092`."""
 
     name: str
     host: str  # empty: all interfaces
-    port: int  # 0: any free one
+    port: int  # 0: any free port
 
     def __str__(self) -> str:
         host = f"[{self.host}]" if ":" in self.host else self.host
@@ -22,13 +22,13 @@ Listeners = tuple[Listener, ...]
 SecurityProtocolMap = tuple[tuple[str, str], ...]
 """Pairs of listener name and security protocol."""
 ConnectionLimits = tuple[tuple[str, int], ...]
-"""Pairs of host and the connections it may have."""
+"""Pairs of host and connection limit."""
 
 SECURITY_PROTOCOLS: Final = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 DEFAULT_SECURITY_PROTOCOLS: Final = tuple(
     (name, name) for name in ("SASL_SSL", "PLAINTEXT", "SSL", "SASL_PLAINTEXT")
 )
-"""Each protocol is a listener of its own name, in the order Kafka shows them."""
+"""By default each protocol is a listener of the same name, in Kafka's order."""
 
 _LISTENER: Final = re.compile(r"(.+)://\[?([0-9a-zA-Z\-%._:]*)\]?:(-?[0-9]+)")
 _HOST: Final = re.compile(r"[0-9a-zA-Z\-%._:]*")
@@ -36,7 +36,7 @@ _MAX_PORT: Final = 65535
 
 
 def parse_listeners(text: str) -> Listeners:
-    """The listeners; ValueError if one is not NAME://host:port, or a name comes twice."""
+    """Parse listeners; ValueError if one is not NAME://host:port, or a name is repeated."""
     listeners = tuple(_parse_listener(part) for part in split_list(text) if part)
     if len({listener.name for listener in listeners}) < len(listeners):
         raise ValueError("Each listener must have a different name")
@@ -54,12 +54,12 @@ def _parse_listener(text: str) -> Listener:
 
 
 def listeners_text(listeners: Listeners) -> str | None:
-    """The listeners as they are written in a file; None if there are none."""
+    """The text of listeners, as in a file; None if the list is empty."""
     return ",".join(map(str, listeners)) or None
 
 
 def parse_security_protocols(text: str) -> SecurityProtocolMap:
-    """`NAME:PROTOCOL` with commas between; ValueError if a protocol is not one of Kafka's."""
+    """Parse `NAME:PROTOCOL,…`; ValueError if a protocol is unknown."""
     pairs = tuple((name.upper(), protocol.upper()) for name, protocol in _pairs(text))
     for _, protocol in pairs:
         if protocol not in SECURITY_PROTOCOLS:
@@ -69,7 +69,7 @@ def parse_security_protocols(text: str) -> SecurityProtocolMap:
 
 
 def parse_connection_limits(text: str) -> ConnectionLimits:
-    """`host:limit` with commas between; ValueError if a limit is no number or a host none."""
+    """Parse `host:limit,…`; ValueError if a host or limit is invalid."""
     return tuple(_connection_limit(host, limit) for host, limit in _pairs(text))
 
 
@@ -82,16 +82,16 @@ def _connection_limit(host: str, limit: str) -> tuple[str, int]:
 
 
 def _pairs(text: str) -> list[tuple[str, str]]:
-    """The part before and after the last colon: hosts may be IPv6 addresses."""
+    """Split at the last colon, because hosts may be IPv6 addresses."""
     pairs = []
     for part in filter(None, split_list(text)):
         left, colon, right = part.rpartition(":")
         if not colon:
-            raise ValueError(f"{part} is not a pair with a colon between")
+            raise ValueError(f"{part} is not a pair separated by a colon")
         pairs.append((left.strip(), right.strip()))
     return pairs
 
 
 def pairs_text(pairs: SecurityProtocolMap | ConnectionLimits) -> str:
-    """The pairs as they are written in a file."""
+    """The text of pairs, as in a file."""
     return ",".join(f"{left}:{right}" for left, right in pairs)

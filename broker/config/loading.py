@@ -1,4 +1,4 @@
-"""From a server.properties to the BrokerConfig that a broker starts with."""
+"""Loads the BrokerConfig that a broker starts with from a server.properties."""
 
 import logging
 from collections.abc import Mapping
@@ -7,7 +7,7 @@ from pathlib import Path
 from broker.config.broker import BrokerConfig
 from broker.config.checks import check_together
 from broker.config.properties import read_properties
-from broker.config.synonyms import broker_synonyms
+from broker.config.support import check_supported, effect_of, ineffective
 
 logger = logging.getLogger(__name__)
 
@@ -19,10 +19,16 @@ def load_config(path: Path | None, overrides: Mapping[str, str]) -> BrokerConfig
 
 
 def parse_config(properties: Mapping[str, str]) -> BrokerConfig:
-    """The config a broker starts with; warns of unknown keys, refuses what cannot work."""
+    """The config a broker starts with; ConfigError for settings it cannot start with.
+
+    Logs one warning per unknown key, and one that lists all known keys whose value has no effect.
+    """
     for key in properties:
-        if not any(synonym in BrokerConfig.settings for synonym in broker_synonyms(key)):
-            logger.warning("unknown setting is ignored key=%s", key)
+        if effect_of(key) is None:
+            logger.warning("ignored unknown setting key=%s", key)
     config = BrokerConfig.parse(properties)
     check_together(config)
+    check_supported(config)
+    if keys := ineffective(config):
+        logger.warning("settings without effect on this broker: %s", ", ".join(keys))
     return config

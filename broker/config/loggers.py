@@ -1,6 +1,7 @@
-"""Levels of the broker's loggers: the resource BROKER_LOGGER, in Kafka's words (KIP-412).
+"""Levels of the broker's loggers: the resource BROKER_LOGGER (KIP-412), with Kafka's messages.
 
-A change holds until the broker stops. Names are this broker's own loggers; `root` is the root.
+A change is lost when the broker stops. The names are those of this broker's loggers; `root` is the
+root logger.
 """
 
 import logging
@@ -25,7 +26,7 @@ logger = logging.getLogger(__name__)
 
 
 def logger_levels() -> dict[str, str]:
-    """The level of every logger there is: its own, or the one it inherits."""
+    """The effective level of every logger."""
     named = logging.root.manager.loggerDict
     names = [name for name, known in named.items() if isinstance(known, logging.Logger)]
     levels = {name: _level_name(logging.getLogger(name).getEffectiveLevel()) for name in names}
@@ -33,13 +34,13 @@ def logger_levels() -> dict[str, str]:
 
 
 def _level_name(level: int) -> str:
-    """Kafka's name of the level that lets the same through."""
+    """Kafka's name of a level; the next lower one if it has none."""
     at_most = [(number, name) for name, number in _LEVELS.items() if number <= level]
     return max(at_most)[1] if at_most else "TRACE"
 
 
 def check_levels(alterations: list[Alteration]) -> None:
-    """ApiError for the first change that cannot be made."""
+    """ApiError for the first invalid change."""
     for alteration in alterations:
         _check(alteration)
 
@@ -66,7 +67,7 @@ def _check(alteration: Alteration) -> None:
 
 
 def set_levels(alterations: list[Alteration]) -> None:
-    """Make changes that `check_levels` has let through."""
+    """Apply changes that `check_levels` accepted."""
     for name, operation, level in alterations:
         wanted = _LEVELS[level] if operation is Operation.SET else logging.NOTSET
         logging.getLogger(None if name == ROOT else name).setLevel(wanted)

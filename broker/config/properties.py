@@ -1,4 +1,4 @@
-"""Java's .properties files: what Kafka's server.properties is written in."""
+"""Parser for Java's .properties files, the format of Kafka's server.properties."""
 
 import re
 from collections.abc import Iterator
@@ -7,7 +7,7 @@ from typing import Final
 
 from broker.config.values import ConfigError
 
-# Compiled when a file is read, and not on import: most who import settings read none.
+# Compiled when a file is read, not on import: most importers read no file.
 _ESCAPE: Final = r"(?s)\\(u[0-9a-fA-F]{4}|.)"
 _MEANING: Final = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
 _BLANK: Final = " \t\f"
@@ -15,13 +15,13 @@ _LINE_END: Final = r"\r\n|\r|\n"
 
 
 def read_properties(path: Path) -> dict[str, str]:
-    """The keys and values of a file; ConfigError if it cannot be read or is no such file."""
+    """The keys and values of a file; ConfigError if it cannot be read or parsed."""
     try:
         text = path.read_text(encoding="utf-8")
     except OSError as error:
         raise ConfigError(f"cannot read {path}: {error.strerror}") from error
     except UnicodeDecodeError as error:
-        raise ConfigError(f"cannot read {path}: it is not text in UTF-8") from error
+        raise ConfigError(f"cannot read {path}: it is not UTF-8 text") from error
     try:
         return parse_properties(text)
     except ValueError as error:
@@ -29,12 +29,12 @@ def read_properties(path: Path) -> dict[str, str]:
 
 
 def parse_properties(text: str) -> dict[str, str]:
-    r"""Keys and values by Java's rules; of a key that comes twice, the last counts.
+    r"""Keys and values by Java's rules; the last value of a repeated key wins.
 
-    A key ends at the first `=`, `:` or blank that is not escaped; blanks around the separator are
-    dropped, blanks at the end of the value stay. `#` and `!` open a comment. A backslash at the
-    end of a line takes the next one in, without its leading blanks; elsewhere it escapes:
-    `\t \n \r \f \uXXXX`, and any other character stands for itself.
+    A key ends at the first `=`, `:` or blank that is not escaped. Blanks around the separator are
+    dropped, blanks at the end of the value are kept. `#` and `!` start a comment. A backslash at
+    the end of a line continues it with the next one, without its leading blanks. Elsewhere it
+    escapes: `\t \n \r \f \uXXXX`; a backslash before any other character is dropped.
     """
     return dict(_split(line) for line in _logical_lines(text))
 
@@ -43,7 +43,9 @@ def _logical_lines(text: str) -> Iterator[str]:
     lines = iter(re.split(_LINE_END, text))
     for line in lines:
         logical = line.lstrip(_BLANK)
-        if not logical or logical[0] in "#!" or logical == "\\":  # nothing to be continued
+        if (
+            not logical or logical[0] in "#!" or logical == "\\"
+        ):  # a lone backslash continues nothing
             continue
         while _continues(logical):
             logical = logical[:-1] + next(lines, "").lstrip(_BLANK)

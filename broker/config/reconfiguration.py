@@ -1,4 +1,4 @@
-"""Which broker settings can change while the broker runs, and how far in one step."""
+"""Which broker settings can be changed dynamically, and by how much at a time."""
 
 from collections.abc import Iterable, Mapping
 from typing import Final
@@ -22,7 +22,7 @@ SECURITY_KEYS: Final = frozenset(
         "ssl.truststore.type",
     }
 )
-"""Can be changed for one listener at a time, under its prefix, and not for all of them."""
+"""Can be changed only per listener, with the listener prefix."""
 
 DYNAMIC_KEYS: Final = frozenset(
     key for key, setting in BrokerConfig.settings.items() if setting.mode is not READ_ONLY
@@ -39,12 +39,12 @@ _DYNAMIC_PASSWORDS: Final = tuple(
 
 
 def is_password(key: str) -> bool:
-    """Whether the store keeps this setting encrypted."""
+    """Whether the setting is stored encrypted."""
     return key.endswith(_DYNAMIC_PASSWORDS)
 
 
 def setting_of(key: str) -> Setting | None:
-    """What is known about a broker setting, one of a single listener included; None: nothing."""
+    """The declaration of a broker setting, with or without listener prefix; None if unknown."""
     for synonym in (key, *broker_synonyms(key)):
         for known in (BrokerConfig.settings, DynamicOnlySettings.settings):
             if synonym in known:
@@ -53,7 +53,7 @@ def setting_of(key: str) -> Setting | None:
 
 
 def check_dynamic(overrides: Mapping[str, str], *, per_broker: bool) -> None:
-    """ConfigError for what cannot be changed dynamically, or not for all brokers at once."""
+    """ConfigError for settings that cannot be changed dynamically, or only per broker."""
     _refuse("Cannot update these configs dynamically", _not_dynamic(overrides))
     _refuse(
         "These security configs can be dynamically updated only per-listener using the "
@@ -71,9 +71,9 @@ def check_dynamic(overrides: Mapping[str, str], *, per_broker: bool) -> None:
 
 
 def usable(overrides: Mapping[str, str], *, per_broker: bool) -> tuple[dict[str, str], list[str]]:
-    """What of a stored config can be used, and the keys that cannot."""
+    """The valid part of stored settings, and the keys of the rest."""
     unusable = {*_not_dynamic(overrides), *SECURITY_KEYS.intersection(overrides)}
-    unusable.update(filter(is_password, overrides))  # nothing here decrypts them
+    unusable.update(filter(is_password, overrides))  # this broker cannot decrypt them
     if not per_broker:
         unusable.update(_only_per_broker(overrides))
     unusable.update(key for key, text in overrides.items() if not _is_valid(key, text))
@@ -81,7 +81,7 @@ def usable(overrides: Mapping[str, str], *, per_broker: bool) -> tuple[dict[str,
 
 
 def check_value(key: str, text: str) -> None:
-    """ConfigError if a dynamic setting cannot have this value; unknown settings can have any."""
+    """ConfigError if the value is invalid; unknown settings accept any."""
     setting = setting_of(base_key(key) or key)
     if setting:
         setting.parse(text)
@@ -123,10 +123,10 @@ _THREADS: Final = (
 
 
 def check_step(old: BrokerConfig, new: BrokerConfig) -> None:
-    """ConfigError if a running broker cannot go from `old` to `new`.
+    """ConfigError if a running broker cannot change from `old` to `new`.
 
-    Numbers of threads at most double or halve; what stays local is never more than what is kept;
-    a listener that is there keeps its protocol. What does not change is not looked at.
+    A number of threads may at most double or halve, local retention must not exceed the retention,
+    and an existing listener keeps its security protocol. Unchanged settings are not checked.
     """
     for key in _THREADS:
         _check_threads(key, _number(old, key), _number(new, key))
@@ -168,7 +168,7 @@ def _check_cleaner_threads(old: int, new: int) -> None:
 
 
 def _local_retention(config: BrokerConfig) -> tuple[tuple[str, int, str, int], ...]:
-    """What is kept and what of it stays local: key and value, key and value."""
+    """Retention and local retention by time and by size: key, value, local key, local value."""
     ms, local_ms = config.retention_ms, config.log_local_retention_ms
     size, local_size = config.log_retention_bytes, config.log_local_retention_bytes
     return (

@@ -1,8 +1,8 @@
-"""Settings that stand for one another, in the order in which they count.
+"""Keys that set the same value, in order of precedence.
 
-`log.roll.ms` and `log.roll.hours` say the same in two units; `listener.name.ssl.ssl.protocol` is
-`ssl.protocol` for one listener. Who asks for one is shown the others too, and a dynamic value of
-one puts aside the static values of all.
+`log.roll.ms` and `log.roll.hours` set the same value in two units; `listener.name.ssl.ssl.protocol`
+is `ssl.protocol` for one listener. The description of one lists the others, and a dynamic value of
+one overrides the static values of all.
 """
 
 import re
@@ -15,7 +15,7 @@ _SAME: Final = (
     ("log.retention.ms", "log.retention.minutes", "log.retention.hours"),
 )
 _SYNONYMS: Final = {key: group for group in _SAME for key in group} | {
-    # One way only: the scheduler's interval is a setting of its own.
+    # Not symmetric: the scheduler interval is also a setting of its own.
     "log.flush.interval.ms": ("log.flush.interval.ms", "log.flush.scheduler.interval.ms")
 }
 _LISTENER_KEY: Final = re.compile(r"listener\.name\.[^.]*\.(.*)")
@@ -26,17 +26,17 @@ _MECHANISM_KEYS: Final = (
     "sasl.server.callback.handler.class",
     "connections.max.reauth.ms",
 )
-"""Settings that a listener can have per SASL mechanism, the mechanism written before the key."""
+"""Settings that a listener can have per SASL mechanism, which precedes the key."""
 
 
 def base_key(key: str) -> str | None:
-    """The key without `listener.name.<name>.`; None if it has no such prefix."""
+    """The key without the prefix `listener.name.<name>.`; None if it has no such prefix."""
     match = _LISTENER_KEY.fullmatch(key)
     return match[1] if match else None
 
 
 def broker_synonyms(key: str) -> tuple[str, ...]:
-    """The keys that stand for the same, `key` included, the one that counts most first."""
+    """The keys that set the same value, including `key`, highest precedence first."""
     if (base := base_key(key)) is None:
         return _SYNONYMS.get(key, (key,))
     for mechanism_key in _MECHANISM_KEYS:
@@ -46,9 +46,9 @@ def broker_synonyms(key: str) -> tuple[str, ...]:
 
 
 def override(texts: dict[str, str], overrides: Mapping[str, str]) -> None:
-    """Put `overrides` into `texts`, and out of it what they put aside.
+    """Put `overrides` into `texts`, and remove the synonyms that they override.
 
-    A setting of one listener leaves the base setting in place: other listeners use it.
+    A setting of one listener does not remove the base setting, which other listeners use.
     """
     for key, text in overrides.items():
         for synonym in _SYNONYMS.get(key, (key,)):

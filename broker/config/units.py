@@ -1,4 +1,4 @@
-"""Kafka's defaults are round numbers of these."""
+"""Units of the defaults."""
 
 from typing import Final
 

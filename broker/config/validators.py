@@ -1,4 +1,4 @@
-"""What a value must fulfil beyond its type. A validator raises ConfigError in Kafka's words."""
+"""Validators of values beyond their type. They raise ConfigError with Kafka's messages."""
 
 import re
 from collections.abc import Callable
@@ -7,16 +7,16 @@ from typing import Any, Final
 from broker.config.values import invalid_value, value_text
 
 Validator = Callable[[str, Any], None]
-"""Called with the key and the value; null is for the validator to judge."""
+"""Called with the key and the value, which may be null."""
 
 
 def at_least(lowest: int) -> Validator:
-    """A number from `lowest` on."""
+    """A number >= `lowest`."""
     return between(lowest, None)
 
 
 def between(lowest: float, highest: float | None) -> Validator:
-    """A number from `lowest` to `highest`, both allowed."""
+    """A number from `lowest` to `highest`, inclusive."""
 
     def check(key: str, value: Any) -> None:
         if value < lowest:
@@ -28,7 +28,7 @@ def between(lowest: float, highest: float | None) -> Validator:
 
 
 def one_of(*allowed: str) -> Validator:
-    """One of these words; of a list, each element."""
+    """One of these words; for a list, each element."""
 
     def check(key: str, value: Any) -> None:
         for word in value if isinstance(value, tuple) else (value,):
@@ -39,7 +39,7 @@ def one_of(*allowed: str) -> Validator:
 
 
 def one_of_ignoring_case(*allowed: str) -> Validator:
-    """One of these words, written in capitals or not."""
+    """One of these words, ignoring case."""
 
     def check(key: str, value: Any) -> None:
         if value.upper() not in allowed:
@@ -50,19 +50,19 @@ def one_of_ignoring_case(*allowed: str) -> Validator:
 
 
 def not_empty(key: str, value: Any) -> None:
-    """A text with something in it, or null."""
+    """A non-empty text, or null."""
     if value == "":
         raise invalid_value(key, value, "String must be non-empty")
 
 
 def gzip_level(key: str, value: Any) -> None:
-    """1 to 9, or -1 for the codec's own choice."""
+    """1 to 9, or -1 for the default of the codec."""
     if not (1 <= value <= 9 or value == -1):
         raise invalid_value(key, value, "Value must be between 1 and 9 or equal to -1")
 
 
 def minus_one_or_positive(key: str, value: Any) -> None:
-    """A number of threads, or -1 for "as another setting says"."""
+    """A number of threads, or -1 for the value of another setting."""
     if value < -1 or value == 0:
         raise invalid_value(key, value, "Value can be -1 or greater than 0")
 
@@ -84,7 +84,7 @@ _LAST_INTERNAL_VERSION: Final = {
     "2.2": 1, "2.3": 1, "2.4": 1, "2.5": 0, "2.6": 0, "2.7": 2, "2.8": 1, "3.0": 1, "3.1": 0,
     "3.2": 0, "3.3": 3, "3.4": 0, "3.5": 2, "3.6": 2, "3.7": 4, "3.8": 0, "3.9": 0, "4.0": 1,
 }  # fmt: skip
-"""The releases of Kafka, and the highest internal version (`3.7-IV4`) of each."""
+"""Releases of Kafka with their highest internal version (`3.7-IV4`)."""
 
 
 def kafka_version(key: str, value: Any) -> None:

@@ -1,8 +1,7 @@
-"""A setting's text and its value, by Kafka's rules, which are Java's.
+"""Conversion between the text and the value of a setting, by Kafka's rules, which are Java's.
 
-Kafka compares, stores and shows settings as text. What is a number, how a number is written and
-where a list is split is therefore part of the protocol, and Python's own rules are wider: `1_000`
-is no number here, `true` and `True` are, and a tenth of a million millions is `1.0E11`.
+Kafka compares, stores and prints settings as text, so the syntax of numbers and lists is part of
+the protocol. Python accepts more: `1_000` is not a number here, and 1e11 is printed as `1.0E11`.
 """
 
 import re
@@ -16,7 +15,7 @@ MAX_DOUBLE: Final = 1.7976931348623157e308
 
 
 class ConfigError(ValueError):
-    """A setting that cannot be used; the text is one line for the person who wrote it."""
+    """An invalid setting; the text is one line for the operator."""
 
 
 class ConfigType(IntEnum):
@@ -35,7 +34,7 @@ class ConfigType(IntEnum):
 
 
 class Password(str):
-    """A secret; it does not show itself in logs."""
+    """A secret; its repr is hidden, so that it does not appear in logs."""
 
     __slots__ = ()
 
@@ -55,17 +54,17 @@ _DECIMAL: Final = re.compile(
 
 
 def is_whole_number(text: str) -> bool:
-    """Whether Java would take the text for a number; what it can hold is another question."""
+    """Whether the text has Java's syntax of an integer, of any size."""
     return _WHOLE_NUMBER.fullmatch(text) is not None
 
 
 def invalid_value(key: str, value: object, reason: str) -> ConfigError:
-    """The refusal of one value, in Kafka's words."""
+    """The error for an invalid value, with Kafka's message."""
     return ConfigError(f"Invalid value {value} for configuration {key}: {reason}")
 
 
 def parse_value(key: str, text: str, config_type: ConfigType) -> Any:
-    """The value that `text` stands for; ConfigError names key, text and what is wanted."""
+    """Parse a text; ConfigError names the key, the text and what is expected."""
     trimmed = text.strip()
     if config_type is ConfigType.BOOLEAN:
         return _parse_boolean(key, text, trimmed)
@@ -79,7 +78,7 @@ def parse_value(key: str, text: str, config_type: ConfigType) -> Any:
 
 
 def split_list(text: str) -> tuple[str, ...]:
-    """`a, b` → (a, b). Nothing is no element, but `a,` has an empty second one, as in Kafka."""
+    """`a, b` → (a, b). An empty text has no elements; `a,` has an empty second one, as in Kafka."""
     return tuple(part.strip() for part in text.split(",")) if text else ()
 
 
@@ -103,7 +102,7 @@ def _parse_decimal(key: str, text: str, trimmed: str) -> float:
 
 
 def value_text(value: Any) -> str | None:
-    """The value as Kafka writes it; None for null."""
+    """The value as Kafka prints it; None for null."""
     if value is None or isinstance(value, str):
         return value
     if isinstance(value, bool):
@@ -114,7 +113,7 @@ def value_text(value: Any) -> str | None:
 
 
 def _decimal_text(value: float) -> str:
-    """Java's form: plain from a thousandth to ten million, else d.dddE±n."""
+    """Java's form: plain from 1e-3 to 1e7, else d.dddE±n."""
     if value != value or value in (float("inf"), float("-inf")):
         return {"nan": "NaN", "inf": "Infinity"}.get(str(value), "-Infinity")
     if value == 0 or 1e-3 <= abs(value) < 1e7:

@@ -1,4 +1,4 @@
-"""Write down what a real Kafka answers: `python -m tests.config.record HOST:PORT`.
+"""Record the responses of a real Kafka: `python -m tests.config.record HOST:PORT`.
 
 The broker must have been started with tests.config.scenario.STATIC and nothing else.
 """
@@ -21,7 +21,7 @@ GOLDEN = Path(__file__).parents[1] / "golden" / "configs"
 async def ask(
     host: str, port: int, expected: Sequence[Any] | None = None, pause_s: float = 0
 ) -> tuple[list[Any], list[Any]]:
-    """The answers to the scenario and to EVERYTHING, of the broker at this address."""
+    """The responses of a broker to the scenario and to EVERYTHING."""
     connection = await open_connection(Node(-1, host, port), "kctl", timeout_s=10)
 
     async def send(request: Any) -> Any:
@@ -43,7 +43,7 @@ async def ask(
 
 
 def main() -> None:
-    """Record, slowly enough for every change to have arrived before the next question."""
+    """Record, with pauses, so that each change is applied before the next request."""
     host, _, port = sys.argv[1].rpartition(":")
     scenario, everything = asyncio.run(ask(host, int(port), pause_s=0.3))
     GOLDEN.mkdir(exist_ok=True)

@@ -1,7 +1,7 @@
-"""Requests about settings, in order, that real Kafka and this broker must answer alike.
+"""A sequence of config requests that Kafka and this broker must answer in the same way.
 
-What Kafka 3.9.1 answered is in tests/golden/configs/scenario.jsonl, one line per step, written by
-`python -m tests.config.record HOST:PORT`; the broker that was asked had only the settings STATIC.
+The responses of Kafka 3.9.1 are in tests/golden/configs/scenario.jsonl, one line per step, recorded
+by `python -m tests.config.record HOST:PORT` from a broker with only the settings STATIC.
 """
 
 import asyncio
@@ -21,7 +21,7 @@ SET, DELETE, APPEND, SUBTRACT = 0, 1, 2, 3
 T: Final = "kctl-config-scenario"
 """The topic of the scenario; it exists."""
 ME: Final = "1"
-"""The broker that is asked."""
+"""The id of the broker."""
 STATIC: Final = {
     "broker.id": "1",
     "listeners": "PLAINTEXT://127.0.0.1:49092",
@@ -34,12 +34,12 @@ STATIC: Final = {
 }
 
 Send = Callable[[Any], Awaitable[Any]]
-"""Sends a request and gives the answer."""
+"""Sends a request and returns the response."""
 Resource = tuple[int, str, list[Any]]
 
 
 def incremental(*resources: Resource, validate_only: bool = False) -> Any:
-    """Resources with (key, operation, value) each."""
+    """IncrementalAlterConfigs of resources with (key, operation, value)."""
     return incremental_alter_configs.IncrementalAlterConfigsRequest(
         validate_only=validate_only,
         resources=[
@@ -59,7 +59,7 @@ def incremental(*resources: Resource, validate_only: bool = False) -> Any:
 
 
 def legacy(*resources: Resource, validate_only: bool = False) -> Any:
-    """Resources with (key, value) each."""
+    """AlterConfigs of resources with (key, value)."""
     return alter_configs.AlterConfigsRequest(
         validate_only=validate_only,
         resources=[
@@ -76,7 +76,7 @@ def legacy(*resources: Resource, validate_only: bool = False) -> Any:
 
 
 def describe(*resources: tuple[int, str, list[str] | None], synonyms: bool = True) -> Any:
-    """Resources with the keys wanted each."""
+    """DescribeConfigs of these keys of each resource."""
     return describe_configs.DescribeConfigsRequest(
         include_synonyms=synonyms,
         resources=[
@@ -108,7 +108,7 @@ TOPIC_STEPS: Final = [
     describe((TOPIC, "", None)),
     describe((TOPIC, "..", None)),
     describe((TOPIC, "a b", None)),
-    # good ones
+    # valid
     set_topic("retention.ms", " 3600000 "),
     set_topic("cleanup.policy", "compact"),
     set_topic("min.cleanable.dirty.ratio", "0.25"),
@@ -131,7 +131,7 @@ TOPIC_STEPS: Final = [
     incremental((TOPIC, T, [("flush.ms", SET, "5"), ("retention.ms", DELETE, None)])),
     incremental((TOPIC, T, [("flush.ms", SET, "6")]), validate_only=True),
     describe((TOPIC, T, KEYS)),
-    # bad ones
+    # invalid
     set_topic("retention.ms", "abc"),
     set_topic("retention.ms", ""),
     set_topic("retention.ms", "1.5"),
@@ -182,7 +182,7 @@ TOPIC_STEPS: Final = [
         (BROKER, "77", [("log.cleaner.backoff.ms", SET, "1")]),
     ),
     describe((TOPIC, T, KEYS)),
-    # the older way: what is not named is gone
+    # AlterConfigs: settings that are not named are removed
     legacy((TOPIC, T, [("retention.ms", "1000")]), validate_only=True),
     legacy((TOPIC, T, [("retention.ms", "1000")])),
     describe((TOPIC, T, None)),
@@ -225,7 +225,7 @@ BROKER_STEPS: Final = [
     describe((BROKER_LOGGER, "", None)),
     describe((BROKER_LOGGER, "77", None)),
     describe((BROKER_LOGGER, ME, ["no.such.logger"])),
-    # good ones
+    # valid
     set_broker("log.cleaner.backoff.ms", "14000"),
     set_broker("log.cleaner.backoff.ms", "13000", name=""),
     describe((BROKER, ME, LOG_KEYS), (BROKER, "", None), (BROKER, "", ["log.roll.ms"])),
@@ -242,7 +242,7 @@ BROKER_STEPS: Final = [
     set_broker("log.cleanup.policy", "delete", SUBTRACT, name=""),
     describe((BROKER, "", None), (TOPIC, T, ["cleanup.policy"])),
     incremental((BROKER, ME, [("num.io.threads", SET, "9")]), validate_only=True),
-    # bad ones
+    # invalid
     set_broker("log.cleaner.backoff.ms", "abc"),
     set_broker("log.cleaner.backoff.ms", "-1"),
     set_broker("log.cleaner.backoff.ms", "abc", name=""),
@@ -277,7 +277,7 @@ BROKER_STEPS: Final = [
     legacy((BROKER, ME, [("broker.id", "2")])),
     legacy((BROKER, "77", [])),
     legacy((BROKER, "one", [])),
-    # as it was
+    # restore
     legacy((BROKER, ME, []), (BROKER, "", [])),
     describe((BROKER, ME, LOG_KEYS), (BROKER, "", None), (TOPIC, T, KEYS)),
 ]
@@ -301,11 +301,11 @@ LOGGER_STEPS: Final = [
 STEPS: Final = [*TOPIC_STEPS, *BROKER_STEPS, *LOGGER_STEPS]
 
 EVERYTHING: Final = describe((BROKER, ME, None))
-"""Every setting of a broker that has only STATIC."""
+"""Describes every setting of a broker that has only STATIC."""
 
 
 def plain(answer: Any) -> Any:
-    """An answer as JSON, what has no order in a fixed one."""
+    """A response as JSON, with unordered lists sorted."""
     if isinstance(answer, describe_configs.DescribeConfigsResponse):
         return [_described(result) for result in answer.results]
     return [
@@ -334,10 +334,10 @@ def _described(result: Any) -> Any:
 async def play(
     send: Send, steps: Sequence[Any] = STEPS, expected: Sequence[Any] | None = None
 ) -> list[Any]:
-    """Send the requests one after the other; the answers, as JSON.
+    """Send the requests in order; returns the responses as JSON.
 
-    Kafka's brokers hear of a change through ZooKeeper, a moment after it was answered. So a
-    description that is not the one `expected` is asked for again, for some seconds.
+    Kafka's brokers learn of a change through ZooKeeper, shortly after its response. Therefore a
+    description that differs from `expected` is requested again for some seconds.
     """
     answers = []
     for number, step in enumerate(steps):

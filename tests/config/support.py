@@ -1,4 +1,4 @@
-"""The config APIs without a network: a store in memory, the handlers, and who knows what."""
+"""The config APIs without a network: the handlers over a store in memory."""
 
 from collections.abc import Awaitable, Mapping
 from types import SimpleNamespace
@@ -6,13 +6,13 @@ from typing import Any, cast
 
 from broker.api.context import RequestContext
 from broker.api.table import TABLE
-from broker.config import parse_config
+from broker.config import BrokerConfig
 from broker.config.dynamic import DynamicConfig
 from broker.protocol.codec import decode, encode
 
 
 class MemoryConfigStore:
-    """A ConfigStore that forgets."""
+    """A ConfigStore in memory."""
 
     def __init__(self) -> None:
         self.configs: dict[tuple[str, str], dict[str, str]] = {}
@@ -25,11 +25,12 @@ class MemoryConfigStore:
 
 
 class ConfigApis:
-    """A broker that serves nothing but settings; knows the topics it is told."""
+    """The config handlers of a broker with the given topics."""
 
     def __init__(self, static: Mapping[str, str], *topics: str, broker_id: int = 1) -> None:
         self.store = MemoryConfigStore()
-        self.dynamic = DynamicConfig(parse_config(static), broker_id)
+        # Not parse_config: descriptions must not depend on whether a setting is supported.
+        self.dynamic = DynamicConfig(BrokerConfig.parse(static), broker_id)
         self._services = SimpleNamespace(
             dynamic=self.dynamic,
             config_store=self.store,
@@ -37,7 +38,7 @@ class ConfigApis:
         )
 
     async def send(self, request: Any, version: int | None = None) -> Any:
-        """Answer a request, over the bytes that would travel."""
+        """Handle a request; both messages are encoded and decoded as on the wire."""
         row = TABLE[request.api_key]
         version = row.versions[1] if version is None else version
         context = cast(

@@ -20,24 +20,24 @@ def after(current: str | None, operation: Operation, words: list[str]) -> str:
 
 
 @given(WORDS, WORDS)
-def test_appending_keeps_the_old_and_adds_what_is_new_once(old: list[str], new: list[str]) -> None:
+def test_append_adds_new_elements_once(old: list[str], new: list[str]) -> None:
     result = after(",".join(old), Operation.APPEND, new).split(",")
     assert result == old + [word for word in new if word not in old]
 
 
 @given(WORDS, WORDS)
-def test_subtracting_leaves_the_rest_in_order(old: list[str], gone: list[str]) -> None:
+def test_subtract_keeps_the_order_of_the_rest(old: list[str], gone: list[str]) -> None:
     result = after(",".join(old), Operation.SUBTRACT, gone)
     assert result == ",".join(word for word in old if word not in gone)
 
 
-def test_list_that_was_never_set_begins_with_its_default() -> None:
+def test_append_to_an_unset_list_starts_with_its_default() -> None:
     change = [Alteration("cleanup.policy", Operation.APPEND, "compact")]
     assert altered({}, change, TopicConfig.settings) == {"cleanup.policy": "delete,compact"}
     assert after(None, Operation.APPEND, ["a"]) == "a"
 
 
-def test_the_settings_before_stay_as_they_were() -> None:
+def test_original_settings_are_not_modified() -> None:
     before = {"flush.ms": "1"}
     altered(before, [Alteration("flush.ms", Operation.DELETE, "")], TopicConfig.settings)
     assert before == {"flush.ms": "1"}
@@ -54,7 +54,7 @@ def own_logger() -> Iterator[logging.Logger]:
     ("word", "level"),
     [("TRACE", 5), ("DEBUG", 10), ("INFO", 20), ("WARN", 30), ("ERROR", 40), ("FATAL", 50)],
 )
-def test_level_of_a_logger_is_set_and_shown(
+def test_level_of_a_logger_is_set_and_described(
     own_logger: logging.Logger, word: str, level: int
 ) -> None:
     change = [Alteration(own_logger.name, Operation.SET, word)]
@@ -64,7 +64,7 @@ def test_level_of_a_logger_is_set_and_shown(
     assert logger_levels()[own_logger.name] == word
 
 
-def test_logger_without_a_level_shows_the_one_it_inherits(own_logger: logging.Logger) -> None:
+def test_logger_without_a_level_has_the_inherited_one(own_logger: logging.Logger) -> None:
     own_logger.setLevel(logging.DEBUG)
     set_levels([Alteration(own_logger.name, Operation.DELETE, "")])
     assert own_logger.level == logging.NOTSET

@@ -25,7 +25,7 @@ def test_attribute_is_the_key_with_underscores(cls: type[Settings]) -> None:
 
 
 @pytest.mark.parametrize("cls", CLASSES)
-def test_every_setting_has_a_sentence(cls: type[Settings]) -> None:
+def test_every_setting_has_documentation(cls: type[Settings]) -> None:
     assert cls.documentation().keys() == cls.settings.keys()
     for key, sentence in cls.documentation().items():
         assert sentence[0].isupper(), key
@@ -33,7 +33,7 @@ def test_every_setting_has_a_sentence(cls: type[Settings]) -> None:
 
 
 @pytest.mark.parametrize("cls", CLASSES)
-def test_default_is_read_back_from_its_text(cls: type[Settings]) -> None:
+def test_default_round_trips_through_its_text(cls: type[Settings]) -> None:
     for key, setting in cls.settings.items():
         text = setting.default_text
         if text is not None:
@@ -41,18 +41,18 @@ def test_default_is_read_back_from_its_text(cls: type[Settings]) -> None:
             assert setting.shown(text) == text, key
 
 
-def test_topic_settings_fall_back_to_settings_of_the_same_type() -> None:
+def test_topic_settings_default_to_broker_settings_of_the_same_type() -> None:
     for key, broker_key in BROKER_KEYS.items():
         topic, broker = TopicConfig.settings[key], BrokerConfig.settings[broker_key]
         assert topic.type is broker.type, key
     assert TopicConfig.parse({}, topic_defaults(BrokerConfig())) == TopicConfig()
 
 
-def test_what_topics_fall_back_to_can_be_changed_dynamically() -> None:
+def test_broker_defaults_of_topics_are_dynamic() -> None:
     assert set(BROKER_KEYS.values()) - {"log.message.format.version"} <= DYNAMIC_KEYS
 
 
-def test_secrets_and_only_secrets_are_sensitive() -> None:
+def test_only_secrets_are_sensitive() -> None:
     sensitive = {key for key, setting in BrokerConfig.settings.items() if setting.is_sensitive}
     assert len(sensitive) == 14
     assert all(
@@ -63,7 +63,7 @@ def test_secrets_and_only_secrets_are_sensitive() -> None:
     )
 
 
-def test_settings_of_a_class_join_those_of_its_bases() -> None:
+def test_settings_of_a_class_include_those_of_its_bases() -> None:
     class Base(Settings):
         first: int = integer("the.first", default=1)
         """One."""
@@ -79,7 +79,7 @@ def test_settings_of_a_class_join_those_of_its_bases() -> None:
     assert repr(both) == "Both(second=3)"
 
 
-def test_importing_settings_imports_nothing_slow() -> None:
+def test_importing_settings_imports_no_slow_modules() -> None:
     code = "import sys, broker.config; print(*sys.modules)"
     loaded = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
@@ -87,7 +87,7 @@ def test_importing_settings_imports_nothing_slow() -> None:
     assert not {"asyncio", "typing_extensions", "inspect"} & set(loaded.stdout.split())
 
 
-def test_numbers_in_the_shown_form_are_the_same_numbers() -> None:
+def test_printed_number_parses_to_the_same_number() -> None:
     setting = BrokerConfig.settings["log.cleaner.io.max.bytes.per.second"]
     assert setting.shown(" 1e9 ") == "1.0E9"
     assert parse_value("key", "1.0E9", ConfigType.DOUBLE) == 1e9

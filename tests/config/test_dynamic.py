@@ -1,4 +1,4 @@
-"""Who overrides whom, who is told, and what a store can hold that cannot be used."""
+"""Precedence of dynamic settings, subscribers, and invalid stored settings."""
 
 import logging
 
@@ -16,7 +16,7 @@ def dynamic(**static: str) -> DynamicConfig:
     return DynamicConfig(parse_config({k.replace("_", "."): v for k, v in static.items()}), ME)
 
 
-def test_broker_counts_more_than_cluster_and_cluster_more_than_file() -> None:
+def test_broker_overrides_cluster_and_cluster_overrides_file() -> None:
     configs = dynamic(log_cleaner_backoff_ms="1")
     assert configs.broker.log_cleaner_backoff_ms == 1
     configs.apply(EntityType.BROKER, CLUSTER_DEFAULT, {"log.cleaner.backoff.ms": "2"})
@@ -29,20 +29,20 @@ def test_broker_counts_more_than_cluster_and_cluster_more_than_file() -> None:
     assert configs.broker == configs.static
 
 
-def test_dynamic_value_in_one_unit_puts_aside_the_file_in_another() -> None:
+def test_dynamic_value_overrides_the_file_in_another_unit() -> None:
     configs = dynamic(log_retention_minutes="5")
     configs.apply(EntityType.BROKER, CLUSTER_DEFAULT, {"log.retention.ms": "7"})
     assert configs.broker.retention_ms == 7
     assert configs.broker.log_retention_minutes is None
 
 
-def test_settings_of_another_broker_are_none_of_ours() -> None:
+def test_settings_of_another_broker_are_ignored() -> None:
     configs = dynamic()
     configs.apply(EntityType.BROKER, "2", {"log.cleaner.backoff.ms": "2"})
     assert configs.broker == configs.static
 
 
-def test_topic_falls_back_to_the_broker_as_it_is_now() -> None:
+def test_topic_defaults_follow_changes_of_the_broker() -> None:
     configs = dynamic()
     configs.apply(EntityType.TOPIC, "t", {"flush.ms": "5"})
     assert (configs.topic("t").flush_ms, configs.topic("other").flush_ms) == (5, 2**63 - 1)
@@ -57,7 +57,7 @@ def test_topic_falls_back_to_the_broker_as_it_is_now() -> None:
     assert configs.of_topic("t") == {}
 
 
-def test_subscribers_are_told_after_the_change() -> None:
+def test_subscribers_are_called_after_the_change() -> None:
     configs = dynamic()
     brokers: list[tuple[int, int]] = []
     topics: list[tuple[str, int]] = []
@@ -89,7 +89,7 @@ def test_subscribers_are_told_after_the_change() -> None:
         (CLUSTER_DEFAULT, {"listener.name.x.ssl.keystore.type": "PEM"}),
     ],
 )
-def test_stored_setting_that_cannot_be_used_is_left_out(
+def test_invalid_stored_setting_is_ignored(
     name: str, stored: dict[str, str], caplog: pytest.LogCaptureFixture
 ) -> None:
     configs = dynamic()
@@ -99,7 +99,7 @@ def test_stored_setting_that_cannot_be_used_is_left_out(
     assert f"entity=brokers/{name} keys={next(iter(stored))}" in record.getMessage()
 
 
-def test_stored_settings_that_contradict_each_other_change_nothing(
+def test_contradicting_stored_settings_are_ignored(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     configs = dynamic()
@@ -108,7 +108,7 @@ def test_stored_settings_that_contradict_each_other_change_nothing(
     assert "log.roll.ms must be greater than or equal to 1" in caplog.text
 
 
-def test_stored_topic_setting_that_cannot_be_used_is_left_out(
+def test_invalid_stored_topic_setting_is_ignored(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     configs = dynamic()
@@ -135,7 +135,7 @@ def test_stored_topic_setting_that_cannot_be_used_is_left_out(
         ("listener.security.protocol.map", "PLAINTEXT:SSL", False),
     ],
 )
-def test_running_broker_goes_only_so_far_in_one_step(key: str, text: str, accepted: bool) -> None:
+def test_dynamic_change_is_limited_per_step(key: str, text: str, accepted: bool) -> None:
     configs = dynamic()
     if accepted:
         configs.validate_broker({key: text}, per_broker=True)
@@ -144,12 +144,12 @@ def test_running_broker_goes_only_so_far_in_one_step(key: str, text: str, accept
         configs.validate_broker({key: text}, per_broker=True)
 
 
-def test_what_does_not_change_keeps_no_other_change_back() -> None:
+def test_unchanged_invalid_setting_does_not_block_other_changes() -> None:
     configs = dynamic(log_cleaner_threads="0", log_retention_ms="5", log_local_retention_ms="6")
     configs.validate_broker({"log.cleaner.backoff.ms": "1"}, per_broker=True)
 
 
-def test_change_is_checked_together_with_what_holds_besides() -> None:
+def test_change_is_checked_together_with_other_effective_settings() -> None:
     configs = dynamic()
     configs.apply(EntityType.BROKER, CLUSTER_DEFAULT, {"log.retention.ms": "1000"})
     with pytest.raises(ConfigError, match=r"log\.local\.retention\.ms"):
@@ -159,23 +159,18 @@ def test_change_is_checked_together_with_what_holds_besides() -> None:
         configs.validate_broker({"log.retention.ms": "400"}, per_broker=False)
 
 
-def test_topic_with_contradicting_settings_is_refused_with_invalid_config() -> None:
+def test_contradicting_topic_settings_return_invalid_config() -> None:
     with pytest.raises(ApiError, match="conflict topic config setting") as refusal:
         dynamic().validate_topic({"min.compaction.lag.ms": "2", "max.compaction.lag.ms": "1"})
     assert refusal.value.code is ErrorCode.INVALID_CONFIG
 
 
-def test_remote_storage_is_for_brokers_that_have_it_and_topics_that_are_not_compacted() -> None:
-    wanted = {"remote.storage.enable": "true"}
+def test_topic_with_remote_storage_is_refused() -> None:
     with pytest.raises(ConfigError, match="Tiered Storage functionality is disabled"):
-        dynamic().validate_topic(wanted)
-    configs = dynamic(remote_log_storage_system_enable="true")
-    configs.validate_topic(wanted)
-    with pytest.raises(ConfigError, match="unsupported for the compacted topics"):
-        configs.validate_topic({**wanted, "cleanup.policy": "compact"})
+        dynamic().validate_topic({"remote.storage.enable": "true"})
 
 
-def test_throttled_rates_stand_in_no_file() -> None:
+def test_throttled_rates_are_dynamic_only() -> None:
     assert not DynamicOnlySettings.settings.keys() & BrokerConfig.settings.keys()
     configs = dynamic()
     configs.apply(EntityType.BROKER, str(ME), {"leader.replication.throttled.rate": "5"})

@@ -1,4 +1,4 @@
-"""The defaults of every setting, against what kafka-configs printed of a real cluster."""
+"""The defaults of all settings, compared with the output of kafka-configs on a real cluster."""
 
 import asyncio
 import re
@@ -33,7 +33,7 @@ def _synonyms(text: str) -> list[tuple[str, ...]]:
 
 
 def static_settings() -> dict[str, str]:
-    """The file of the broker that was asked, as its answer gives it away. Secrets stay secret."""
+    """The static settings of the recorded broker, from its descriptions; secrets have no value."""
     described = printed("42-configs-broker-all.txt")
     return {
         name: value
@@ -75,7 +75,7 @@ def test_topic_settings_are_printed_as_kafka_prints_them(apis: ConfigApis) -> No
     assert ours(apis, TOPIC, "orders") == printed("41-configs-describe-all.txt")
 
 
-def test_topics_own_settings_are_those_kafka_prints_alone(apis: ConfigApis) -> None:
+def test_overrides_of_a_topic_are_printed_as_kafka_prints_them(apis: ConfigApis) -> None:
     own = {
         key: setting
         for key, setting in ours(apis, TOPIC, "orders").items()
@@ -86,7 +86,7 @@ def test_topics_own_settings_are_those_kafka_prints_alone(apis: ConfigApis) -> N
 
 def test_broker_settings_are_printed_as_kafka_prints_them(apis: ConfigApis) -> None:
     expected, found = printed("42-configs-broker-all.txt"), ours(apis, BROKER, "1")
-    # The default was rewritten when the text was recorded, so that it names no machine's path.
+    # The recording replaced the default, so that it contains no path of the machine.
     assert found.pop("log.dir")["value"] == "/tmp/kafka-logs"
     assert expected.pop("log.dir")["value"] == "/var/kafka-logs"
     assert found.keys() == expected.keys()

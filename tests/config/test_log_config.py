@@ -3,15 +3,15 @@ from broker.config.topic import topic_defaults
 from broker.log.config import LogConfig
 
 
-def test_log_of_a_topic_without_settings_has_kafkas_defaults() -> None:
+def test_log_config_of_a_topic_without_overrides_has_kafkas_defaults() -> None:
     assert LogConfig.of(TopicConfig.parse({}, topic_defaults(BrokerConfig()))) == LogConfig()
 
 
-def test_settings_of_topic_and_broker_reach_the_log() -> None:
+def test_log_config_has_settings_of_topic_and_broker() -> None:
     broker = BrokerConfig.parse({"log.roll.hours": "1", "log.message.timestamp.after.max.ms": "7"})
     own = {"cleanup.policy": "compact,delete", "message.timestamp.difference.max.ms": "5"}
     log = LogConfig.of(TopicConfig.parse(own, topic_defaults(broker)))
     assert log.cleanup_policy == {"compact", "delete"}
     assert log.segment_ms == 3_600_000
-    assert log.message_timestamp_before_max_ms == 5  # the older setting, nothing newer is there
+    assert log.message_timestamp_before_max_ms == 5  # from the older setting
     assert log.message_timestamp_after_max_ms == 7

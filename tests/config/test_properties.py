@@ -34,29 +34,27 @@ from broker.config.properties import parse_properties
         ("", {}),
     ],
 )
-def test_file_is_read_as_java_reads_it(text: str, properties: dict[str, str]) -> None:
+def test_file_is_parsed_as_in_java(text: str, properties: dict[str, str]) -> None:
     assert parse_properties(text) == properties
 
 
 def escape(text: str) -> str:
-    """As Java's Properties.store writes a key or a value."""
+    """A key or value as Java's Properties.store writes it."""
     special = {"\n": r"\n", "\r": r"\r", "\t": r"\t", "\f": r"\f"}
     return "".join(special.get(c) or (f"\\{c}" if c in " =:#!\\" else c) for c in text)
 
 
 @given(st.dictionaries(st.text(), st.text()))
-def test_what_java_writes_is_read_back(properties: dict[str, str]) -> None:
+def test_output_of_java_round_trips(properties: dict[str, str]) -> None:
     text = "".join(f"{escape(key)}={escape(value)}\n" for key, value in properties.items())
     assert parse_properties(text) == properties
 
 
 @pytest.mark.parametrize(
     ("content", "problem"),
-    [(b"a=\\u00g0", "Malformed"), (b"a=\xff", "not text in UTF-8"), (None, "No such file")],
+    [(b"a=\\u00g0", "Malformed"), (b"a=\xff", "not UTF-8 text"), (None, "No such file")],
 )
-def test_unreadable_file_is_refused_by_name(
-    tmp_path: Path, content: bytes | None, problem: str
-) -> None:
+def test_error_names_the_file(tmp_path: Path, content: bytes | None, problem: str) -> None:
     path = tmp_path / "server.properties"
     if content is not None:
         path.write_bytes(content)

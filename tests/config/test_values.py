@@ -22,13 +22,13 @@ NUMBERS = {ConfigType.SHORT: 2**15, ConfigType.INT: 2**31, ConfigType.LONG: 2**6
         (" text ", ConfigType.STRING, "text"),
     ],
 )
-def test_text_is_read_as_java_reads_it(text: str, config_type: ConfigType, value: object) -> None:
+def test_text_is_parsed_as_in_java(text: str, config_type: ConfigType, value: object) -> None:
     assert parse_value("key", text, config_type) == value
 
 
 @pytest.mark.parametrize("text", ["", "1_000", "1.0", "0x10", "\u0661", "abc", "--1"])
 @pytest.mark.parametrize("config_type", NUMBERS)
-def test_what_java_takes_for_no_number_is_refused(text: str, config_type: ConfigType) -> None:
+def test_text_that_is_not_a_number_in_java_is_refused(text: str, config_type: ConfigType) -> None:
     problem = f"Invalid value {text} for configuration key: Not a number of type {config_type.name}"
     with pytest.raises(ConfigError) as refusal:
         parse_value("key", text, config_type)
@@ -36,7 +36,7 @@ def test_what_java_takes_for_no_number_is_refused(text: str, config_type: Config
 
 
 @pytest.mark.parametrize(("config_type", "limit"), NUMBERS.items())
-def test_number_beyond_its_type_is_refused(config_type: ConfigType, limit: int) -> None:
+def test_number_out_of_range_is_refused(config_type: ConfigType, limit: int) -> None:
     assert parse_value("key", str(limit - 1), config_type) == limit - 1
     assert parse_value("key", str(-limit), config_type) == -limit
     for beyond in (limit, -limit - 1):
@@ -45,13 +45,13 @@ def test_number_beyond_its_type_is_refused(config_type: ConfigType, limit: int) 
 
 
 @pytest.mark.parametrize("text", ["yes", "1", ""])
-def test_other_words_than_true_and_false_are_refused(text: str) -> None:
+def test_booleans_are_only_true_and_false(text: str) -> None:
     with pytest.raises(ConfigError, match="Expected value to be either true or false"):
         parse_value("key", text, ConfigType.BOOLEAN)
 
 
 @pytest.mark.parametrize("text", ["half", "inf", "nan", "1_0.5", "1e", ""])
-def test_what_java_takes_for_no_decimal_is_refused(text: str) -> None:
+def test_text_that_is_not_a_double_in_java_is_refused(text: str) -> None:
     with pytest.raises(ConfigError, match="Not a number of type DOUBLE"):
         parse_value("key", text, ConfigType.DOUBLE)
 
@@ -77,18 +77,18 @@ def test_what_java_takes_for_no_decimal_is_refused(text: str) -> None:
         (None, None),
     ],
 )
-def test_value_is_written_as_java_writes_it(value: object, text: str | None) -> None:
+def test_value_is_printed_as_in_java(value: object, text: str | None) -> None:
     assert value_text(value) == text
 
 
 @given(st.floats(allow_nan=False))
-def test_decimal_is_read_back_from_its_text(value: float) -> None:
+def test_double_round_trips_through_its_text(value: float) -> None:
     text = value_text(value)
     assert text is not None
     assert parse_value("key", text, ConfigType.DOUBLE) == value
 
 
-def test_password_does_not_show_itself() -> None:
+def test_repr_of_a_password_is_hidden() -> None:
     secret = parse_value("key", " s3cret ", ConfigType.PASSWORD)
     assert str(secret) == " s3cret ".strip()
     assert repr(secret) == "[hidden]"

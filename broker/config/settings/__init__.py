@@ -1,1 +1,1 @@
-"""Kafka's broker settings, by subject; `broker.config.broker` joins them into BrokerConfig."""
+"""Kafka's broker settings by subject; `broker.config.broker` combines them in BrokerConfig."""

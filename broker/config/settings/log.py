@@ -1,4 +1,4 @@
-"""Broker settings of the log."""
+"""Broker settings for logs."""
 
 from broker.config.definitions import (
     CLUSTER_WIDE,
@@ -7,8 +7,10 @@ from broker.config.definitions import (
     Settings,
     boolean,
     double,
+    fixed,
     integer,
     long,
+    no_effect,
     string,
     strings,
 )
@@ -18,103 +20,111 @@ from broker.config.values import MAX_DOUBLE, MAX_LONG
 
 
 class LogSettings(Settings):
-    """Segments, flushing, retention, compaction. Topics can override most of it."""
+    """Segments, flushing, retention, compaction. Topics can override most of them."""
 
     log_dir: str = string("log.dir", default="/tmp/kafka-logs", importance=HIGH)  # noqa: S108  # Kafka's
-    """The directory of the log, when `log.dirs` is not given."""
+    """The log directory if `log.dirs` is not set."""
     log_dirs: str | None = string("log.dirs", default=None, importance=HIGH)
-    """The directories of the log, with commas between them."""
+    """The log directories, separated by commas."""
     log_segment_bytes: int = integer(
         "log.segment.bytes", default=GIB, valid=at_least(14), importance=HIGH, mode=CLUSTER_WIDE
     )
-    """The size at which a segment is closed and the next one begun."""
+    """The size at which a segment is rolled."""
     log_roll_ms: int | None = long("log.roll.ms", default=None, importance=HIGH, mode=CLUSTER_WIDE)
-    """The age at which a segment is closed; before `log.roll.hours` if given."""
+    """The age at which a segment is rolled; overrides `log.roll.hours`."""
     log_roll_hours: int = integer("log.roll.hours", default=168, valid=at_least(1), importance=HIGH)
-    """The age at which a segment is closed."""
+    """The age at which a segment is rolled."""
     log_roll_jitter_ms: int | None = long(
         "log.roll.jitter.ms", default=None, importance=HIGH, mode=CLUSTER_WIDE
     )
-    """The most by which that age is varied; before `log.roll.jitter.hours` if given."""
+    """The maximum jitter of the roll time; overrides `log.roll.jitter.hours`."""
     log_roll_jitter_hours: int = integer(
         "log.roll.jitter.hours", default=0, valid=at_least(0), importance=HIGH
     )
-    """The most by which that age is varied, so that not all segments close at once."""
+    """The maximum jitter of the roll time, so that not all segments roll at once."""
     log_retention_ms: int | None = long(
         "log.retention.ms", default=None, importance=HIGH, mode=CLUSTER_WIDE
     )
-    """How long records are kept; -1 is for ever; before minutes and hours if given."""
+    """How long records are kept; -1: for ever. Overrides minutes and hours."""
     log_retention_minutes: int | None = integer(
         "log.retention.minutes", default=None, importance=HIGH
     )
-    """How long records are kept; before `log.retention.hours` if given."""
+    """How long records are kept; overrides `log.retention.hours`."""
     log_retention_hours: int = integer("log.retention.hours", default=168, importance=HIGH)
     """How long records are kept."""
     log_retention_bytes: int = long(
         "log.retention.bytes", default=-1, importance=HIGH, mode=CLUSTER_WIDE
     )
-    """The size a partition may have before old segments go; -1 is any size."""
+    """The size of a partition above which old segments are deleted; -1: no limit."""
     log_retention_check_interval_ms: int = long(
         "log.retention.check.interval.ms", default=5 * MINUTE_MS, valid=at_least(1)
     )
-    """How often segments past their retention are looked for."""
+    """How often segments are checked for retention."""
     log_cleanup_policy: tuple[str, ...] = strings(
         "log.cleanup.policy",
         default=("delete",),
         valid=one_of("compact", "delete"),
         mode=CLUSTER_WIDE,
     )
-    """What happens to old segments: `delete`, `compact` or both."""
+    """The cleanup policy of old segments: `delete`, `compact` or both."""
     log_cleaner_threads: int = integer(
-        "log.cleaner.threads", default=1, valid=at_least(0), mode=CLUSTER_WIDE
+        "log.cleaner.threads",
+        default=1,
+        valid=at_least(0),
+        mode=CLUSTER_WIDE,
+        effect=no_effect("one thread compacts all logs"),
     )
-    """Threads that compact logs."""
+    """Threads of the log cleaner."""
     log_cleaner_io_max_bytes_per_second: float = double(
-        "log.cleaner.io.max.bytes.per.second", default=MAX_DOUBLE, mode=CLUSTER_WIDE
+        "log.cleaner.io.max.bytes.per.second",
+        default=MAX_DOUBLE,
+        mode=CLUSTER_WIDE,
+        effect=no_effect("the cleaner is not throttled"),
     )
-    """What the cleaner may read and write per second, taken together."""
+    """The maximum read and write rate of the log cleaner in total."""
     log_cleaner_dedupe_buffer_size: int = long(
         "log.cleaner.dedupe.buffer.size", default=128 * MIB, mode=CLUSTER_WIDE
     )
-    """Memory for the keys of one compaction, shared by all cleaner threads."""
+    """Memory for deduplication, shared by all cleaner threads."""
     log_cleaner_io_buffer_size: int = integer(
         "log.cleaner.io.buffer.size", default=512 * KIB, valid=at_least(0), mode=CLUSTER_WIDE
     )
-    """Memory for reading and writing while compacting, shared by all cleaner threads."""
+    """Memory for I/O buffers, shared by all cleaner threads."""
     log_cleaner_io_buffer_load_factor: float = double(
         "log.cleaner.io.buffer.load.factor", default=0.9, mode=CLUSTER_WIDE
     )
-    """How full the table of keys may become; fuller means more per round, more collisions."""
+    """How full the deduplication buffer may become; higher values compact more at a time, with more
+    collisions."""
     log_cleaner_backoff_ms: int = long(
         "log.cleaner.backoff.ms", default=15_000, valid=at_least(0), mode=CLUSTER_WIDE
     )
-    """The pause of the cleaner when there is nothing to clean."""
+    """How long the cleaner waits when there is nothing to clean."""
     log_cleaner_min_cleanable_ratio: float = double(
         "log.cleaner.min.cleanable.ratio", default=0.5, valid=between(0, 1), mode=CLUSTER_WIDE
     )
-    """The part of a log that must be uncompacted before it is compacted again."""
+    """The minimum ratio of dirty to total log size before a log is cleaned."""
     log_cleaner_enable: bool = boolean("log.cleaner.enable", default=True)
-    """Whether logs are compacted at all."""
+    """Whether the log cleaner runs."""
     log_cleaner_delete_retention_ms: int = long(
         "log.cleaner.delete.retention.ms", default=DAY_MS, valid=at_least(0), mode=CLUSTER_WIDE
     )
-    """How long a tombstone stays after compaction, for readers that are still on their way."""
+    """How long tombstones are kept in compacted topics."""
     log_cleaner_min_compaction_lag_ms: int = long(
         "log.cleaner.min.compaction.lag.ms", default=0, valid=at_least(0), mode=CLUSTER_WIDE
     )
-    """How long a record stays uncompacted at least."""
+    """The minimum time that a record stays uncompacted."""
     log_cleaner_max_compaction_lag_ms: int = long(
         "log.cleaner.max.compaction.lag.ms", default=MAX_LONG, valid=at_least(1), mode=CLUSTER_WIDE
     )
-    """How long a record may stay uncompacted at most."""
+    """The maximum time that a record stays uncompacted."""
     log_index_size_max_bytes: int = integer(
         "log.index.size.max.bytes", default=10 * MIB, valid=at_least(4), mode=CLUSTER_WIDE
     )
-    """The size of an index file."""
+    """The maximum size of an index file."""
     log_index_interval_bytes: int = integer(
         "log.index.interval.bytes", default=4 * KIB, valid=at_least(0), mode=CLUSTER_WIDE
     )
-    """Bytes of records between two entries of the offset index."""
+    """Bytes between two entries of the offset index."""
     log_flush_interval_messages: int = long(
         "log.flush.interval.messages",
         default=MAX_LONG,
@@ -122,29 +132,29 @@ class LogSettings(Settings):
         importance=HIGH,
         mode=CLUSTER_WIDE,
     )
-    """Records after which a partition is forced to disk."""
+    """Records after which a partition is flushed to disk."""
     log_flush_interval_ms: int | None = long(
         "log.flush.interval.ms", default=None, importance=HIGH, mode=CLUSTER_WIDE
     )
-    """Age of a record after which its partition is forced to disk."""
+    """The maximum time before a partition is flushed to disk."""
     log_flush_scheduler_interval_ms: int = long(
         "log.flush.scheduler.interval.ms", default=MAX_LONG, importance=HIGH
     )
-    """How often partitions that are due to be forced to disk are looked for."""
+    """How often partitions are checked for flushing."""
     log_flush_offset_checkpoint_interval_ms: int = integer(
         "log.flush.offset.checkpoint.interval.ms",
         default=MINUTE_MS,
         valid=at_least(0),
         importance=HIGH,
     )
-    """How often the recovery points are written down."""
+    """How often the recovery point checkpoint is written."""
     log_flush_start_offset_checkpoint_interval_ms: int = integer(
         "log.flush.start.offset.checkpoint.interval.ms",
         default=MINUTE_MS,
         valid=at_least(0),
         importance=HIGH,
     )
-    """How often the log start offsets are written down."""
+    """How often the log start offset checkpoint is written."""
     log_segment_delete_delay_ms: int = long(
         "log.segment.delete.delay.ms",
         default=MINUTE_MS,
@@ -152,59 +162,73 @@ class LogSettings(Settings):
         importance=HIGH,
         mode=CLUSTER_WIDE,
     )
-    """How long a segment's files stay after the segment is gone from the log."""
+    """How long files of a deleted segment are kept."""
     log_preallocate: bool = boolean("log.preallocate", default=False, mode=CLUSTER_WIDE)
-    """Whether a segment's file has its full size from the beginning."""
+    """Whether segment files are preallocated."""
     log_message_format_version: str = string(
-        "log.message.format.version", default="3.0-IV1", valid=kafka_version
+        "log.message.format.version",
+        default="3.0-IV1",
+        valid=kafka_version,
+        effect=no_effect("since Kafka 3.0 the format is always version 2"),
     )
-    """The record format that is written; of no effect since 3.0."""
+    """The message format version; without effect since Kafka 3.0."""
     log_message_timestamp_type: str = string(
         "log.message.timestamp.type",
         default="CreateTime",
         valid=one_of("CreateTime", "LogAppendTime"),
         mode=CLUSTER_WIDE,
     )
-    """Whose time records carry: `CreateTime` the producer's, `LogAppendTime` the broker's."""
+    """The timestamp of records: `CreateTime` of the producer or `LogAppendTime` of the broker."""
     log_message_timestamp_difference_max_ms: int = long(
         "log.message.timestamp.difference.max.ms",
         default=MAX_LONG,
         valid=at_least(0),
         mode=CLUSTER_WIDE,
     )
-    """How far a record's time may be from the broker's; the two settings below say more."""
+    """The maximum difference of a record timestamp from the broker time; superseded by the two
+    settings below."""
     log_message_timestamp_before_max_ms: int = long(
         "log.message.timestamp.before.max.ms",
         default=MAX_LONG,
         valid=at_least(0),
         mode=CLUSTER_WIDE,
     )
-    """How far a record's time may lie before the broker's."""
+    """How far a record timestamp may be before the broker time."""
     log_message_timestamp_after_max_ms: int = long(
         "log.message.timestamp.after.max.ms", default=MAX_LONG, valid=at_least(0), mode=CLUSTER_WIDE
     )
-    """How far a record's time may lie ahead of the broker's."""
+    """How far a record timestamp may be after the broker time."""
     log_message_downconversion_enable: bool = boolean(
-        "log.message.downconversion.enable", default=True, importance=LOW, mode=CLUSTER_WIDE
+        "log.message.downconversion.enable",
+        default=True,
+        importance=LOW,
+        mode=CLUSTER_WIDE,
+        effect=fixed("old consumers always get converted records"),
     )
-    """Whether old consumers get records converted to the format they know."""
+    """Whether records are converted to an older format for old consumers."""
     log_dir_failure_timeout_ms: int = long(
-        "log.dir.failure.timeout.ms", default=30_000, valid=at_least(1), importance=LOW
+        "log.dir.failure.timeout.ms",
+        default=30_000,
+        valid=at_least(1),
+        importance=LOW,
+        effect=no_effect("only KRaft uses it, which this broker does not have"),
     )
-    """How long a broker runs on, unable to tell the controller that a directory failed."""
+    """How long a broker keeps running if it cannot report a failed log directory."""
     log_initial_task_delay_ms: int = long(
         "log.initial.task.delay.ms",
         default=30_000,
         valid=at_least(0),
         importance=LOW,
         internal=True,
+        effect=no_effect("each task first runs one interval after the start"),
     )
-    """How long after the start the chores of the log begin."""
+    """The delay of the first run of log tasks after the start."""
     num_recovery_threads_per_data_dir: int = integer(
         "num.recovery.threads.per.data.dir",
         default=1,
         valid=at_least(1),
         importance=HIGH,
         mode=CLUSTER_WIDE,
+        effect=no_effect("logs are recovered by one thread"),
     )
-    """Threads per directory that recover logs at the start and flush them at the end."""
+    """Threads per log directory for recovery at start and flushing at shutdown."""

@@ -1,4 +1,6 @@
-"""Broker settings of the network."""
+"""Broker settings for the network."""
+
+from typing import Final
 
 from broker.config.definitions import (
     CLUSTER_WIDE,
@@ -9,6 +11,8 @@ from broker.config.definitions import (
     formed,
     integer,
     long,
+    no_effect,
+    rejected,
     string,
 )
 from broker.config.listeners import (
@@ -27,9 +31,11 @@ from broker.config.units import KIB, MIB, MINUTE_MS
 from broker.config.validators import at_least, one_of
 from broker.config.values import MAX_INT
 
+_FIXED_CONNECT_TIMEOUT: Final = no_effect("connecting to a broker times out after 10 s")
+
 
 class NetworkSettings(Settings):
-    """Listeners, sockets and how many may connect."""
+    """Listeners, sockets and connection limits."""
 
     listeners: Listeners = formed(
         "listeners",
@@ -39,7 +45,7 @@ class NetworkSettings(Settings):
         importance=HIGH,
         mode=PER_BROKER,
     )
-    """Where the broker listens, `NAME://host:port`, several with commas between them."""
+    """The addresses the broker listens on, `NAME://host:port`, separated by commas."""
     advertised_listeners: Listeners = formed(
         "advertised.listeners",
         default=(),
@@ -48,7 +54,7 @@ class NetworkSettings(Settings):
         importance=HIGH,
         mode=PER_BROKER,
     )
-    """Where clients are told to find the broker, if not where it listens."""
+    """The addresses that clients use, if they differ from `listeners`."""
     listener_security_protocol_map: SecurityProtocolMap = formed(
         "listener.security.protocol.map",
         default=DEFAULT_SECURITY_PROTOCOLS,
@@ -59,55 +65,62 @@ class NetworkSettings(Settings):
     )
     """The security protocol of each listener, `NAME:PROTOCOL`."""
     inter_broker_listener_name: str | None = string("inter.broker.listener.name", default=None)
-    """The listener that brokers use among themselves."""
+    """The listener for connections between brokers."""
     security_inter_broker_protocol: str = string(
         "security.inter.broker.protocol",
         default="PLAINTEXT",
         valid=one_of("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"),
     )
-    """The protocol among brokers, when no listener is named for them."""
+    """The security protocol between brokers if no listener is named for them."""
     control_plane_listener_name: str | None = string(
-        "control.plane.listener.name", default=None, importance=HIGH
+        "control.plane.listener.name",
+        default=None,
+        importance=HIGH,
+        effect=rejected("this broker has no control plane listener; remove the setting"),
     )
-    """A listener for the controller's requests alone."""
+    """The listener for requests of the controller."""
     socket_send_buffer_bytes: int = integer(
         "socket.send.buffer.bytes", default=100 * KIB, importance=HIGH
     )
-    """SO_SNDBUF of the sockets; -1 leaves it to the system."""
+    """SO_SNDBUF of sockets; -1: the default of the system."""
     socket_receive_buffer_bytes: int = integer(
         "socket.receive.buffer.bytes", default=100 * KIB, importance=HIGH
     )
-    """SO_RCVBUF of the sockets; -1 leaves it to the system."""
+    """SO_RCVBUF of sockets; -1: the default of the system."""
     socket_request_max_bytes: int = integer(
         "socket.request.max.bytes", default=100 * MIB, valid=at_least(1), importance=HIGH
     )
-    """The largest request that is accepted; a larger one closes the connection."""
+    """The maximum size of a request; a larger one closes the connection."""
     socket_listen_backlog_size: int = integer(
         "socket.listen.backlog.size", default=50, valid=at_least(1)
     )
-    """Connections that may wait to be accepted."""
+    """The maximum number of connections waiting to be accepted."""
     socket_connection_setup_timeout_ms: int = long(
-        "socket.connection.setup.timeout.ms", default=10_000
+        "socket.connection.setup.timeout.ms", default=10_000, effect=_FIXED_CONNECT_TIMEOUT
     )
-    """How long the first attempt to reach another broker may take."""
+    """How long the first attempt to connect to another broker may take."""
     socket_connection_setup_timeout_max_ms: int = long(
-        "socket.connection.setup.timeout.max.ms", default=30_000
+        "socket.connection.setup.timeout.max.ms", default=30_000, effect=_FIXED_CONNECT_TIMEOUT
     )
-    """The longest that later attempts to reach another broker may take."""
+    """The maximum duration of later attempts to connect to another broker."""
     connections_max_idle_ms: int = long("connections.max.idle.ms", default=10 * MINUTE_MS)
-    """After how long without a request a connection is closed; negative: never."""
+    """How long an idle connection is kept open; negative: for ever."""
     connection_failed_authentication_delay_ms: int = integer(
-        "connection.failed.authentication.delay.ms", default=100, valid=at_least(0), importance=LOW
+        "connection.failed.authentication.delay.ms",
+        default=100,
+        valid=at_least(0),
+        importance=LOW,
+        effect=no_effect("this broker authenticates no clients"),
     )
-    """How long a refusal is held back, so that guessing is slow."""
+    """The delay before a connection that failed to authenticate is closed."""
     max_connections: int = integer(
         "max.connections", default=MAX_INT, valid=at_least(0), mode=CLUSTER_WIDE
     )
-    """Connections the broker accepts at the same time."""
+    """The maximum number of connections of the broker."""
     max_connections_per_ip: int = integer(
         "max.connections.per.ip", default=MAX_INT, valid=at_least(0), mode=CLUSTER_WIDE
     )
-    """Connections accepted at the same time from one address."""
+    """The maximum number of connections from one IP address."""
     max_connections_per_ip_overrides: ConnectionLimits = formed(
         "max.connections.per.ip.overrides",
         default=(),
@@ -115,8 +128,12 @@ class NetworkSettings(Settings):
         text_of=pairs_text,
         mode=CLUSTER_WIDE,
     )
-    """Other limits for single hosts, `host:limit`, several with commas between them."""
+    """Other limits for single hosts, `host:limit`, separated by commas."""
     max_connection_creation_rate: int = integer(
-        "max.connection.creation.rate", default=MAX_INT, valid=at_least(0), mode=CLUSTER_WIDE
+        "max.connection.creation.rate",
+        default=MAX_INT,
+        valid=at_least(0),
+        mode=CLUSTER_WIDE,
+        effect=no_effect("connections are not limited by rate"),
     )
-    """New connections accepted per second."""
+    """The maximum number of new connections per second."""

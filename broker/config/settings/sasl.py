@@ -1,4 +1,6 @@
-"""Broker settings of SASL."""
+"""Broker settings for SASL."""
+
+from typing import Final
 
 from broker.config.definitions import (
     LOW,
@@ -8,6 +10,7 @@ from broker.config.definitions import (
     double,
     integer,
     long,
+    no_effect,
     password,
     short,
     string,
@@ -16,129 +19,147 @@ from broker.config.definitions import (
 from broker.config.units import HOUR_MS, KIB, MINUTE_MS
 from broker.config.values import Password
 
+_NO_SASL: Final = no_effect("this broker has no SASL listeners")
+
 
 class SaslSettings(Settings):
-    """Login by SASL: mechanisms, Kerberos, OAuth."""
+    """SASL: mechanisms, Kerberos, OAuth."""
 
     sasl_enabled_mechanisms: tuple[str, ...] = strings(
-        "sasl.enabled.mechanisms", default=("GSSAPI",), mode=PER_BROKER
+        "sasl.enabled.mechanisms", default=("GSSAPI",), mode=PER_BROKER, effect=_NO_SASL
     )
-    """The mechanisms clients may log in by."""
+    """The enabled SASL mechanisms."""
     sasl_mechanism_inter_broker_protocol: str = string(
-        "sasl.mechanism.inter.broker.protocol", default="GSSAPI", mode=PER_BROKER
+        "sasl.mechanism.inter.broker.protocol", default="GSSAPI", mode=PER_BROKER, effect=_NO_SASL
     )
-    """The mechanism brokers log in by among themselves."""
-    sasl_jaas_config: Password | None = password("sasl.jaas.config", default=None, mode=PER_BROKER)
-    """The login module and its options, in the form of a JAAS file."""
-    sasl_server_max_receive_size: int = integer("sasl.server.max.receive.size", default=512 * KIB)
-    """The largest message of a client that is logging in."""
+    """The SASL mechanism between brokers."""
+    sasl_jaas_config: Password | None = password(
+        "sasl.jaas.config", default=None, mode=PER_BROKER, effect=_NO_SASL
+    )
+    """The JAAS login module and its options."""
+    sasl_server_max_receive_size: int = integer(
+        "sasl.server.max.receive.size", default=512 * KIB, effect=_NO_SASL
+    )
+    """The maximum size of a request before authentication."""
     sasl_server_callback_handler_class: str | None = class_name(
-        "sasl.server.callback.handler.class", default=None
+        "sasl.server.callback.handler.class", default=None, effect=_NO_SASL
     )
-    """A class that checks the logins of a mechanism."""
+    """The class that verifies SASL credentials on the server side."""
     sasl_client_callback_handler_class: str | None = class_name(
-        "sasl.client.callback.handler.class", default=None
+        "sasl.client.callback.handler.class", default=None, effect=_NO_SASL
     )
-    """A class that answers for the broker when it logs in elsewhere."""
-    sasl_login_class: str | None = class_name("sasl.login.class", default=None)
-    """A class that obtains the broker's own credentials."""
+    """The class that provides SASL credentials for outgoing connections."""
+    sasl_login_class: str | None = class_name("sasl.login.class", default=None, effect=_NO_SASL)
+    """The class of the login implementation."""
     sasl_login_callback_handler_class: str | None = class_name(
-        "sasl.login.callback.handler.class", default=None
+        "sasl.login.callback.handler.class", default=None, effect=_NO_SASL
     )
-    """A class that answers for the login module."""
+    """The callback handler class of the login module."""
     sasl_login_connect_timeout_ms: int | None = integer(
-        "sasl.login.connect.timeout.ms", default=None, importance=LOW
+        "sasl.login.connect.timeout.ms", default=None, importance=LOW, effect=_NO_SASL
     )
-    """How long a connection to the OAuth provider may take to open."""
+    """The connection timeout of the OAuth provider."""
     sasl_login_read_timeout_ms: int | None = integer(
-        "sasl.login.read.timeout.ms", default=None, importance=LOW
+        "sasl.login.read.timeout.ms", default=None, importance=LOW, effect=_NO_SASL
     )
-    """How long an answer of the OAuth provider may take."""
+    """The read timeout of the OAuth provider."""
     sasl_login_refresh_window_factor: float = double(
-        "sasl.login.refresh.window.factor", default=0.8, mode=PER_BROKER
+        "sasl.login.refresh.window.factor", default=0.8, mode=PER_BROKER, effect=_NO_SASL
     )
-    """The part of a credential's life after which it is renewed."""
+    """The fraction of the lifetime after which a credential is refreshed."""
     sasl_login_refresh_window_jitter: float = double(
-        "sasl.login.refresh.window.jitter", default=0.05, mode=PER_BROKER
+        "sasl.login.refresh.window.jitter", default=0.05, mode=PER_BROKER, effect=_NO_SASL
     )
-    """The most by which that time is varied."""
+    """The jitter of the refresh time, as a fraction of the lifetime."""
     sasl_login_refresh_min_period_seconds: int = short(
-        "sasl.login.refresh.min.period.seconds", default=60, mode=PER_BROKER
+        "sasl.login.refresh.min.period.seconds", default=60, mode=PER_BROKER, effect=_NO_SASL
     )
-    """How long a credential is used at least before it is renewed."""
+    """The minimum time before a credential is refreshed."""
     sasl_login_refresh_buffer_seconds: int = short(
-        "sasl.login.refresh.buffer.seconds", default=300, mode=PER_BROKER
+        "sasl.login.refresh.buffer.seconds", default=300, mode=PER_BROKER, effect=_NO_SASL
     )
-    """How long before its end a credential is renewed at the latest."""
+    """The time before its expiration at which a credential is refreshed at the latest."""
     sasl_login_retry_backoff_ms: int = long(
-        "sasl.login.retry.backoff.ms", default=100, importance=LOW
+        "sasl.login.retry.backoff.ms", default=100, importance=LOW, effect=_NO_SASL
     )
-    """The first pause after a failed attempt at the OAuth provider."""
+    """The initial wait after a failed attempt at the OAuth provider."""
     sasl_login_retry_backoff_max_ms: int = long(
-        "sasl.login.retry.backoff.max.ms", default=10_000, importance=LOW
+        "sasl.login.retry.backoff.max.ms", default=10_000, importance=LOW, effect=_NO_SASL
     )
-    """The longest pause after failed attempts at the OAuth provider."""
+    """The maximum wait after failed attempts at the OAuth provider."""
     sasl_kerberos_service_name: str | None = string(
-        "sasl.kerberos.service.name", default=None, mode=PER_BROKER
+        "sasl.kerberos.service.name", default=None, mode=PER_BROKER, effect=_NO_SASL
     )
-    """The Kerberos name the brokers run under."""
+    """The Kerberos service name of the brokers."""
     sasl_kerberos_kinit_cmd: str = string(
-        "sasl.kerberos.kinit.cmd", default="/usr/bin/kinit", mode=PER_BROKER
+        "sasl.kerberos.kinit.cmd", default="/usr/bin/kinit", mode=PER_BROKER, effect=_NO_SASL
     )
-    """The path of kinit."""
+    """The path of the kinit command."""
     sasl_kerberos_ticket_renew_window_factor: float = double(
-        "sasl.kerberos.ticket.renew.window.factor", default=0.8, mode=PER_BROKER
+        "sasl.kerberos.ticket.renew.window.factor", default=0.8, mode=PER_BROKER, effect=_NO_SASL
     )
-    """The part of a ticket's life after which it is renewed."""
+    """The fraction of the lifetime after which a ticket is renewed."""
     sasl_kerberos_ticket_renew_jitter: float = double(
-        "sasl.kerberos.ticket.renew.jitter", default=0.05, mode=PER_BROKER
+        "sasl.kerberos.ticket.renew.jitter", default=0.05, mode=PER_BROKER, effect=_NO_SASL
     )
-    """The most by which that time is varied."""
+    """The jitter of the renewal time, as a fraction of the lifetime."""
     sasl_kerberos_min_time_before_relogin: int = long(
-        "sasl.kerberos.min.time.before.relogin", default=MINUTE_MS, mode=PER_BROKER
+        "sasl.kerberos.min.time.before.relogin", default=MINUTE_MS, mode=PER_BROKER, effect=_NO_SASL
     )
-    """The pause between attempts to renew a ticket."""
+    """The wait between attempts to renew a ticket."""
     sasl_kerberos_principal_to_local_rules: tuple[str, ...] = strings(
-        "sasl.kerberos.principal.to.local.rules", default=("DEFAULT",), mode=PER_BROKER
+        "sasl.kerberos.principal.to.local.rules",
+        default=("DEFAULT",),
+        mode=PER_BROKER,
+        effect=_NO_SASL,
     )
-    """Rules that make user names out of Kerberos principals."""
+    """Rules that map Kerberos principals to user names."""
     sasl_oauthbearer_token_endpoint_url: str | None = string(
-        "sasl.oauthbearer.token.endpoint.url", default=None
+        "sasl.oauthbearer.token.endpoint.url", default=None, effect=_NO_SASL
     )
-    """Where OAuth tokens are obtained."""
+    """The URL of the OAuth token endpoint."""
     sasl_oauthbearer_jwks_endpoint_url: str | None = string(
-        "sasl.oauthbearer.jwks.endpoint.url", default=None
+        "sasl.oauthbearer.jwks.endpoint.url", default=None, effect=_NO_SASL
     )
-    """Where the keys that sign OAuth tokens are found."""
+    """The URL of the JWKS with the keys of the OAuth provider."""
     sasl_oauthbearer_jwks_endpoint_refresh_ms: int = long(
-        "sasl.oauthbearer.jwks.endpoint.refresh.ms", default=HOUR_MS, importance=LOW
+        "sasl.oauthbearer.jwks.endpoint.refresh.ms",
+        default=HOUR_MS,
+        importance=LOW,
+        effect=_NO_SASL,
     )
-    """How often those keys are read anew."""
+    """The refresh interval of the JWKS."""
     sasl_oauthbearer_jwks_endpoint_retry_backoff_ms: int = long(
-        "sasl.oauthbearer.jwks.endpoint.retry.backoff.ms", default=100, importance=LOW
+        "sasl.oauthbearer.jwks.endpoint.retry.backoff.ms",
+        default=100,
+        importance=LOW,
+        effect=_NO_SASL,
     )
-    """The first pause after those keys could not be read."""
+    """The initial wait after a failed attempt to read the JWKS."""
     sasl_oauthbearer_jwks_endpoint_retry_backoff_max_ms: int = long(
-        "sasl.oauthbearer.jwks.endpoint.retry.backoff.max.ms", default=10_000, importance=LOW
+        "sasl.oauthbearer.jwks.endpoint.retry.backoff.max.ms",
+        default=10_000,
+        importance=LOW,
+        effect=_NO_SASL,
     )
-    """The longest pause after those keys could not be read."""
+    """The maximum wait after failed attempts to read the JWKS."""
     sasl_oauthbearer_clock_skew_seconds: int = integer(
-        "sasl.oauthbearer.clock.skew.seconds", default=30, importance=LOW
+        "sasl.oauthbearer.clock.skew.seconds", default=30, importance=LOW, effect=_NO_SASL
     )
-    """By how much the provider's clock may differ."""
+    """The allowed clock difference to the OAuth provider."""
     sasl_oauthbearer_expected_audience: tuple[str, ...] | None = strings(
-        "sasl.oauthbearer.expected.audience", default=None, importance=LOW
+        "sasl.oauthbearer.expected.audience", default=None, importance=LOW, effect=_NO_SASL
     )
-    """The audiences an OAuth token must be meant for."""
+    """The expected audiences of an OAuth token."""
     sasl_oauthbearer_expected_issuer: str | None = string(
-        "sasl.oauthbearer.expected.issuer", default=None, importance=LOW
+        "sasl.oauthbearer.expected.issuer", default=None, importance=LOW, effect=_NO_SASL
     )
-    """The issuer an OAuth token must come from."""
+    """The expected issuer of an OAuth token."""
     sasl_oauthbearer_scope_claim_name: str = string(
-        "sasl.oauthbearer.scope.claim.name", default="scope", importance=LOW
+        "sasl.oauthbearer.scope.claim.name", default="scope", importance=LOW, effect=_NO_SASL
     )
-    """The claim of an OAuth token that holds its scope."""
+    """The claim of an OAuth token with its scope."""
     sasl_oauthbearer_sub_claim_name: str = string(
-        "sasl.oauthbearer.sub.claim.name", default="sub", importance=LOW
+        "sasl.oauthbearer.sub.claim.name", default="sub", importance=LOW, effect=_NO_SASL
     )
-    """The claim of an OAuth token that holds the user."""
+    """The claim of an OAuth token with the subject."""

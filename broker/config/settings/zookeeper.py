@@ -1,4 +1,4 @@
-"""Broker settings of ZooKeeper."""
+"""Broker settings for ZooKeeper."""
 
 from broker.config.definitions import (
     HIGH,
@@ -6,7 +6,9 @@ from broker.config.definitions import (
     Settings,
     boolean,
     integer,
+    no_effect,
     password,
+    rejected,
     string,
     strings,
 )
@@ -15,83 +17,119 @@ from broker.config.values import Password
 
 
 class ZooKeeperSettings(Settings):
-    """The ensemble that holds the cluster's metadata; without one, the embedded store does."""
+    """The ensemble with the cluster's metadata; without one, the embedded store is used."""
 
     zookeeper_connect: str | None = string("zookeeper.connect", default=None, importance=HIGH)
-    """The ensemble, `host:port,host:port/chroot`; not given: the embedded store."""
+    """The ZooKeeper ensemble, `host:port,host:port/chroot`; not set: the embedded store."""
     zookeeper_session_timeout_ms: int = integer(
         "zookeeper.session.timeout.ms", default=18_000, importance=HIGH
     )
-    """How long the ensemble waits for a broker before it counts as gone."""
+    """The session timeout; a broker without contact for so long is considered dead."""
     zookeeper_connection_timeout_ms: int | None = integer(
         "zookeeper.connection.timeout.ms", default=None, importance=HIGH
     )
-    """How long connecting may take; as long as the session if not given."""
+    """The connection timeout; default: the session timeout."""
     zookeeper_max_in_flight_requests: int = integer(
-        "zookeeper.max.in.flight.requests", default=10, valid=at_least(1), importance=HIGH
+        "zookeeper.max.in.flight.requests",
+        default=10,
+        valid=at_least(1),
+        importance=HIGH,
+        effect=no_effect("the ZooKeeper client does not limit requests in flight"),
     )
-    """Requests on their way to the ensemble at the same time."""
+    """The maximum number of unanswered requests to ZooKeeper."""
     zookeeper_set_acl: bool = boolean("zookeeper.set.acl", default=False, importance=HIGH)
-    """Whether znodes are protected against others."""
+    """Whether znodes are created with ACLs."""
     zookeeper_auth_digest: Password | None = password(
         "zookeeper.auth.digest", default=None, internal=True
     )
-    """Credentials `user:password` of ZooKeeper's digest scheme; a setting that Kafka lacks."""
-    zookeeper_client_cnxn_socket: str | None = string("zookeeper.clientCnxnSocket", default=None)
+    """Credentials `user:password` for the digest scheme. Not a setting of Kafka."""
+    zookeeper_client_cnxn_socket: str | None = string(
+        "zookeeper.clientCnxnSocket",
+        default=None,
+        effect=no_effect("it names a class of the Java client; TLS needs none here"),
+    )
     """The socket class of the Java client."""
     zookeeper_ssl_client_enable: bool = boolean("zookeeper.ssl.client.enable", default=False)
-    """Whether the ensemble is reached over TLS."""
+    """Whether connections to ZooKeeper use TLS."""
     zookeeper_ssl_protocol: str = string(
-        "zookeeper.ssl.protocol", default="TLSv1.2", importance=LOW
+        "zookeeper.ssl.protocol",
+        default="TLSv1.2",
+        importance=LOW,
+        effect=no_effect("the highest version that both sides support is used"),
     )
-    """The TLS version used with the ensemble."""
+    """The TLS protocol for ZooKeeper."""
     zookeeper_ssl_enabled_protocols: tuple[str, ...] | None = strings(
-        "zookeeper.ssl.enabled.protocols", default=None, importance=LOW
+        "zookeeper.ssl.enabled.protocols",
+        default=None,
+        importance=LOW,
+        effect=rejected(
+            "the TLS versions of ZooKeeper connections cannot be chosen; remove the setting"
+        ),
     )
-    """The TLS versions accepted from the ensemble."""
+    """The enabled TLS protocols for ZooKeeper."""
     zookeeper_ssl_cipher_suites: tuple[str, ...] | None = strings(
-        "zookeeper.ssl.cipher.suites", default=None, importance=LOW
+        "zookeeper.ssl.cipher.suites",
+        default=None,
+        importance=LOW,
+        effect=rejected(
+            "the cipher suites of ZooKeeper connections cannot be chosen; remove the setting"
+        ),
     )
-    """The cipher suites accepted from the ensemble."""
+    """The enabled cipher suites for ZooKeeper."""
     zookeeper_ssl_keystore_type: str | None = string("zookeeper.ssl.keystore.type", default=None)
-    """The format of the key store for the ensemble."""
+    """The format of the key store for ZooKeeper."""
     zookeeper_ssl_keystore_location: str | None = string(
         "zookeeper.ssl.keystore.location", default=None
     )
-    """The file with the key and certificate shown to the ensemble."""
+    """The file with the client key and certificate for ZooKeeper."""
     zookeeper_ssl_keystore_password: Password | None = password(
         "zookeeper.ssl.keystore.password", default=None
     )
-    """The password of the key store for the ensemble."""
+    """The password of the key store for ZooKeeper."""
     zookeeper_ssl_truststore_type: str | None = string(
         "zookeeper.ssl.truststore.type", default=None
     )
-    """The format of the trust store for the ensemble."""
+    """The format of the trust store for ZooKeeper."""
     zookeeper_ssl_truststore_location: str | None = string(
         "zookeeper.ssl.truststore.location", default=None
     )
-    """The file with the certificates trusted of the ensemble."""
+    """The file with the certificates trusted for ZooKeeper."""
     zookeeper_ssl_truststore_password: Password | None = password(
-        "zookeeper.ssl.truststore.password", default=None
+        "zookeeper.ssl.truststore.password",
+        default=None,
+        effect=no_effect("a PEM trust store has no password"),
     )
-    """The password of the trust store for the ensemble."""
+    """The password of the trust store for ZooKeeper."""
     zookeeper_ssl_endpoint_identification_algorithm: str = string(
         "zookeeper.ssl.endpoint.identification.algorithm", default="HTTPS", importance=LOW
     )
-    """How the ensemble's names are compared with their certificates."""
+    """The algorithm for host name verification of ZooKeeper; empty: no verification."""
     zookeeper_ssl_crl_enable: bool = boolean(
-        "zookeeper.ssl.crl.enable", default=False, importance=LOW
+        "zookeeper.ssl.crl.enable",
+        default=False,
+        importance=LOW,
+        effect=rejected("certificate revocation is not checked here; set it to false"),
     )
-    """Whether revocation lists are asked about the ensemble's certificates."""
+    """Whether certificate revocation lists are checked for ZooKeeper."""
     zookeeper_ssl_ocsp_enable: bool = boolean(
-        "zookeeper.ssl.ocsp.enable", default=False, importance=LOW
+        "zookeeper.ssl.ocsp.enable",
+        default=False,
+        importance=LOW,
+        effect=rejected("certificate revocation is not checked here; set it to false"),
     )
-    """Whether OCSP is asked about the ensemble's certificates."""
+    """Whether OCSP is used for certificates of ZooKeeper."""
     zookeeper_metadata_migration_enable: bool = boolean(
-        "zookeeper.metadata.migration.enable", default=False, importance=HIGH
+        "zookeeper.metadata.migration.enable",
+        default=False,
+        importance=HIGH,
+        effect=rejected("this broker has no KRaft mode; set it to false"),
     )
-    """Whether the cluster is being moved to KRaft."""
+    """Whether the cluster is being migrated to KRaft."""
     zookeeper_metadata_migration_min_batch_size: int = integer(
-        "zookeeper.metadata.migration.min.batch.size", default=200, valid=at_least(1), internal=True
+        "zookeeper.metadata.migration.min.batch.size",
+        default=200,
+        valid=at_least(1),
+        internal=True,
+        effect=no_effect("only KRaft uses it, which this broker does not have"),
     )
-    """Records that are gathered into one batch of that move."""
+    """The minimum batch size of the migration to KRaft."""

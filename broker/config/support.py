@@ -1,0 +1,102 @@
+"""Settings that this broker does not support.
+
+A listener must never give less protection than its security protocol promises, and a broker must
+not run without the authorizer or policy in its file. Such settings prevent the start, and dynamic
+changes to them are refused, with one line: setting, value, what to do. Their declarations contain
+`rejected`; the security protocols of listeners, which depend on several keys, are checked here.
+"""
+
+from typing import Final
+
+from broker.config.broker import BrokerConfig
+from broker.config.checks import RequirementFailed
+from broker.config.definitions import Effect, Status, no_effect
+from broker.config.settings.authorizer import AuthorizerSettings
+from broker.config.synonyms import base_key, broker_synonyms
+
+PLAINTEXT: Final = "PLAINTEXT"
+
+REPLICA_SELECTORS: Final = (
+    None,
+    "org.apache.kafka.common.replica.LeaderSelector",
+    "org.apache.kafka.common.replica.RackAwareReplicaSelector",
+)
+
+_REJECTED: Final = tuple(
+    (attribute, setting)
+    for attribute, key in BrokerConfig.attributes.items()
+    if (setting := BrokerConfig.settings[key]).effect.status is Status.REJECTED
+)
+
+
+class UnsupportedSetting(RequirementFailed):
+    """A valid setting of Kafka that this broker cannot obey and must not ignore."""
+
+
+def check_supported(config: BrokerConfig) -> None:
+    """UnsupportedSetting for the first setting that this broker does not support."""
+    for listener in (*config.listeners, *config.advertised_listeners):
+        protocol = config.security_protocol(listener.name)
+        if protocol != PLAINTEXT:
+            keys = ("listeners", "listener.security.protocol.map")
+            raise UnsupportedSetting(
+                config,
+                tuple(key for key in keys if key in config.originals),
+                f"listener {listener.name} needs security protocol {protocol}, but this broker "
+                "supports only PLAINTEXT; remove the listener or map its name to PLAINTEXT",
+            )
+    if config.replica_selector_class not in REPLICA_SELECTORS:
+        known = " or ".join(filter(None, REPLICA_SELECTORS))
+        problem = f"this broker loads no classes; remove the setting or use {known}"
+        raise UnsupportedSetting(config, ("replica.selector.class",), problem)
+    for attribute, setting in _REJECTED:
+        if getattr(config, attribute) != setting.default:
+            raise UnsupportedSetting(config, (setting.key,), setting.effect.reason)
+
+
+def check_dynamic_support(old: BrokerConfig, new: BrokerConfig) -> None:
+    """UnsupportedSetting if a running broker cannot change from `old` to `new`."""
+    check_supported(new)
+    for key, before, after in (
+        ("listeners", old.listeners, new.listeners),
+        ("advertised.listeners", old.advertised_listeners, new.advertised_listeners),
+    ):
+        if before != after:
+            raise UnsupportedSetting(
+                new,
+                (key,),
+                f"{key} cannot be changed while this broker runs; "
+                "change server.properties and restart the broker",
+            )
+
+
+_PER_LISTENER: Final = no_effect("settings of single listeners are not read")
+
+
+def effect_of(key: str) -> Effect | None:
+    """What this broker does with a key of its file; None if Kafka has no such setting."""
+    if base_key(key):
+        known = any(synonym in BrokerConfig.settings for synonym in broker_synonyms(key))
+        return _PER_LISTENER if known else None
+    for settings in (BrokerConfig.settings, AuthorizerSettings.settings):
+        if key in settings:
+            return settings[key].effect
+    return None
+
+
+def ineffective(config: BrokerConfig) -> list[str]:
+    """The known keys that are set and have no effect on this broker.
+
+    A fixed setting counts only if its value is not the default.
+    """
+    return sorted(key for key in config.originals if _is_ineffective(config, key))
+
+
+def _is_ineffective(config: BrokerConfig, key: str) -> bool:
+    effect = effect_of(key)
+    if effect is None:
+        return False
+    if effect.status is Status.FIXED:
+        setting = config.settings[key]
+        return bool(setting.parse(config.originals[key]) != setting.default)
+    return effect.status is Status.NO_EFFECT

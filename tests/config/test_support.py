@@ -1,0 +1,169 @@
+"""Unsupported settings prevent the start; settings without effect are logged as a warning."""
+
+import asyncio
+import logging
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from broker.config import parse_config
+from broker.config.dynamic import EntityType
+from broker.config.support import UnsupportedSetting
+from broker.errors import ErrorCode
+from tests.config.scenario import set_broker
+from tests.config.support import ConfigApis
+
+ACL_AUTHORIZER = "kafka.security.authorizer.AclAuthorizer"
+
+UNSUPPORTED = [
+    {"listeners": "PLAINTEXT://:1,SSL://:2"},
+    {"listeners": "PLAINTEXT://:1,SASL_PLAINTEXT://:2"},
+    {"listeners": "PLAINTEXT://:1,SASL_SSL://:2"},
+    {
+        "listeners": "PLAINTEXT://:1,OUTSIDE://:2",
+        "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,OUTSIDE:SASL_SSL",
+    },
+    {"listener.security.protocol.map": "PLAINTEXT:SSL"},
+    {"listeners": "SSL://:1", "security.inter.broker.protocol": "SSL"},
+    {
+        "listeners": "PLAINTEXT://:1,CONTROL://:2",
+        "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROL:PLAINTEXT",
+        "control.plane.listener.name": "CONTROL",
+    },
+    {"authorizer.class.name": ACL_AUTHORIZER},
+    {"authorizer.class.name": "org.example.MyAuthorizer"},
+    {"principal.builder.class": "org.example.Builder"},
+    {"security.providers": "org.example.Provider"},
+    {"create.topic.policy.class.name": "org.example.Policy"},
+    {"alter.config.policy.class.name": "org.example.Policy"},
+    {"client.quota.callback.class": "org.example.Callback"},
+    {"replica.selector.class": "org.example.Selector"},
+    {"delegation.token.secret.key": "canary-secret"},
+    {"delegation.token.master.key": "canary-secret"},
+    {"process.roles": "broker"},
+    {"process.roles": "broker,controller"},
+    {"controller.quorum.voters": "1@host:9093"},
+    {"controller.quorum.bootstrap.servers": "host:9093"},
+    {"zookeeper.metadata.migration.enable": "true"},
+    {"remote.log.storage.system.enable": "true"},
+    {"zookeeper.ssl.enabled.protocols": "TLSv1.3"},
+    {"zookeeper.ssl.cipher.suites": "TLS_AES_256_GCM_SHA384"},
+    {"zookeeper.ssl.crl.enable": "true"},
+    {"zookeeper.ssl.ocsp.enable": "true"},
+]
+
+
+@pytest.mark.parametrize("given", UNSUPPORTED, ids=lambda given: list(given)[-1])
+def test_unsupported_setting_is_refused(given: dict[str, str]) -> None:
+    with pytest.raises(UnsupportedSetting) as refusal:
+        parse_config(given)
+    line = str(refusal.value)
+    assert any(line.startswith(f"{key}=") for key in given)
+    assert "\n" not in line
+    assert any(remedy in line for remedy in ("remove", "set it to", "map its name"))
+    assert "canary-secret" not in line
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"authorizer.class.name": ""},
+        {"process.roles": ""},
+        {"remote.log.storage.system.enable": "false"},
+        {
+            "principal.builder.class": "org.apache.kafka.common.security.authenticator."
+            "DefaultKafkaPrincipalBuilder"
+        },
+        {"replica.selector.class": "org.apache.kafka.common.replica.RackAwareReplicaSelector"},
+    ],
+)
+def test_default_of_an_unsupported_setting_is_accepted(given: dict[str, str]) -> None:
+    assert parse_config(given).originals == given
+
+
+def start(tmp_path: Path, **settings: str) -> subprocess.CompletedProcess[str]:
+    overrides = [f"--override={key.replace('_', '.')}={text}" for key, text in settings.items()]
+    command = [sys.executable, "-m", "broker", f"--override=log.dirs={tmp_path}", *overrides]
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+
+
+def test_broker_with_a_secured_listener_does_not_start(tmp_path: Path) -> None:
+    stopped = start(
+        tmp_path,
+        listeners="PLAINTEXT://127.0.0.1:0,SASL_SSL://127.0.0.1:0",
+        authorizer_class_name=ACL_AUTHORIZER,
+        super_users="User:admin",
+    )
+    assert stopped.returncode == 1
+    (line,) = stopped.stderr.splitlines()
+    assert line == (
+        "kctl-broker: listeners=PLAINTEXT://127.0.0.1:0,SASL_SSL://127.0.0.1:0: listener SASL_SSL "
+        "needs security protocol SASL_SSL, but this broker supports only PLAINTEXT; "
+        "remove the listener or map its name to PLAINTEXT"
+    )
+    assert not list(tmp_path.iterdir())
+
+
+def test_broker_with_an_authorizer_does_not_start(tmp_path: Path) -> None:
+    stopped = start(
+        tmp_path, listeners="PLAINTEXT://127.0.0.1:0", authorizer_class_name=ACL_AUTHORIZER
+    )
+    assert stopped.returncode == 1
+    (line,) = stopped.stderr.splitlines()
+    assert line.startswith(f"kctl-broker: authorizer.class.name={ACL_AUTHORIZER}: ")
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("listeners", "PLAINTEXT://127.0.0.1:49092,SSL://127.0.0.1:1"),
+        ("listeners", "PLAINTEXT://127.0.0.1:1"),
+        ("advertised.listeners", "PLAINTEXT://127.0.0.1:1"),
+        ("listener.security.protocol.map", "PLAINTEXT:SASL_SSL"),
+        ("principal.builder.class", "org.example.Builder"),
+        ("authorizer.class.name", ACL_AUTHORIZER),
+        ("control.plane.listener.name", "PLAINTEXT"),
+    ],
+)
+def test_dynamic_change_to_an_unsupported_setting_is_refused(key: str, value: str) -> None:
+    apis = ConfigApis({"listeners": "PLAINTEXT://127.0.0.1:49092"})
+    (result,) = asyncio.run(apis.send(set_broker(key, value))).responses
+    assert result.error_code == ErrorCode.INVALID_REQUEST
+    assert result.error_message
+    assert apis.store.configs == {}
+
+
+def test_known_settings_without_effect_are_listed_in_one_warning(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    parse_config(
+        {
+            "super.users": "User:admin",
+            "allow.everyone.if.no.acl.found": "true",
+            "listener.name.plaintext.max.connections": "5",
+            "num.partitions": "2",
+        }
+    )
+    (record,) = caplog.records
+    assert (record.levelno, record.getMessage()) == (
+        logging.WARNING,
+        "settings without effect on this broker: allow.everyone.if.no.acl.found, "
+        "listener.name.plaintext.max.connections, super.users",
+    )
+
+
+def test_unsupported_stored_setting_is_ignored(caplog: pytest.LogCaptureFixture) -> None:
+    dynamic = ConfigApis({"listeners": "PLAINTEXT://127.0.0.1:49092"}).dynamic
+    dynamic.apply(EntityType.BROKER, "1", {"principal.builder.class": "org.example.Builder"})
+    assert dynamic.broker is dynamic.static
+    assert "principal.builder.class=org.example.Builder" in caplog.text
+
+
+def test_dynamic_setting_without_effect_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
+    dynamic = ConfigApis({"listeners": "PLAINTEXT://127.0.0.1:49092"}).dynamic
+    dynamic.apply(EntityType.BROKER, "1", {"num.io.threads": "9"})
+    dynamic.apply(EntityType.BROKER, "1", {"num.io.threads": "9", "log.retention.ms": "5"})
+    (record,) = caplog.records
+    assert record.getMessage() == "dynamic settings without effect on this broker: num.io.threads"
