@@ -1,17 +1,22 @@
-"""⑤ One partition on disk: segments, indexes, producer state, checkpoints, recovery, compaction.
+"""Partitions on disk: segments, indexes, producer state, checkpoints, recovery, compaction.
 
-Synchronous; knows no network. May use records, protocol, config, model, errors, clock.
+Synchronous code without network access.
 
     manager.LogManager           all logs of a broker, in several log directories
      ├─ log_dir.LogDir           one directory: lock, meta.properties, checkpoints, clean marker
+     ├─ dir_checkpoints          writes the checkpoints of all directories
      ├─ log_cleaner.LogCleaner   which log is compacted next → cleaner, record_filter, offset_map
      └─ partition_log.PartitionLog   what the broker appends to and reads from
-         ├─ append               checks and stamps of what is appended
-         ├─ local_log.LocalLog   the files → segments, segment, file_records, the three indexes
+         ├─ fast_append          the fast path of an append
+         ├─ append, validator, writer   the full path: check, validate, assign offsets, write
+         ├─ header_check         the rules for a client's batch header, for both paths
+         ├─ local_log.LocalLog   the files → segments, segment, file_records, segment_indexes
          ├─ producer_state.ProducerState   → producer_entry, producer_snapshot, markers
          └─ leader_epochs.LeaderEpochs
-    recovery.load_log            from a directory to a PartitionLog
-    retention, offset_lookup     what is done with a log: forget by age and size, find by time
-    layout, checkpoints          every file format, written once
-    files                        the door to the disk
+    maintenance.LogMaintenance   periodic work: retention, flushes, cleaning, checkpoints
+    recovery.load_log            makes a PartitionLog of a directory
+    retention, truncation        remove records from the front; from the end
+    offset_lookup                finds an offset by timestamp
+    layout, checkpoints          the definition of every file format
+    files, descriptors           access to the file system
 """

@@ -1,8 +1,8 @@
 """The small text files: offset checkpoints, leader epochs, meta.properties, partition.metadata.
 
-All but the clean-shutdown marker are exchanged at once (temporary file, fsync, rename, fsync of the
-directory), so a crash leaves the old content or the new. A malformed file raises CorruptCheckpoint
-that names file, line and what was expected; the callers decide what a lost checkpoint costs.
+All but the clean-shutdown marker are replaced atomically (temporary file, fsync, rename, fsync of
+the directory), so a crash leaves the old content or the new. A malformed file raises
+CorruptCheckpoint, which names file, line and what was expected; the callers decide what follows.
 """
 
 import json
@@ -18,12 +18,18 @@ from broker.model import TopicPartition, Uuid
 
 CHECKPOINT_VERSION = 0
 
+_PARTITION_METADATA_REMEDY = (
+    "delete the file if the topic was not deleted and created again since, or else the directory; "
+    "then restart the broker"
+)
+_META_PROPERTIES_REMEDY = (
+    "restore the file from another log directory of this broker, or write version=0, broker.id and "
+    "cluster.id into it"
+)
+
 
 class CorruptCheckpoint(OSError):
-    """A checkpoint file that cannot be read; the message names file, expected and found.
-
-    An OSError: where nobody knows better, its directory goes offline as with a disk that fails.
-    """
+    """A small file that cannot be read; the message names file, expected, found and the remedy."""
 
 
 class EpochEntry(NamedTuple):
@@ -38,18 +44,26 @@ def _write_lines(path: Path, lines: list[str], fs: FileSystem) -> None:
     fs.replace_file(path, text.encode())
 
 
-def _read_lines(path: Path) -> list[str]:
-    """The entries; none where the file is missing or empty, as Kafka reads it."""
+def _read_text(path: Path, remedy: str) -> list[str]:
+    """The lines of a file; CorruptCheckpoint, with the remedy, if they are not text."""
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()
+        return path.read_text(encoding="utf-8").splitlines()
+    except UnicodeDecodeError as error:
+        raise CorruptCheckpoint(
+            f"{path}: expected text, found {error.reason} at byte {error.start}: {remedy}"
+        ) from error
+
+
+def _read_lines(path: Path) -> list[str]:
+    """The entries; empty if the file is missing or empty, as in Kafka."""
+    try:
+        lines = _read_text(path, "delete the file, it is written again")
     except FileNotFoundError:
         return []
-    except UnicodeDecodeError as error:
-        raise CorruptCheckpoint(f"{path}: expected text, found {error.reason}") from error
+    if lines and lines[0] != str(CHECKPOINT_VERSION):
+        raise CorruptCheckpoint(f"{path} line 1: expected version 0, found {lines[0]!r}")
     if len(lines) < 2:
         return []
-    if lines[0] != str(CHECKPOINT_VERSION):
-        raise CorruptCheckpoint(f"{path} line 1: expected version 0, found {lines[0]!r}")
     if not lines[1].isdigit() or int(lines[1]) != len(lines) - 2:
         raise CorruptCheckpoint(
             f"{path} line 2: expected the number of entries, {len(lines) - 2}, found {lines[1]!r}"
@@ -64,7 +78,7 @@ def write_offsets(path: Path, offsets: Mapping[TopicPartition, int], fs: FileSys
 
 
 def read_offsets(path: Path) -> dict[TopicPartition, int]:
-    """The offsets of a checkpoint file; none where there is no file."""
+    """The offsets of a checkpoint file; empty if it does not exist."""
     offsets = {}
     for number, line in enumerate(_read_lines(path), start=3):
         try:
@@ -83,7 +97,7 @@ def write_epochs(path: Path, epochs: Iterable[EpochEntry], fs: FileSystem) -> No
 
 
 def read_epochs(path: Path) -> list[EpochEntry]:
-    """The entries of `leader-epoch-checkpoint`; none where there is no file."""
+    """The entries of `leader-epoch-checkpoint`; empty if it does not exist."""
     epochs = []
     for number, line in enumerate(_read_lines(path), start=3):
         try:
@@ -103,28 +117,29 @@ def write_partition_metadata(directory: Path, topic_id: Uuid, fs: FileSystem) ->
 
 
 def read_partition_metadata(directory: Path) -> Uuid | None:
-    """The topic's id; None where there is no file."""
+    """The topic id; None if the file does not exist."""
     path = directory / PARTITION_METADATA_FILE
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()
+        lines = _read_text(path, _PARTITION_METADATA_REMEDY)
     except FileNotFoundError:
         return None
-    if not lines:  # a crash came before what was to be written
+    if not lines:  # a crash before the content was written
         return None
     fields = dict(line.split(": ", 1) for line in lines if ": " in line)
     if fields.get("version") != "0":
-        raise CorruptCheckpoint(f"{path}: expected `version: 0`, found {lines[:1]}")
+        found = f"expected `version: 0`, found {lines[0]!r}"
+        raise CorruptCheckpoint(f"{path}: {found}: {_PARTITION_METADATA_REMEDY}")
     try:
         return Uuid.parse(fields.get("topic_id", ""))
     except ValueError as error:
-        raise CorruptCheckpoint(f"{path}: {error}") from error
+        raise CorruptCheckpoint(f"{path}: {error}: {_PARTITION_METADATA_REMEDY}") from error
 
 
 @dataclass(frozen=True, slots=True)
 class MetaProperties:
-    """Who owns a log directory. Version 0 is that of ZooKeeper clusters.
+    """The broker and cluster of a log directory. Version 0 is that of ZooKeeper clusters.
 
-    `others` holds the keys of newer versions (`directory.id`), which are kept as they are.
+    `others` holds the keys of newer versions (`directory.id`), which are kept.
     """
 
     broker_id: int | None
@@ -134,10 +149,10 @@ class MetaProperties:
 
 
 def read_meta_properties(directory: Path) -> MetaProperties | None:
-    """The directory's `meta.properties`; None where there is no file, or no directory."""
+    """The directory's `meta.properties`; None if file or directory does not exist."""
     path = directory / META_PROPERTIES_FILE
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()
+        lines = _read_text(path, _META_PROPERTIES_REMEDY)
     except (FileNotFoundError, NotADirectoryError):
         return None
     split = (line.partition("=") for line in lines if not line.startswith("#"))
@@ -146,7 +161,9 @@ def read_meta_properties(directory: Path) -> MetaProperties | None:
         version, broker_id = int(pairs.pop("version", "")), pairs.pop("broker.id", None)
         owner = None if broker_id is None else int(broker_id)
     except ValueError as error:
-        raise CorruptCheckpoint(f"{path}: expected a version and broker.id: {error}") from error
+        raise CorruptCheckpoint(
+            f"{path}: expected a version and broker.id: {error}: {_META_PROPERTIES_REMEDY}"
+        ) from error
     return MetaProperties(owner, pairs.pop("cluster.id", None), version, tuple(pairs.items()))
 
 
@@ -165,15 +182,15 @@ def write_meta_properties(
 
 
 def write_clean_shutdown(directory: Path, broker_epoch: int, fs: FileSystem) -> None:
-    """Leave the marker: every log of the directory was closed and flushed."""
+    """Write the marker: every log of the directory was closed and flushed."""
     content = json.dumps({"version": 0, "brokerEpoch": broker_epoch}, separators=(",", ":"))
     fs.write_file(directory / CLEAN_SHUTDOWN_FILE, content.encode(), sync=True)
 
 
 def take_clean_shutdown(directory: Path, fs: FileSystem) -> bool:
-    """Whether the marker was there; it is gone afterwards, until the next clean stop.
+    """Remove the marker until the next clean shutdown; returns whether it existed.
 
-    What is in it does not matter: markers before Kafka 3.8 were empty.
+    Its content is not used: markers before Kafka 3.8 were empty.
     """
     path = directory / CLEAN_SHUTDOWN_FILE
     if not path.exists():

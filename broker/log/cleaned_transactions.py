@@ -1,8 +1,8 @@
 """Which batches and markers of transactions the cleaner may drop.
 
-Records of aborted transactions go at once. A commit marker may go when no record of its transaction
-is left before it, an abort marker likewise; but not before consumers have had
-`delete.retention.ms` to see it, which the delete horizon in the batch tells (KIP-534).
+Records of aborted transactions are removed at once. A commit or abort marker is removed when no
+record of its transaction is left before it, but not before consumers have had `delete.retention.ms`
+to read it: the delete horizon in the batch says when that is over (KIP-534).
 """
 
 from heapq import heappop, heappush
@@ -13,7 +13,7 @@ from broker.records.batch import Batch
 
 
 class CleanedTransactions:
-    """Walks along with the cleaner, batch by batch in the order of offsets.
+    """Follows the cleaner, batch by batch in the order of offsets.
 
     Field `cleaned_index`: gets the aborted transactions of which batches were seen; None while
       only the offset map is being built.
@@ -30,12 +30,12 @@ class CleanedTransactions:
         self.cleaned_index: TransactionIndex | None = None
 
     def add_aborted(self, txns: list[AbortedTxn]) -> None:
-        """Know the aborted transactions of the stretch that comes next."""
+        """Add the aborted transactions of the next range of offsets."""
         for txn in txns:
             heappush(self._aborted, (txn.first_offset, txn))
 
     def can_discard(self, batch: Batch) -> bool:
-        """Whether transactions do not need the batch any more; call once per batch, in order."""
+        """Whether transactions no longer need the batch; call once per batch, in order."""
         while self._aborted and self._aborted[0][0] <= batch.last_offset:
             txn = heappop(self._aborted)[1]
             self._open_aborted.setdefault(txn.producer_id, (txn, False))

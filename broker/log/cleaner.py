@@ -4,13 +4,13 @@
     …──────────────┼──────────────────────────────┼───────────────────────────→
                    first dirty offset             first uncleanable offset
 
- 1. Read the dirty stretch and note the latest offset of every key, as far as the map's memory goes.
- 2. Group neighbouring segments from the log's start to where the map ends, so that small ones
-    become one again, and copy what is to be kept of each group into a `.cleaned` segment.
- 3. Flush that segment, and exchange it for the group (`PartitionLog.replace_segments`).
+ 1. Read the dirty section and build a map of the latest offset of every key, until the map is full.
+ 2. Group neighbouring segments from the start of the log to the end of the map, so that small ones
+    are merged, and copy the retained records of each group into a `.cleaned` segment.
+ 3. Flush that segment and swap it with the group (`PartitionLog.replace_segments`).
 
-Runs in a thread beside appends and reads, which it does not disturb: it touches inactive segments
-only, and the exchange is a few renames.
+Runs in a thread concurrently with appends and reads: it uses inactive segments only, and the swap
+is a few renames.
 """
 
 import logging
@@ -25,19 +25,19 @@ from broker.log.layout import CLEANED, MAX_RELATIVE_OFFSET
 from broker.log.offset_map import BYTES_PER_ENTRY, OffsetMap
 from broker.log.partition_log import PartitionLog
 from broker.log.record_filter import Kept, LastRecord, RecordFilter
-from broker.log.segment import LogSegment
+from broker.log.segment import LogSegment, indexed_batches
 from broker.records.batch import Batch
 
 logger = logging.getLogger(__name__)
 
 
 class CleaningAborted(Exception):
-    """Somebody needs the log (to truncate or delete it); what was done so far is dropped."""
+    """The log is to be truncated or deleted; the work so far is discarded."""
 
 
 @dataclass(slots=True)
 class CleanerStats:
-    """What one round read and wrote."""
+    """What one cleaning read and wrote."""
 
     bytes_read: int = 0
     messages_read: int = 0
@@ -48,9 +48,9 @@ class CleanerStats:
 
 
 class Cleaner:
-    """Cleans one log after the other with one map.
+    """Cleans one log at a time.
 
-    Field `_map`: that of the log being cleaned, as large as its dirty stretch can need.
+    Field `_map`: that of the log being cleaned, sized for its dirty section.
     Field `_check_aborted`: called often; raises CleaningAborted to stop.
     """
 
@@ -68,7 +68,7 @@ class Cleaner:
     def clean(
         self, log: PartitionLog, first_dirty_offset: int, first_uncleanable_offset: int
     ) -> tuple[int, CleanerStats]:
-        """Clean as far as the map reaches; the new first dirty offset, and what it took."""
+        """Clean to the end of the map; returns the new first dirty offset and statistics."""
         stats = CleanerStats()
         now_ms = log.environment.clock.now_ms()
         before = log.segments.between(0, first_dirty_offset)
@@ -81,11 +81,11 @@ class Cleaner:
         for group in group_segments(log, end_offset, first_uncleanable_offset):
             self._clean_group(log, group, transactions, (now_ms, old_horizon_ms), stats)
         stats.map_utilization = self._map.utilization
-        self._map = OffsetMap(BYTES_PER_ENTRY)  # the memory is only borrowed
+        self._map = OffsetMap(BYTES_PER_ENTRY)  # release the memory until the next cleaning
         return end_offset, stats
 
     def _make_map(self, dirty_offsets: int) -> None:
-        """A map for as many keys as there can be, or for as many as the buffer holds."""
+        """A map for as many keys as there can be, limited by the buffer."""
         slots = min(int(dirty_offsets / self._load_factor) + 2, self._max_slots)
         self._map = OffsetMap(slots * BYTES_PER_ENTRY)
         self._max_keys = int(slots * self._load_factor)
@@ -110,7 +110,7 @@ class Cleaner:
         transactions: CleanedTransactions,
         stats: CleanerStats,
     ) -> bool:
-        """Take the keys of a segment in; False if the map became full on the way."""
+        """Add the keys of a segment; False if the map became full."""
         with log.lock:
             position = segment.position_of(start)
         for _, batch in segment.log.batches(position):
@@ -150,7 +150,7 @@ class Cleaner:
         try:
             with log.storing("clean"):
                 cleaned.create()
-                transactions.cleaned_index = cleaned.txn_index
+                transactions.cleaned_index = cleaned.indexes.txn
                 for index, segment in enumerate(group):
                     following = group[index + 1 : index + 2]
                     end = following[0].base_offset if following else segment.read_next_offset()
@@ -190,7 +190,7 @@ class Cleaner:
     def _copy(
         self, source: LogSegment, cleaned: LogSegment, rules: RecordFilter, stats: CleanerStats
     ) -> None:
-        """Append what the rules keep, in chunks of the source's size."""
+        """Append the retained batches, in chunks of the source's size."""
         chunk: list[Kept] = []
         chunk_start = 0
         for position, batch in source.log.batches():
@@ -208,7 +208,7 @@ class Cleaner:
 
     @staticmethod
     def _finish(cleaned: LogSegment, last: LogSegment) -> None:
-        """Make the segment what a rolled one is, on the medium, as old as the last it replaces."""
+        """Finish the segment like a rolled one, flush it, and copy the last source's mtime."""
         cleaned.on_become_inactive()
         cleaned.flush()
         modified_ns = last.log.path.stat().st_mtime_ns
@@ -219,7 +219,8 @@ def _append(cleaned: LogSegment, chunk: list[Kept], stats: CleanerStats) -> None
     if not chunk:
         return
     data = b"".join(kept.data for kept in chunk)
-    cleaned.append([data], len(data), [header for kept in chunk for header in kept.headers])
+    headers = [header for kept in chunk for header in kept.headers]
+    cleaned.append([data], len(data), indexed_batches(headers))
     stats.bytes_written += len(data)
     stats.messages_written += sum(kept.num_records for kept in chunk)
 
@@ -227,7 +228,7 @@ def _append(cleaned: LogSegment, chunk: list[Kept], stats: CleanerStats) -> None
 def group_segments(
     log: PartitionLog, end_offset: int, first_uncleanable_offset: int
 ) -> list[list[LogSegment]]:
-    """Neighbours below `end_offset` that fit one segment together: bytes, indexes, offsets."""
+    """Groups of neighbours below `end_offset` that fit one segment: bytes, indexes, offsets."""
     segments = log.segments.between(0, end_offset)
     ends = [segment.base_offset for segment in segments[1:]] + [first_uncleanable_offset]
     groups: list[list[LogSegment]] = []
@@ -245,7 +246,7 @@ def _fits(log: PartitionLog, group: list[LogSegment], segment: LogSegment, last:
     with log.lock:
         return (
             sum(part.size for part in together) <= log.config.segment_bytes
-            and sum(part.offset_index.size_in_bytes for part in together) <= max_index_bytes
-            and sum(part.time_index.size_in_bytes for part in together) <= max_index_bytes
+            and sum(part.indexes.offset.size_in_bytes for part in together) <= max_index_bytes
+            and sum(part.indexes.time.size_in_bytes for part in together) <= max_index_bytes
             and (not segment.size or last - group[0].base_offset <= MAX_RELATIVE_OFFSET)
         )

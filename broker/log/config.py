@@ -1,4 +1,4 @@
-"""The topic settings that a log obeys, under Kafka's names with underscores."""
+"""The topic settings that concern a log, under Kafka's names with underscores."""
 
 from dataclasses import dataclass, field, fields
 from typing import Self
@@ -17,8 +17,8 @@ PRODUCER = "producer"
 class LogConfig:
     """Settings of one topic's logs; the defaults are those of Kafka 3.9.
 
-    `cleanup_policy` holds `delete`, `compact` or both. `compression_type` is `producer` (keep what
-    came), `uncompressed`, or a codec's name. Numbers below zero mean "without limit" where Kafka
+    `cleanup_policy` holds `delete`, `compact` or both. `compression_type` is `producer` (keep that
+    of the batch), `uncompressed`, or a codec's name. Negative numbers mean "no limit" where Kafka
     allows that (`retention_ms`, `retention_bytes`).
     """
 
@@ -47,7 +47,7 @@ class LogConfig:
     compression_lz4_level: int = 9
     compression_zstd_level: int = 3
 
-    # Follow from the others, and asked at every append.
+    # Derived from the others, because they are needed at every append.
     is_compacted: bool = field(init=False)
     """Whether the cleaner keeps only the last record of each key."""
     max_segment_ms: int = field(init=False)
@@ -56,7 +56,7 @@ class LogConfig:
     An active segment is never cleaned, so `max_compaction_lag_ms` forces the roll.
     """
     takes_batches_as_they_are: bool = field(init=False)
-    """Whether nothing here asks for a look at single records, another format, or a flush."""
+    """Whether no setting requires single records to be checked, another codec, or a flush."""
 
     def __post_init__(self) -> None:
         is_compacted, max_segment_ms = "compact" in self.cleanup_policy, self.segment_ms
@@ -78,7 +78,7 @@ class LogConfig:
 
     @classmethod
     def of(cls, topic: TopicConfig) -> Self:
-        """The part of a topic's settings that its logs obey; they have the same names."""
+        """The topic's settings that concern its logs; they have the same names."""
         values = {known.name: getattr(topic, known.name) for known in fields(cls) if known.init}
         values["cleanup_policy"] = frozenset(topic.cleanup_policy)
         values["message_timestamp_before_max_ms"] = topic.timestamp_before_max_ms

@@ -1,4 +1,4 @@
-"""What every log of a broker is given: a disk, a clock, and whom to tell when the disk fails."""
+"""What all logs of a broker share: the file system, the clock, settings, and a failure callback."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -9,15 +9,15 @@ from broker.log.config import ProducerStateConfig
 from broker.log.files import DISK, FileSystem
 
 
-def _nobody(log_dir: Path, error: OSError) -> None:
-    """Nobody is told; the caller sees the exception anyway."""
+def _ignore(log_dir: Path, error: OSError) -> None:
+    """No callback: the caller still gets the exception."""
 
 
 @dataclass(frozen=True, slots=True)
 class LogEnvironment:
-    """`on_failure` hears of every failed write, with the log directory that must go offline."""
+    """`on_failure` is called with the log directory and the error when its disk fails."""
 
     fs: FileSystem = DISK
     clock: Clock = field(default_factory=SystemClock)
     producer_state: ProducerStateConfig = field(default_factory=ProducerStateConfig)
-    on_failure: Callable[[Path, OSError], None] = _nobody
+    on_failure: Callable[[Path, OSError], None] = _ignore

@@ -1,7 +1,7 @@
-"""A segment's `.log` file: batches appended at its end, found again by walking their headers.
+"""A segment's `.log` file: batches are appended at its end and found by walking their headers.
 
-The size kept in memory is what counts: bytes beyond it (a preallocated tail, or what a failed
-write left behind) are not part of the log.
+The size kept in memory is authoritative: bytes beyond it (a preallocated tail, or the remains of a
+failed write) are not part of the log.
 """
 
 import contextlib
@@ -24,13 +24,13 @@ from broker.records.layout import (
     MIN_MESSAGE_SIZE_V0,
 )
 
-# One read of a header walk: a little more than the usual distance of two index entries, so that a
-# lookup among small batches takes one read.
+# Bytes per read of a header walk: a little more than the usual distance between two index entries,
+# so that a lookup among small batches takes one read.
 WALK_BYTES = 4096 + 512
 SCAN_BYTES = 1024 * 1024
 # Of a header: base offset, batch length, magic, last offset delta (which old formats do not have).
 _WALKED = Struct(">qi4xB6xi")
-# Behind every read of a walk, because an old message at the end of a file can be shorter.
+# Appended to every read of a walk, because an old message at the end of a file can be shorter.
 _PADDING = bytes(_WALKED.size)
 
 
@@ -43,7 +43,7 @@ class BatchPosition(NamedTuple):
 
 
 class FileRecords:
-    """The batches of one segment. Invariant: `size` ends a whole batch while nothing is failing."""
+    """The batches of one segment. Invariant: a batch ends at `size`, unless a write failed."""
 
     __slots__ = ("_file", "_fs", "_has_tail", "_size", "path")
 
@@ -51,16 +51,18 @@ class FileRecords:
         self.path = path
         self._fs = fs
         self._file: OpenFile | None = None
-        self._size = -1  # -1: not looked at yet
+        self._size = -1  # -1: unknown until first used
         self._has_tail = False  # preallocated bytes beyond the log's end
 
     def create(self, preallocate_bytes: int) -> None:
-        """Make the file, over one of its name; `preallocate_bytes` are asked for at once."""
+        """Create the file, replacing an existing one, and preallocate this many bytes."""
         self._file = self._fs.create_file(self.path)
         if preallocate_bytes:
             self._fs.truncate(self._file, preallocate_bytes)
         self._has_tail = preallocate_bytes > 0
         self._size = 0
+        # Most partitions of a new topic wait for their first batch; they need no descriptor.
+        self.release()
 
     def _opened(self) -> OpenFile:
         if self._file is None:
@@ -89,9 +91,9 @@ class FileRecords:
         self._size += length
 
     def cut_back(self, size: int) -> None:
-        """Take back the end of the file after an error, and raise no other one.
+        """Cut the file to `size` after a failed write; an error here is ignored.
 
-        If the disk refuses even that, the next start finds the bytes and cuts them.
+        If the disk refuses even that, recovery truncates the bytes at the next start.
         """
         self._size = size
         with contextlib.suppress(OSError):
@@ -109,17 +111,17 @@ class FileRecords:
             self.truncate_to(self.size)
 
     def open_file(self) -> OpenFile:
-        """The file, for somebody who flushes it."""
+        """The file, for a caller that flushes it."""
         return self._opened()
 
     def release(self) -> None:
-        """Give the descriptor back; the next use opens the file again."""
+        """Release the descriptor; the next use opens the file again."""
         self._file = None
 
     # --- reading -----------------------------------------------------------------------------
 
     def slice(self, position: int, length: int) -> FileSlice:
-        """Bytes for an answer, not read yet; never beyond the log's end."""
+        """A slice for a fetch response, not read yet; never beyond the end of the log."""
         return FileSlice(self._opened(), position, min(length, self.size - position))
 
     def read(self, position: int, length: int) -> bytes:
@@ -148,11 +150,11 @@ class FileRecords:
                 want = self._batch_size(data)
 
     def _is_larger(self, position: int, found: int, data: bytes) -> bool:
-        """Whether a whole batch lies here that takes a larger read; a torn one is not read."""
+        """Whether a whole batch is here that needs a larger read; a torn one is not read."""
         return found < self._batch_size(data) <= self.size - position
 
     def _corrupt(self, start: int, position: int, error: CorruptRecord) -> CorruptRecord:
-        """The error that a walk of the bytes from `start` met, named by file and position."""
+        """The error of a walk of the bytes from `start`, with file and position in its message."""
         reason = str(error).removeprefix(f"position {position}: ")
         return CorruptRecord(f"{self.path} position {start + position}: {reason}")
 
@@ -161,7 +163,7 @@ class FileRecords:
         return int.from_bytes(data[8:LOG_OVERHEAD], "big", signed=True) + LOG_OVERHEAD
 
     def headers(self, position: int = 0) -> Iterator[tuple[int, BatchHeader]]:
-        """As `batches`, but without reading the records: large batches are jumped over."""
+        """As `batches`, but without reading the records: large batches are skipped."""
         data, start = b"", position
         while self.size - position >= HEADER_SIZE_UP_TO_MAGIC:
             at = position - start
@@ -190,11 +192,11 @@ class FileRecords:
     def search_for_offset(
         self, offset: int, position: int, indexed_offset: int | None = None
     ) -> BatchPosition | None:
-        """The first batch from `position` that ends with `offset` or later; None if there is none.
+        """The first batch from `position` on that ends at `offset` or later; None if none does.
 
         `indexed_offset` is what an index says of `position`; CorruptRecord if no batch is there, or
-        one that begins later. On the way of every fetch, so it reads three fields of each header
-        and no more.
+        one that begins later. Every fetch comes through here, so only three fields of each header
+        are read.
         """
         data, start, end = b"", position, self.size
         if indexed_offset is not None and not 0 <= position <= end - HEADER_SIZE_UP_TO_MAGIC:

@@ -1,10 +1,10 @@
-"""The disk as the log sees it: every change goes through `FileSystem`, every file is an `OpenFile`.
+"""The file system of the log: all changes go through `FileSystem`, open files are `OpenFile`s.
 
-One small class, so that tests can hand in one that breaks on purpose: the nth write fails, the disk
-is full, a write is cut short, a flush fails. Reads need no such door and use the descriptor.
+Tests replace `FileSystem` with one that fails on purpose: the nth write fails, the disk is full, a
+write is cut short, a flush fails. Reads are not replaced; they use the descriptor directly.
 
-Whatever fails raises the `OSError` of the system with the name of the file in it, because an error
-number on a descriptor tells an operator nothing.
+Every failure raises the `OSError` of the system with the file name in it, because an error number
+alone does not tell an operator which file is affected.
 """
 
 import contextlib
@@ -16,15 +16,17 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NoReturn
 
+from broker.log.descriptors import DESCRIPTORS
+
 Buffer = bytes | bytearray | memoryview
 
 _LIBC = ctypes.CDLL(None, use_errno=True)
 
 
 class OpenFile:
-    """A descriptor that closes itself when the last user lets go of it.
+    """A descriptor that is closed when its last reference is dropped.
 
-    A fetch answer may still be sending from a segment that retention has deleted meanwhile; the
+    A fetch response may still be sending from a segment that retention has deleted meanwhile; the
     bytes stay readable until its `FileSlice` is gone.
     """
 
@@ -51,15 +53,15 @@ class OpenFile:
         return b"".join(parts)
 
     def __del__(self) -> None:
-        with contextlib.suppress(OSError):  # nobody is left to tell
+        with contextlib.suppress(OSError):  # no caller could handle it
             os.close(self.fd)
 
 
 class FileSlice:
-    """Bytes of a file that have not been read: what a fetch answers with.
+    """A range of a file that has not been read: the records of a fetch response.
 
-    `fileno()`, `position` and `len()` are what `os.sendfile` wants; `read()` serves those that
-    must see the bytes (TLS, conversion to old formats).
+    `fileno()`, `position` and `len()` are the arguments of `os.sendfile`; `read()` is for callers
+    that need the bytes (TLS, conversion to old formats).
     """
 
     __slots__ = ("_length", "file", "position")
@@ -86,35 +88,35 @@ def _name(error: OSError, path: Path) -> NoReturn:
 
 
 class _Deferring(threading.local):
-    """How many `leaving_out_syncs` this thread is in."""
+    """How many `leaving_out_syncs` blocks this thread is in."""
 
     depth = 0
 
 
 class FileSystem:
-    """What the log does to a disk. Every method finishes its work or raises a named OSError."""
+    """All changes that the log makes to a disk. Each completes or raises a named OSError."""
 
     _deferring = _Deferring()
 
     def open_file(self, path: Path, *, create: bool = False) -> OpenFile:
         """Open for reading and writing; a missing file is an error unless `create`."""
-        flags = os.O_RDWR | os.O_CLOEXEC | (os.O_CREAT if create else 0)
-        return OpenFile(os.open(path, flags, 0o644), path)
+        flags = os.O_RDWR | (os.O_CREAT if create else 0)
+        return OpenFile(DESCRIPTORS.open(path, flags, may_use_reserve=create), path)
 
     def create_file(self, path: Path) -> OpenFile:
-        """Make a new, empty file; one of that name is removed, but stays for who has it open."""
-        flags = os.O_RDWR | os.O_CLOEXEC | os.O_CREAT | os.O_EXCL
+        """Create an empty file. An existing one is unlinked; open descriptors keep it."""
+        flags = os.O_RDWR | os.O_CREAT | os.O_EXCL
         try:
-            fd = os.open(path, flags, 0o644)
+            fd = DESCRIPTORS.open(path, flags, may_use_reserve=True)
         except FileExistsError:
             self.remove(path)
-            fd = os.open(path, flags, 0o644)
+            fd = DESCRIPTORS.open(path, flags, may_use_reserve=True)
         return OpenFile(fd, path)
 
     def write(self, file: OpenFile, buffers: Sequence[Buffer], position: int) -> None:
         """Write all of `buffers`, one after the other, from `position` on.
 
-        After an error any part of them may be in the file: the caller cuts it off.
+        After an error any part of them may be in the file; the caller must cut it off.
         """
         try:
             written = os.pwritev(file.fd, buffers, position)
@@ -125,24 +127,31 @@ class FileSystem:
 
     @staticmethod
     def _write_rest(file: OpenFile, rest: bytes, position: int) -> None:
-        """Go on after a short write, until the system takes everything or says why not."""
+        """Continue after a short write until everything is written or the system raises."""
         while rest:
             written = os.pwrite(file.fd, rest, position)
             rest, position = rest[written:], position + written
 
     def truncate(self, file: OpenFile, size: int) -> None:
-        """Cut the file, or lengthen it with a hole."""
+        """Truncate the file, or extend it with a hole."""
         try:
             os.ftruncate(file.fd, size)
         except OSError as error:
             _name(error, file.path)
 
+    def allocate(self, file: OpenFile, position: int, length: int) -> None:
+        """Allocate the blocks of this part of the file: writing to it cannot fail with ENOSPC."""
+        try:
+            os.posix_fallocate(file.fd, position, length)
+        except OSError as error:
+            _name(error, file.path)
+
     @contextlib.contextmanager
     def leaving_out_syncs(self) -> Iterator[None]:
-        """Leave out every sync of this thread inside; `sync_file_system` must make up for them.
+        """Skip every sync of this thread inside the block; the caller must call `sync_file_system`.
 
-        For work that makes thousands of small files: one flush instead of thousands. Nothing of
-        it may be acknowledged before.
+        For work that creates thousands of small files: one flush instead of thousands. None of it
+        may be acknowledged before that flush.
         """
         self._deferring.depth += 1
         try:
@@ -151,8 +160,8 @@ class FileSystem:
             self._deferring.depth -= 1
 
     def sync_file_system(self, path: Path) -> None:
-        """Return when everything on the path's file system is on the medium."""
-        fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        """Flush the file system that holds `path` to the medium (syncfs)."""
+        fd = DESCRIPTORS.open(path, os.O_RDONLY | os.O_DIRECTORY, may_use_reserve=True)
         try:
             if _LIBC.syncfs(fd):
                 _name(OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno())), path)
@@ -160,7 +169,7 @@ class FileSystem:
             os.close(fd)
 
     def sync(self, file: OpenFile) -> None:
-        """Return when the file's bytes are on the medium."""
+        """Flush the file to the medium (fsync)."""
         if self._deferring.depth:
             return
         try:
@@ -169,11 +178,11 @@ class FileSystem:
             _name(error, file.path)
 
     def sync_directory(self, path: Path) -> None:
-        """Return when the names in the directory are on the medium; a missing one is no error."""
+        """Flush the directory's entries to the medium; a missing directory is not an error."""
         if self._deferring.depth:
             return
         try:
-            fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+            fd = DESCRIPTORS.open(path, os.O_RDONLY | os.O_DIRECTORY, may_use_reserve=True)
         except FileNotFoundError:
             return
         try:
@@ -184,7 +193,7 @@ class FileSystem:
             os.close(fd)
 
     def rename(self, source: Path, target: Path) -> None:
-        """Give the file its new name at once, replacing what had it."""
+        """Rename atomically, replacing an existing target."""
         source.replace(target)
 
     def remove(self, path: Path) -> None:
@@ -192,22 +201,23 @@ class FileSystem:
         path.unlink(missing_ok=True)
 
     def make_directory(self, path: Path) -> None:
-        """Create the directory and its parents if they are missing."""
-        path.mkdir(parents=True, exist_ok=True)
+        """Create the directory and its parents if they are missing; its group may read it."""
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.mkdir(0o750, exist_ok=True)
 
     def remove_directory(self, path: Path) -> None:
-        """Delete the directory with all that is in it."""
+        """Delete the directory and everything in it."""
         shutil.rmtree(path)
 
     def write_file(self, path: Path, data: bytes, *, sync: bool) -> None:
-        """Create or overwrite a whole file; a crash on the way may leave a part of it."""
+        """Create or overwrite a whole file; a crash may leave a part of it."""
         file = self.create_file(path)
         self.write(file, [data], 0)
         if sync:
             self.sync(file)
 
     def replace_file(self, path: Path, data: bytes) -> None:
-        """Exchange a whole file at once: after a crash it holds the old bytes or the new ones."""
+        """Replace a file atomically: after a crash it holds the old bytes or the new ones."""
         temporary = path.with_name(path.name + ".tmp")
         self.write_file(temporary, data, sync=True)
         self.rename(temporary, path)

@@ -1,26 +1,32 @@
 """What the offset index and the time index share: a sorted array of fixed-size entries in a file.
 
 The file of an active segment is as long as the index may grow (`segment.index.bytes`, a hole in the
-file) and is cut to its entries when the segment rolls or closes, as Kafka does; so the length of a
+file) and is cut to its entries when the segment rolls or closes, as Kafka does. So the length of a
 closed index is the number of its entries, and an index that was not closed cannot be trusted.
 
-Lookups bisect a read-only map of the file. Entries are written with `pwrite` and not through the
-map: on a full disk a write into a hole of a mapped file kills the process (SIGBUS), a `pwrite`
-raises. Linux shows both the same pages.
+Entries are read and written through a shared map of the file, so other processes see an entry as
+soon as it is added, as with Kafka. A write into a hole of a mapped file kills the process (SIGBUS)
+when the disk is full; therefore the blocks are allocated first, a page at a time, which raises
+ENOSPC like any other write.
 
-Nothing is opened before the first use: thousands of idle partitions cost no descriptors.
+Nothing is opened before the first use: thousands of idle partitions cost no descriptors. The map
+keeps a descriptor of its own, so the file is closed once it is mapped.
 """
 
+import errno
+import fcntl
 import mmap
+import os
 from pathlib import Path
 from struct import Struct
 from typing import ClassVar
 
+from broker.log.descriptors import DESCRIPTORS, is_out_of_descriptors
 from broker.log.files import FileSystem, OpenFile
 from broker.log.layout import MAX_RELATIVE_OFFSET
 
-_WRITE_TOGETHER = 100
-"""So many entries are packed and written at once."""
+_ALLOCATED_TOGETHER = 4096
+"""Bytes that are allocated at once: a page."""
 
 
 class Index:
@@ -28,6 +34,11 @@ class Index:
 
     Field `path`: where the file is, or would be.
     Field `base_offset`: that of the segment. Invariant: entries hold offsets relative to it.
+    Field `_entries`: how many there are; -1 until the file has been opened.
+    Field `_length`: the length of the file, valid once it has been opened.
+    Field `_allocated`: Invariant: no byte below it is in a hole, so it may be written through the
+      map. 0 when that is not known.
+    Field `_last`: the last entry; None until it has been read.
     """
 
     ENTRY: ClassVar[Struct]
@@ -35,6 +46,7 @@ class Index:
     KEPT_FREE: ClassVar[int] = 0  # slots that appends do not use
 
     __slots__ = (
+        "_allocated",
         "_capacity",
         "_entries",
         "_file",
@@ -43,7 +55,6 @@ class Index:
         "_length",
         "_map",
         "_max_bytes",
-        "_unwritten",
         "base_offset",
         "path",
     )
@@ -56,10 +67,10 @@ class Index:
         self._fs = fs
         self._file: OpenFile | None = None
         self._map: mmap.mmap | None = None
-        self._entries = -1  # -1: not looked at yet
+        self._entries = -1
         self._length = 0
-        self._unwritten: list[tuple[int, int]] = []  # the newest entries
-        self._last: tuple[int, int] | None = None  # the last entry, once it is known
+        self._allocated = 0
+        self._last: tuple[int, int] | None = None
 
     # --- opening and closing ---------------------------------------------------------------
 
@@ -84,10 +95,7 @@ class Index:
         return self._file
 
     def create(self) -> None:
-        """Make the file of a new segment; it is opened again for the first entry.
-
-        Most segments of an idle broker wait long for it.
-        """
+        """Create the file of a new segment; the first entry, often much later, opens it again."""
         self._created()
         self.release()
 
@@ -97,17 +105,31 @@ class Index:
 
     def _resize(self, length: int) -> None:
         file = self._opened()
-        self._map = None  # a map beyond the end of its file must never be read
+        self._map = None  # a map beyond the end of its file must never be used
+        self._allocated = 0
         self._fs.truncate(file, length)
         self._length = length
 
     def _mapped(self) -> mmap.mmap:
-        """A map of all entries; there is at least one."""
-        self._write_out()
+        """A map of the whole file, which must not be empty."""
         if self._map is None:
-            fd = self._opened().fd
-            self._map = mmap.mmap(fd, self._length, mmap.MAP_SHARED, mmap.PROT_READ)
+            try:
+                self._map = self._new_map()
+            except OSError as error:
+                # A map needs a descriptor, and the kernel limits the number of maps.
+                if not is_out_of_descriptors(error) and error.errno != errno.ENOMEM:
+                    raise
+                DESCRIPTORS.reclaim_all()
+                self._map = self._new_map()
+            self._file = None
         return self._map
+
+    def _new_map(self) -> mmap.mmap:
+        fd = self._opened().fd
+        # dump-log opens the files of others read-only, and such a file cannot be mapped writable.
+        is_read_only = fcntl.fcntl(fd, fcntl.F_GETFL) & os.O_ACCMODE == os.O_RDONLY
+        protection = mmap.PROT_READ if is_read_only else mmap.PROT_READ | mmap.PROT_WRITE
+        return mmap.mmap(fd, self._length, mmap.MAP_SHARED, protection)
 
     @property
     def entries(self) -> int:
@@ -118,50 +140,48 @@ class Index:
 
     @property
     def size_in_bytes(self) -> int:
-        """Bytes that the entries take; the file may be longer while the segment is active."""
+        """Bytes used by entries; the file is longer while the segment is active."""
         return self.entries * self.ENTRY.size
 
     @property
     def has_odd_length(self) -> bool:
-        """Whether the file is cut inside an entry, which no closed index is."""
+        """Whether the file ends inside an entry, which a closed index never does."""
         self._opened()
         return self._length % self.ENTRY.size != 0
 
     @property
     def entries_left(self) -> int:
-        """How many entries fit before the segment must roll; below 0 if its limit was lowered."""
+        """How many entries fit before the segment must roll; negative if the limit was lowered."""
         return self._capacity - self.entries
 
     def trim(self) -> None:
         """Cut the file to its entries."""
-        self._write_out()
         size = self.size_in_bytes
         if self._length != size:
             self._resize(size)
 
     def reset(self) -> None:
-        """Drop all entries and begin again; the file has its full length."""
+        """Remove all entries; the file gets its full length again."""
         self._opened()
         self._entries = 0
-        self._unwritten.clear()
         self._last = None
         self._resize(self._full_length)
 
     def open_file(self) -> OpenFile:
-        """The file with all entries in it, for somebody who flushes it."""
-        self._write_out()
+        """The file, for a caller that flushes it; a flush covers writes through the map."""
         return self._opened()
 
     def release(self) -> None:
-        """Give the descriptors back; the next use opens the file again.
+        """Release the descriptors; the next use opens the file again.
 
         The number of entries is kept, because the length of an active file does not tell it.
         """
         self._map = None
         self._file = None
+        self._allocated = 0
 
     def close(self) -> None:
-        """Trim and give the descriptors back; does not touch a file that nobody opened."""
+        """Trim the file and release descriptors; a file that was never opened is not touched."""
         if self._entries >= 0:
             self.trim()
         self.release()
@@ -176,39 +196,34 @@ class Index:
         return relative
 
     def _last_as_written(self) -> tuple[int, int] | None:
-        """The fields of the last entry; None where there is none."""
+        """The fields of the last entry; None for an empty index."""
         if self._last is None and self.entries:
             self._last = self._entry(self._entries - 1)
         return self._last
 
     def _append_entry(self, entry: tuple[int, int]) -> None:
-        """Add an entry. It reaches the file with others, or when somebody looks.
-
-        A process that is killed before loses it, and nothing with it: what was not flushed is
-        read again at the next start, and its entries are made anew. The number of entries is known:
-        who adds one has compared it with the last.
-        """
-        self._unwritten.append(entry)
+        """Add an entry. The caller has compared it with the last one, so `_entries` is known."""
+        size = self.ENTRY.size
+        position = self._entries * size
+        if position + size > self._allocated:
+            self._allocate(position, position + size)
+        self.ENTRY.pack_into(self._map or self._mapped(), position, *entry)
         self._entries += 1
         self._last = entry
-        if len(self._unwritten) >= _WRITE_TOGETHER:
-            self._write_out()
 
-    def _write_out(self) -> None:
-        if not self._unwritten:
-            return
-        packed = b"".join([self.ENTRY.pack(*entry) for entry in self._unwritten])
-        end = self._entries * self.ENTRY.size
+    def _allocate(self, start: int, end: int) -> None:
+        """Make sure that the bytes from `start` to `end`, and some more, are not in a hole."""
         file = self._opened()
         if end > self._length:  # closed cleanly and trimmed, now growing again
             self._resize(max(self._full_length, end))
-        self._fs.write(file, [packed], end - len(packed))
-        self._unwritten.clear()
+        pages = -(-end // _ALLOCATED_TOGETHER)
+        allocated = min(pages * _ALLOCATED_TOGETHER, self._length)
+        self._fs.allocate(file, start, allocated - start)
+        self._allocated = allocated
 
     def _entry(self, slot: int) -> tuple[int, int]:
         if slot == self._entries - 1 and self._last is not None:
             return self._last
-        self._write_out()
         start, size = slot * self.ENTRY.size, self.ENTRY.size
         if self._map is None:  # a single entry is not worth a map
             values: tuple[int, int] = self.ENTRY.unpack(self._opened().read(start, size))
@@ -217,7 +232,7 @@ class Index:
         return values
 
     def _last_slot_at_most(self, target: int, at: int, width: int) -> int:
-        """The last entry whose field at byte `at` is not above `target`; -1 if there is none."""
+        """The last slot whose field at byte `at` is at most `target`; -1 if no slot qualifies."""
         low, high = 0, self.entries
         if not high:
             return -1
@@ -235,11 +250,10 @@ class Index:
         return self._last_slot_at_most(offset - self.base_offset, self.OFFSET_AT, 4)
 
     def truncate_to(self, offset: int) -> None:
-        """Drop the entries of `offset` and above."""
+        """Remove the entries for `offset` and above."""
         slot = self._last_slot_up_to_offset(offset - 1)
         self._keep(slot + 1)
 
     def _keep(self, entries: int) -> None:
-        self._write_out()
         self._entries = entries
         self._last = None

@@ -1,22 +1,35 @@
-"""Whether indexes that were found on disk are those of the log beside them.
+"""Checks whether the indexes found on disk belong to the log beside them.
 
-Costs a few header reads, whatever the size of the segment, because only the ends are looked at: a
-cut, zeroed or foreign index shows there. A wrong entry in the middle shows when a lookup lands on
-it; a lookup that lands on a sound entry is right, whatever lies around it.
+The check costs a few header reads, whatever the size of the segment, because it compares only the
+ends: a cut, zeroed or foreign index is wrong there. A wrong entry in the middle is detected when a
+lookup uses it, and a lookup that uses a correct entry is right, whatever the other entries are.
+
+Each function returns a description of the problem for the log, or an empty string.
 """
 
+from broker.errors import CorruptRecord
 from broker.log.file_records import FileRecords
 from broker.log.offset_index import OffsetIndex
 from broker.log.time_index import TimeIndex, TimestampOffset
 
-# The most that one append can be (a follower's fetch answer): index entries may lie so far apart.
 MAX_APPEND_BYTES = 10 * 1024 * 1024
+"""The largest append (a follower's fetch response), so the largest gap between index entries."""
 
 
-def find_index_problem(
+def describe_index_problem(
     log: FileRecords, offset_index: OffsetIndex, time_index: TimeIndex, interval_bytes: int
 ) -> str:
-    """What shows that an index is not of this log, or nothing; CorruptRecord says so too."""
+    """Why an index does not belong to this log."""
+    try:
+        return _describe_wrong_end(log, offset_index, time_index, interval_bytes)
+    except (CorruptRecord, ValueError) as error:
+        return str(error)
+
+
+def _describe_wrong_end(
+    log: FileRecords, offset_index: OffsetIndex, time_index: TimeIndex, interval_bytes: int
+) -> str:
+    """As `describe_index_problem`, but CorruptRecord or ValueError for some of the problems."""
     if offset_index.has_odd_length or time_index.has_odd_length:
         return "an index is cut inside an entry"
     last = offset_index.last_entry
@@ -25,7 +38,7 @@ def find_index_problem(
             return f"the offset index ends with {last} in a log of {log.size} bytes"
         log.search_for_offset(last.offset, last.position, last.offset)
     largest = time_index.last_entry
-    if time_index.entries and not is_sound_time_entry(log, offset_index, largest):
+    if time_index.entries and not _is_sound_time_entry(log, offset_index, largest):
         return f"the time index ends with {largest}, which no batch has"
     for position, header in log.headers(last.position):
         if header.max_timestamp > largest.timestamp:
@@ -35,12 +48,22 @@ def find_index_problem(
     return ""
 
 
-def is_sound_time_entry(
+def describe_time_entry_problem(
+    log: FileRecords, offset_index: OffsetIndex, entry: TimestampOffset
+) -> str:
+    """Why an entry of the time index cannot be used: it or the offset index is wrong."""
+    try:
+        return "" if _is_sound_time_entry(log, offset_index, entry) else f"{entry} is wrong"
+    except CorruptRecord as error:
+        return str(error)
+
+
+def _is_sound_time_entry(
     log: FileRecords, offset_index: OffsetIndex, entry: TimestampOffset
 ) -> bool:
     """Whether the batch that holds the entry's offset has the entry's timestamp.
 
-    CorruptRecord if the offset index, which is asked where that batch is, is wrong there.
+    CorruptRecord if the offset index, which locates that batch, is wrong there.
     """
     near = offset_index.lookup(entry.offset)
     found = log.search_for_offset(

@@ -1,8 +1,8 @@
-"""The files of a log directory, written once: names, suffixes and binary formats (Kafka 3.9).
+"""The files of a log directory: names, suffixes and binary formats of Kafka 3.9, defined once.
 
     <log dir>/
-      .lock                             taken by the broker that owns the directory
-      .kafka_cleanshutdown              {"version":0,"brokerEpoch":-1}, only after a clean stop
+      .lock                             locked by the broker that uses the directory
+      .kafka_cleanshutdown              {"version":0,"brokerEpoch":-1}, only after a clean shutdown
       meta.properties                   version, broker.id, cluster.id
       recovery-point-offset-checkpoint  ⎫
       replication-offset-checkpoint     ⎪ text: "0", number of lines, `topic partition offset`
@@ -17,9 +17,9 @@
         leader-epoch-checkpoint             text: "0", number of lines, `epoch start-offset`
         partition.metadata                  text: `version: 0`, `topic_id: <uuid>`, no last newline
 
-Suffixes behind the names: `.cleaned` the cleaner is writing it, `.swap` written and about to take
-over, `.deleted` waiting for its deletion. Directories: `<topic>-<partition>.<uuid>-delete` and
-`-future` and `-stray`.
+Suffixes after the names: `.cleaned` is being written by the cleaner, `.swap` is complete and about
+to replace other segments, `.deleted` waits for its deletion. Directories:
+`<topic>-<partition>.<uuid>-delete`, `-future` and `-stray`.
 """
 
 import re
@@ -94,7 +94,7 @@ def parse_offset_file(name: str) -> tuple[int, str, str] | None:
 
 
 def parse_partition_dir(name: str) -> TopicPartition | None:
-    """Whose log a directory holds, marked for deletion or not; None when it is no partition's."""
+    """The partition whose log a directory holds, marked or not; None for other directories."""
     marked = _MARKED_DIR.fullmatch(name)
     if marked is None and name.endswith((DELETE_DIR, FUTURE_DIR, STRAY_DIR)):
         return None
@@ -105,6 +105,6 @@ def parse_partition_dir(name: str) -> TopicPartition | None:
 
 
 def marked_dir_name(partition: TopicPartition, mark: str) -> str:
-    """`<topic>-<partition>.<uuid><mark>`; a long topic is cut so that the name stays legal."""
+    """`<topic>-<partition>.<uuid><mark>`; a long topic name is cut to fit NAME_MAX."""
     suffix = f"-{partition.partition}.{uuid.uuid4().hex}{mark}"
     return partition.topic[: _MAX_NAME_LENGTH - len(suffix)] + suffix

@@ -1,10 +1,12 @@
-"""Which leader wrote which offsets: how a follower finds where its log and the leader's part ways.
+"""The leader epochs of a log and their start offsets (Kafka's LeaderEpochFileCache).
 
-Kept in memory and in `leader-epoch-checkpoint`, which is written later: soon in the background,
-before the recovery point moves, and on close. A broker that begins to lead a thousand partitions
-must not wait for as many flushes of the disk. After a crash nothing is missing that matters: an
-entry that was dropped is dropped again by loading, and one that was not written yet is found in the
-batches beyond the recovery point, which are read anyway; without a batch nobody asks for it.
+A follower uses them to find the offset at which its log diverges from the leader's.
+
+`leader-epoch-checkpoint` is written later than the entries change: in the background, before the
+recovery point is raised, and on close, so that a broker that becomes leader of a thousand
+partitions does not wait for a thousand flushes. A crash in between is harmless: loading removes an
+obsolete entry again, and finds an entry that was not written in the batches beyond the recovery
+point. An epoch without batches is not needed.
 """
 
 from bisect import bisect_right
@@ -21,7 +23,7 @@ UNDEFINED_EPOCH_OFFSET = -1
 class LeaderEpochs:
     """The epochs of one log.
 
-    Invariant: epochs and start offsets both rise strictly from entry to entry.
+    Invariant: epochs and start offsets both increase strictly from entry to entry.
     """
 
     __slots__ = ("_entries", "_fs", "_written", "path")
@@ -33,7 +35,7 @@ class LeaderEpochs:
         self._written: list[EpochEntry] = []  # what the file holds
 
     def load(self) -> None:
-        """Read the file; entries that contradict later ones are dropped."""
+        """Read the file; entries that contradict later ones are removed."""
         self._written = read_epochs(self.path)
         for entry in self._written:
             self._put(entry)
@@ -45,19 +47,19 @@ class LeaderEpochs:
 
     @property
     def latest_epoch(self) -> int | None:
-        """The epoch of the last entry; None where there is none."""
+        """The epoch of the last entry; None if there are no entries."""
         return self._entries[-1].epoch if self._entries else None
 
     @property
     def earliest(self) -> EpochEntry | None:
-        """The first entry; None where there is none."""
+        """The first entry; None if there are no entries."""
         return self._entries[0] if self._entries else None
 
     def assign(self, epoch: int, start_offset: int) -> None:
-        """`epoch` begins at `start_offset`; does nothing for the epoch that is being written.
+        """Record that `epoch` starts at `start_offset`; no change if it is the latest epoch.
 
-        Entries not below the new one in both numbers are dropped: they are of a history that the
-        new leader does not share.
+        Entries that are not below the new one in both numbers are removed: the new leader does
+        not have that history.
         """
         last = self._entries[-1] if self._entries else None
         if last is not None and last.epoch == epoch:
@@ -77,11 +79,11 @@ class LeaderEpochs:
 
     @property
     def is_dirty(self) -> bool:
-        """Whether the file holds something else."""
+        """Whether the file differs from the entries in memory."""
         return self._entries != self._written
 
     def flush(self) -> None:
-        """Write the file, unless it holds just this already."""
+        """Write the file if it is out of date."""
         if self.is_dirty:
             write_epochs(self.path, self._entries, self._fs)
             self._written = list(self._entries)
@@ -89,9 +91,9 @@ class LeaderEpochs:
     def end_offset_for(self, epoch: int, log_end_offset: int) -> tuple[int, int]:
         """(epoch, end offset): the largest known epoch up to `epoch`, and where it ended.
 
-        The latest epoch has not ended: its answer is the log end offset. (-1, -1) where nothing is
-        known: an undefined epoch, or one newer than all. For an epoch older than all, the start of
-        the first: what came before is gone, and the follower shall begin there.
+        The latest epoch has not ended: its end is the log end offset. (-1, -1) if nothing is known:
+        an undefined epoch, or one newer than all. For an epoch older than all, the start of
+        the first: earlier records are deleted, and the follower must start there.
         """
         entries = self._entries
         if epoch == UNDEFINED_EPOCH or not entries or epoch > entries[-1].epoch:
@@ -108,18 +110,18 @@ class LeaderEpochs:
         return self._entries[index - 1].epoch if index else None
 
     def truncate_from_end(self, end_offset: int) -> None:
-        """Forget the epochs that begin at `end_offset` or later."""
+        """Remove the epochs that start at `end_offset` or later."""
         while self._entries and self._entries[-1].start_offset >= end_offset:
             self._entries.pop()
 
     def truncate_from_start(self, start_offset: int) -> None:
-        """Forget the epochs that end before `start_offset`; the one it falls into begins there."""
+        """Remove epochs that end before `start_offset`; the one that contains it starts there."""
         passed = bisect_right(self._entries, start_offset, key=lambda entry: entry.start_offset)
         if passed and self._entries[:passed] != [(self._entries[passed - 1].epoch, start_offset)]:
             current = EpochEntry(self._entries[passed - 1].epoch, start_offset)
             self._entries[:passed] = [current]
 
     def clear(self) -> None:
-        """Forget all epochs, in the file too."""
+        """Remove all epochs, in the file too."""
         self._entries.clear()
         self.flush()

@@ -1,7 +1,7 @@
-"""The segments of one log, as files: appended to, read, rolled, deleted, flushed.
+"""The segments of one log and their files: append, read, roll, delete, flush (Kafka's LocalLog).
 
-Knows nothing of producers, epochs and watermarks; `PartitionLog` above it does, and holds the lock
-for everything here. OSErrors pass through.
+Producers, epochs and watermarks are in `PartitionLog`, which also holds the lock for everything
+here and handles OSErrors.
 """
 
 import logging
@@ -15,7 +15,7 @@ from broker.log.environment import LogEnvironment
 from broker.log.files import OpenFile
 from broker.log.layout import DELETED, SEGMENT_FILES, SWAP
 from broker.log.offsets import UNKNOWN_POSITION, FetchData, LogOffsetMetadata
-from broker.log.segment import LogSegment
+from broker.log.segment import LogSegment, indexed_batches
 from broker.log.segments import LogSegments
 from broker.log.transaction_index import AbortedTxn
 
@@ -26,10 +26,13 @@ class LocalLog:
     """The files of one log.
 
     Field `log_end_offset`: that of the next record. Invariant: it belongs to the active segment.
-    Field `recovery_point`: Invariant: every batch below it is on the medium.
-    Field `truncations`: how often the log was cut; what was flushed before a cut proves nothing.
-    Field `_pending_deletes`: (when, file names) of what was renamed to `.deleted`.
-    Field `_resolved`: the last offset whose place was looked up; None after every change of files.
+    Field `recovery_point`: Invariant: every batch below it is flushed.
+    Field `rolled_at`: the base offset of the last roll; everything below it must be flushed soon.
+    Field `truncations`: how often the log was truncated. A flush that overlaps a truncation must
+      not raise the recovery point.
+    Field `_pending_deletes`: (due time, names) of the files that were renamed to `.deleted`.
+    Field `_resolved`: the last offset whose position was looked up; None after every change of
+      files.
     """
 
     def __init__(
@@ -46,6 +49,7 @@ class LocalLog:
         self.segments = segments
         self.recovery_point = recovery_point
         self.log_end_offset = log_end_offset
+        self.rolled_at = 0
         self.truncations = 0
         self._env = environment
         self._resolved: LogOffsetMetadata | None = None
@@ -54,20 +58,20 @@ class LocalLog:
     # --- appending and rolling -------------------------------------------------------------------
 
     def append(self, prepared: Prepared) -> LogSegment:
-        """Write to the active segment, and give it back; after an OSError nothing has changed."""
+        """Write to the active segment and return it; after an OSError nothing has changed."""
         segment = self.segments.active
-        segment.append(prepared.buffers, prepared.size, prepared.headers)
+        segment.append(prepared.buffers, prepared.size, indexed_batches(prepared.headers))
         self.log_end_offset = prepared.last_offset + 1
         return segment
 
     @property
     def log_end(self) -> LogOffsetMetadata:
-        """Offset and place of the next append."""
+        """Offset and position of the next append."""
         active = self.segments.active
         return LogOffsetMetadata(self.log_end_offset, active.base_offset, active.size)
 
     def roll(self, expected_offset: int) -> LogSegment:
-        """Begin a new segment at the log end offset, or at `expected_offset` if that is higher."""
+        """Start a new segment at the log end offset, or at `expected_offset` if that is higher."""
         new_offset = max(expected_offset, self.log_end_offset)
         active = self.segments.active
         if new_offset != active.base_offset:
@@ -76,10 +80,12 @@ class LocalLog:
             raise ApiError(
                 ErrorCode.UNKNOWN_SERVER_ERROR, f"{self.directory}: {active} exists already"
             )
-        else:  # no data: begin the same segment afresh
+        else:  # no data: create the same segment again
             self.segments.remove([active])
             active.delete()
-        return self.add_segment(new_offset)
+        segment = self.add_segment(new_offset)
+        self.rolled_at = new_offset
+        return segment
 
     def add_segment(self, base_offset: int) -> LogSegment:
         """Make a new segment the active one."""
@@ -91,10 +97,11 @@ class LocalLog:
         return segment
 
     def set_log_end(self, offset: int) -> None:
-        """The log was cut: it ends with the active segment, at `offset`."""
+        """Set the log end after a truncation: the active segment ends at `offset`."""
         self.log_end_offset = offset
         self._resolved = None
         self.recovery_point = min(self.recovery_point, offset)
+        self.rolled_at = min(self.rolled_at, offset)
         self.truncations += 1
 
     # --- reading ---------------------------------------------------------------------------------
@@ -115,20 +122,24 @@ class LocalLog:
             max_position = end.position if is_last else segment.size
             found = segment.read(offset, max_bytes, max_position, min_one_message=min_one_message)
             if found is not None:
-                return self._with_aborted_txns(found, offset, segment) if wants_aborted else found
+                if wants_aborted:
+                    return self._with_aborted_txns(found, offset, segment, not is_last)
+                return found if is_last else found._replace(is_off_end_segment=True)
             segment = self.segments.higher(segment)
-        # The end, or compaction left nothing between `offset` and what may be seen.
-        return FetchData(None, aborted_transactions=[] if wants_aborted else None)
+        # The end, or compaction removed everything between `offset` and the visible end.
+        return FetchData(None, False, [] if wants_aborted else None, offset > end.offset)
 
-    def _with_aborted_txns(self, found: FetchData, offset: int, segment: LogSegment) -> FetchData:
+    def _with_aborted_txns(
+        self, found: FetchData, offset: int, segment: LogSegment, is_off_end_segment: bool
+    ) -> FetchData:
         aborted: list[AbortedTxn] = []
         if found.records is not None and self._has_aborted_txns_from(segment):
             upper = self._upper_bound(segment, found.records.position + len(found.records))
             aborted = self.collect_aborted_txns(offset, upper)
-        return FetchData(found.records, found.first_entry_incomplete, aborted)
+        return FetchData(found.records, found.first_entry_incomplete, aborted, is_off_end_segment)
 
     def place_of(self, offset: int) -> LogOffsetMetadata:
-        """Where the batch that holds `offset` begins, or would begin."""
+        """The position of the batch that holds `offset`, or would hold it."""
         if offset >= self.log_end_offset:
             return self.log_end
         if self._resolved is not None and self._resolved.offset == offset:
@@ -145,27 +156,27 @@ class LocalLog:
         return place
 
     def _has_aborted_txns_from(self, segment: LogSegment | None) -> bool:
-        """Whether this segment or a later one names any, which few do and all fetches ask."""
+        """Whether this segment or a later one has a transaction index; every fetch checks this."""
         while segment is not None:
-            if segment.txn_index.exists:
+            if segment.indexes.txn.exists:
                 return True
             segment = self.segments.higher(segment)
         return False
 
     def _upper_bound(self, segment: LogSegment, position: int) -> int:
-        """An offset that no record before `position` of the segment reaches."""
-        offset = segment.offset_index.first_offset_beyond(position)
+        """An offset above all records before `position` of the segment."""
+        offset = segment.indexes.offset.first_offset_beyond(position)
         if offset is not None:
             return offset
         higher = self.segments.higher(segment)
         return self.log_end_offset if higher is None else higher.base_offset
 
     def collect_aborted_txns(self, start_offset: int, upper_bound: int) -> list[AbortedTxn]:
-        """The aborted transactions that touch [start_offset, upper_bound)."""
+        """The aborted transactions that overlap [start_offset, upper_bound)."""
         found: list[AbortedTxn] = []
         segment = self.segments.floor(start_offset)
         while segment is not None:
-            txns, is_complete = segment.txn_index.collect(start_offset, upper_bound)
+            txns, is_complete = segment.indexes.txn.collect(start_offset, upper_bound)
             found += txns
             segment = None if is_complete else self.segments.higher(segment)
         return found
@@ -173,7 +184,7 @@ class LocalLog:
     # --- deleting --------------------------------------------------------------------------------
 
     def delete_segments(self, segments: Iterable[LogSegment]) -> None:
-        """Take segments out of the log: renamed to `.deleted` now, removed after the delay."""
+        """Delete segments: the files are renamed to `.deleted` now, removed after the delay."""
         segments = list(segments)
         self.segments.remove(segments)
         self._retire(segments)
@@ -191,17 +202,17 @@ class LocalLog:
         self._pending_deletes.append((due_ms, [path.name for path in paths]))
 
     def take_due_deletes(self) -> list[Path]:
-        """The files whose delay is over; the caller removes them."""
+        """The files whose delay has passed; the caller removes them."""
         now_ms = self._env.clock.now_ms()
         due = [names for due_ms, names in self._pending_deletes if due_ms <= now_ms]
         self._pending_deletes = [p for p in self._pending_deletes if p[0] > now_ms]
         return [self.directory / name for names in due for name in names]
 
     def replace_segments(self, cleaned: LogSegment, old: list[LogSegment]) -> None:
-        """Put a cleaned segment in the place of those it was made of.
+        """Replace segments by the cleaned one made of them.
 
-        Safe against a crash at every step: until all its files are `.swap`, loading drops them;
-        from then on loading finishes the exchange.
+        Safe against a crash at every step: until all its files are `.swap`, loading removes them;
+        from then on loading completes the swap.
         """
         cleaned.change_suffix(SWAP)
         self.segments.remove(old)
@@ -213,30 +224,40 @@ class LocalLog:
     # --- flushing, closing -----------------------------------------------------------------------
 
     def take_unflushed(self, offset: int) -> list[OpenFile]:
-        """The files with batches below `offset` that may not be on the medium, to be flushed."""
+        """The files with unflushed batches below `offset`; the caller flushes them."""
         if offset <= self.recovery_point:
             return []
         segments = self.segments.between(self.recovery_point, offset)
         return [file for segment in segments for file in segment.take_unflushed()]
 
     def mark_flushed(self, offset: int) -> None:
-        """Everything below `offset` is on the medium."""
+        """Raise the recovery point to `offset`: everything below is flushed."""
         self.recovery_point = max(self.recovery_point, offset)
 
     def release_idle_files(self) -> None:
-        """Give back the descriptors of segments that were not used since the last call."""
+        """Release the descriptors of segments that were not used since the last call."""
+        self.release_unused_files()
+        for segment in self.segments:
+            segment.was_used = False
+
+    def release_unused_files(self) -> None:
+        """Release the descriptors of segments without `was_used`."""
         for segment in self.segments:
             if not segment.was_used:
                 segment.release()
-            segment.was_used = False
+
+    def release_files(self) -> None:
+        """Release the descriptors of all segments."""
+        for segment in self.segments:
+            segment.release()
 
     def close(self) -> None:
-        """Leave every segment as a clean stop leaves it."""
+        """Finish the files of every segment for a clean shutdown."""
         for segment in self.segments:
             segment.close()
 
     def rename_directory(self, target: Path) -> None:
-        """Move the whole directory."""
+        """Rename the directory."""
         self._env.fs.rename(self.directory, target)
         self._env.fs.sync_directory(target.parent)
         self.directory = target
@@ -244,7 +265,7 @@ class LocalLog:
             segment.change_directory(target)
 
     def update_config(self, config: LogConfig) -> None:
-        """Obey new settings from now on; a segment keeps its jitter."""
+        """Apply new settings."""
         self.config = config
         for segment in self.segments:
-            segment.config = config
+            segment.update_config(config)

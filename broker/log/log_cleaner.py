@@ -1,11 +1,11 @@
-"""Which log is to be cleaned next, and who may stop that (Kafka's LogCleanerManager).
+"""Chooses the log to clean next, and pauses cleaning (Kafka's LogCleanerManager).
 
-The filthiest log goes first: the one whose dirty part is the largest share of it, if that share is
-above `min.cleanable.dirty.ratio`, or if a record waits longer than `max.compaction.lag.ms`. Not
-cleaned are: the active segment, what is not stable yet, and segments with a record younger than
-`min.compaction.lag.ms`.
+The log with the highest dirty ratio is cleaned first, if the ratio is above
+`min.cleanable.dirty.ratio` or a record waits longer than `max.compaction.lag.ms`. The active
+segment, unstable offsets and segments with a record younger than `min.compaction.lag.ms` are not
+cleaned.
 
-How far a log is clean stands in `cleaner-offset-checkpoint` of its log directory.
+`cleaner-offset-checkpoint` of the log directory holds the offset up to which each log is clean.
 """
 
 import logging
@@ -28,7 +28,7 @@ logger = logging.getLogger(__name__)
 
 
 class LogToClean(NamedTuple):
-    """A log with its dirty stretch; `is_overdue` if a record in it waits too long."""
+    """A log with its dirty section; `is_overdue` if a record exceeds max.compaction.lag.ms."""
 
     log: PartitionLog
     first_dirty_offset: int
@@ -52,7 +52,7 @@ class LogToClean(NamedTuple):
 
 
 def measure(log: PartitionLog, checkpoint: int | None) -> LogToClean:
-    """The dirty stretch of a log that is clean up to `checkpoint`.
+    """The dirty section of a log that is clean up to `checkpoint`.
 
     A checkpoint outside of the log (records deleted, log truncated) counts as its start.
     """
@@ -102,12 +102,14 @@ def _is_overdue(log: PartitionLog, first_dirty: int, now_ms: int) -> bool:
 class LogCleaner:
     """Cleans logs one at a time; other threads can pause it for a partition.
 
+    Field `is_enabled`: log.cleaner.enable.
     Field `_cleaning`: the partition being cleaned now.
-    Field `_paused`: partitions that somebody holds, and how many hold them.
-    Field `_uncleanable`: those that failed in a way that cleaning again will not mend.
+    Field `_paused`: the paused partitions, and how many callers pause each.
+    Field `_uncleanable`: those that failed in a way that a retry does not fix.
     """
 
     def __init__(self, config: CleanerConfig, fs: FileSystem) -> None:
+        self.is_enabled = config.enable
         self._fs = fs
         self._cleaner = Cleaner(config, self._check_aborted)
         self._changed = threading.Condition()
@@ -117,7 +119,7 @@ class LogCleaner:
         self.last_stats = CleanerStats()
 
     def clean_filthiest(self, logs: Iterable[PartitionLog]) -> bool:
-        """Clean the log that needs it most; False if none needs it."""
+        """Clean the dirtiest log; False if no log is due."""
         filthiest = self._grab_filthiest(list(logs))
         if filthiest is None:
             return False
@@ -164,7 +166,7 @@ class LogCleaner:
 
     @contextmanager
     def paused(self, partition: TopicPartition) -> Iterator[None]:
-        """Nobody cleans the partition inside; a cleaning under way is aborted and waited for."""
+        """Pause cleaning of the partition; a running cleaning is aborted and waited for."""
         with self._changed:
             self._pause(partition)
             self._changed.wait_for(lambda: self._cleaning != partition)
@@ -175,7 +177,7 @@ class LogCleaner:
 
     @contextmanager
     def paused_if_idle(self, partition: TopicPartition) -> Iterator[bool]:
-        """As `paused`, but False and no pause if the partition is being cleaned right now."""
+        """As `paused`, but gives False without a pause if the partition is being cleaned now."""
         with self._changed:
             is_idle = self._cleaning != partition
             if is_idle:
@@ -210,7 +212,7 @@ class LogCleaner:
     def update_checkpoint(
         self, log_dir: Path, changes: Mapping[TopicPartition, int | None]
     ) -> None:
-        """Set how far partitions are clean; None forgets one."""
+        """Set the offset up to which partitions are clean; None removes one."""
         with self._changed:
             offsets = self._checkpoints([log_dir])
             for partition, offset in changes.items():
@@ -220,7 +222,7 @@ class LogCleaner:
             write_offsets(log_dir / CLEANER_OFFSET_CHECKPOINT, offsets, self._fs)
 
     def lower_checkpoint(self, log: PartitionLog) -> None:
-        """After a truncation nothing from the active segment on counts as clean."""
+        """Lower the checkpoint to the active segment's base offset after a truncation."""
         limit = log.segments.active.base_offset
         with self._changed:
             known = self._checkpoints([log.log_dir]).get(log.partition)
@@ -228,7 +230,7 @@ class LogCleaner:
                 self.update_checkpoint(log.log_dir, {log.partition: limit})
 
     def move_checkpoint(self, partition: TopicPartition, source: Path, target: Path) -> None:
-        """The replica moved to another log directory: its checkpoint moves along."""
+        """Move the checkpoint of a replica that moved to another log directory."""
         with self._changed:
             offset = self._checkpoints([source]).get(partition)
             if offset is not None:

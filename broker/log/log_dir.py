@@ -1,7 +1,7 @@
-"""One log directory: its lock, its identity, its checkpoints, and whether it is online.
+"""One log directory: its lock, its meta.properties, its checkpoints, and whether it is online.
 
-A directory is locked by its broker (`.lock`, as Java's FileLock takes it: an fcntl lock), so that
-two brokers, ours or Apache Kafka's, cannot open the same files.
+The broker locks the directory (`.lock`, an fcntl lock like Java's FileLock), so that two brokers,
+ours or Apache Kafka's, cannot open the same files.
 """
 
 import fcntl
@@ -39,8 +39,8 @@ logger = logging.getLogger(__name__)
 class LogDir:
     """A directory of partitions.
 
-    Field `is_online`: False from the first disk error on, for the rest of the broker's life.
-    Field `was_clean`: whether the last broker here closed everything.
+    Field `is_online`: False from the first disk error until the broker is restarted.
+    Field `was_clean`: whether the previous broker process shut down cleanly.
     """
 
     def __init__(self, path: Path, environment: LogEnvironment) -> None:
@@ -50,14 +50,14 @@ class LogDir:
         self._env = environment
         self._lock: OpenFile | None = None
         self._checkpointing = threading.Lock()
-        """Two who write the same checkpoint at the same time spoil each other's file."""
+        """Serializes checkpoint writes: two threads would overwrite each other's temporary file."""
         self._recovery_points: dict[TopicPartition, int] = {}
         self._log_start_offsets: dict[TopicPartition, int] = {}
 
     def open(self) -> None:
-        """Create the directory if needed, lock it, read its checkpoints, take its clean marker.
+        """Create and lock the directory, read its checkpoints, remove the clean-shutdown marker.
 
-        BlockingIOError if another broker has it; OSError if the disk fails.
+        BlockingIOError if another broker has locked it; OSError if the disk fails.
         """
         self._env.fs.make_directory(self.path)
         self._take_lock()
@@ -78,16 +78,16 @@ class LogDir:
         try:
             return read_offsets(self.path / name)
         except CorruptCheckpoint as error:
-            logger.warning("ignoring a checkpoint: %s", error)
+            logger.warning("ignoring corrupt checkpoint: %s", error)
             return {}
 
     def partition_directories(self) -> list[tuple[Path, TopicPartition]]:
-        """The directories with a partition's log in them, marked ones included."""
+        """The directories of partitions, including those marked -delete, -future and -stray."""
         found = ((path, parse_partition_dir(path.name)) for path in sorted(self.path.iterdir()))
         return [(path, partition) for path, partition in found if partition and path.is_dir()]
 
     def load_from(self, partition: TopicPartition) -> LoadFrom:
-        """What the checkpoints say about a partition."""
+        """The checkpointed offsets of a partition."""
         return LoadFrom(
             self.was_clean,
             self._log_start_offsets.get(partition, 0),
@@ -95,21 +95,21 @@ class LogDir:
         )
 
     def meta_properties(self) -> MetaProperties | None:
-        """Who owns the directory; None for a new one."""
+        """The directory's meta.properties; None for a new directory."""
         return read_meta_properties(self.path)
 
     def write_meta_properties(self, properties: MetaProperties) -> None:
-        """Write who owns the directory."""
+        """Write meta.properties."""
         write_meta_properties(self.path, properties, self._env.clock.now_ms(), self._env.fs)
 
     def checkpoint_recovery_points(self, logs: Iterable[PartitionLog]) -> None:
-        """Write up to which offset each log is surely on the medium."""
+        """Write `recovery-point-offset-checkpoint`: the offset up to which each log is flushed."""
         with self._checkpointing:
             points = {log.partition: log.recovery_point for log in logs}
             write_offsets(self.path / RECOVERY_POINT_CHECKPOINT, points, self._env.fs)
 
     def checkpoint_log_start_offsets(self, logs: Iterable[PartitionLog]) -> None:
-        """Write the log start offsets that the names of the segments do not tell."""
+        """Write the log start offsets that are above the base offset of the first segment."""
         with self._checkpointing:
             offsets = {
                 log.partition: log.log_start_offset
@@ -119,9 +119,9 @@ class LogDir:
             write_offsets(self.path / LOG_START_OFFSET_CHECKPOINT, offsets, self._env.fs)
 
     def mark_clean(self, broker_epoch: int) -> None:
-        """Leave the marker of a clean stop."""
+        """Write the clean-shutdown marker."""
         write_clean_shutdown(self.path, broker_epoch, self._env.fs)
 
     def unlock(self) -> None:
-        """Let another broker have the directory."""
+        """Release the lock."""
         self._lock = None

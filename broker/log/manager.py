@@ -1,30 +1,32 @@
 """All logs of a broker, in one or more log directories (Kafka's LogManager).
 
-Background work is plain methods (`flush_dirty`, `delete_expired`, `clean`, the checkpoints): the
-server calls them from its threads, tests call them after turning the clock.
+The life cycle of logs: loading at start, creation, moves between directories, deletion, closing.
+Periodic work on them is in `maintenance`.
 
-A directory whose disk fails goes offline alone: its logs are gone from here, the others go on. The
-broker is told through `on_dir_offline`, from whichever thread met the failure, and stops itself if
-no directory is left.
+A directory whose disk fails goes offline by itself: its logs are removed here, the others stay
+online. `on_dir_offline` is called from the thread that met the failure; the broker shuts down if no
+directory is left.
 """
 
 import logging
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from heapq import heapify, heapreplace
 from pathlib import Path
 
 from broker.errors import ApiError, ErrorCode
+from broker.log.checkpoints import CorruptCheckpoint
 from broker.log.config import CleanerConfig, LogConfig
+from broker.log.descriptors import DESCRIPTORS, is_out_of_descriptors
+from broker.log.dir_checkpoints import DirCheckpoints
 from broker.log.environment import LogEnvironment
 from broker.log.layout import DELETE_DIR, FUTURE_DIR, STRAY_DIR, marked_dir_name
 from broker.log.log_cleaner import LogCleaner
 from broker.log.log_dir import LogDir
 from broker.log.partition_log import PartitionLog
 from broker.log.recovery import FROM_SCRATCH, load_log
-from broker.log.retention import delete_old_segments
 from broker.model import TopicPartition, Uuid
 
 logger = logging.getLogger(__name__)
@@ -35,15 +37,17 @@ _CREATING_THREADS = 4
 
 
 def _ignore(log_dir: Path) -> None:
-    """Nobody wants to hear of offline directories."""
+    """The default `on_dir_offline`."""
 
 
 class LogManager:
-    """Creates, finds, maintains and deletes logs.
+    """Creates, finds, moves and deletes logs.
 
+    Field `cleaner`: compacts logs. Invariant: paused for a partition whose log is deleted or moved.
+    Field `checkpoints`: writes the checkpoints of the directories.
     Field `_logs`, `_future_logs`: by partition. Invariant: all of them are in online directories.
     Field `_to_delete`: logs in `-delete` directories, and since when.
-    Field `config_of`: the topic's configuration, asked when a log is loaded or created.
+    Field `_config_of`: gives a topic's configuration when a log is loaded or created.
     """
 
     def __init__(
@@ -59,8 +63,8 @@ class LogManager:
         self._config_of = config_of
         self._on_dir_offline = on_dir_offline
         self._dirs = {path.absolute(): LogDir(path.absolute(), self._env) for path in paths}
-        self._cleaner_config = cleaner or CleanerConfig()
-        self.cleaner = LogCleaner(self._cleaner_config, self._env.fs)
+        self.cleaner = LogCleaner(cleaner or CleanerConfig(), self._env.fs)
+        self.checkpoints = DirCheckpoints(self._dirs, self._logs_in, self.cleaner, self.dir_failed)
         self._lock = threading.RLock()  # creation and deletion
         self._logs: dict[TopicPartition, PartitionLog] = {}
         self._future_logs: dict[TopicPartition, PartitionLog] = {}
@@ -70,7 +74,7 @@ class LogManager:
 
     @property
     def online_dirs(self) -> list[LogDir]:
-        """The directories that work."""
+        """The directories that are online."""
         return [log_dir for log_dir in self._dirs.values() if log_dir.is_online]
 
     @property
@@ -79,7 +83,14 @@ class LogManager:
         return [path for path, log_dir in self._dirs.items() if not log_dir.is_online]
 
     def dir_failed(self, path: Path, error: OSError) -> None:
-        """Take a directory offline, with all logs in it; any thread, the first time counts."""
+        """Take a directory offline, with all logs in it; any thread may call this, repeatedly.
+
+        A full disk (ENOSPC) counts as failed, as in Kafka. Too many open files do not: the
+        operation is repeated later.
+        """
+        if is_out_of_descriptors(error):
+            DESCRIPTORS.warn(error)
+            return
         log_dir = self._dirs.get(path)
         if log_dir is None or not log_dir.is_online:
             return
@@ -100,6 +111,8 @@ class LogManager:
 
         BlockingIOError if another broker owns one; OSError if not a single directory works.
         """
+        DESCRIPTORS.reclaim = self.release_files
+        DESCRIPTORS.fill_reserve()
         for path, log_dir in self._dirs.items():
             try:
                 log_dir.open()
@@ -107,6 +120,8 @@ class LogManager:
             except BlockingIOError:
                 raise
             except OSError as error:
+                if is_out_of_descriptors(error):  # without all logs the broker must not start
+                    raise
                 self.dir_failed(path, error)
         if not self.online_dirs:
             names = ", ".join(map(str, self._dirs))
@@ -114,13 +129,17 @@ class LogManager:
 
     def _load(self, log_dir: LogDir) -> None:
         directories = log_dir.partition_directories()
-        how = "after a clean stop" if log_dir.was_clean else "recovering"
+        how = "after a clean shutdown" if log_dir.was_clean else "recovering"
         logger.info("loading %s logs %s dir=%s", len(directories), how, log_dir.path)
         for path, partition in directories:
             if path.name.endswith(STRAY_DIR):
                 continue
             config = self._config_of(partition.topic)
-            log = load_log(path, partition, config, self._env, log_dir.load_from(partition))
+            try:
+                log = load_log(path, partition, config, self._env, log_dir.load_from(partition))
+            except CorruptCheckpoint as error:  # costs this partition, not the directory
+                logger.error("partition offline partition=%s: %s", partition, error)
+                continue
             if path.name.endswith(DELETE_DIR):
                 self._to_delete.append((self._env.clock.now_ms(), log))
             else:
@@ -148,30 +167,32 @@ class LogManager:
                 log_dir.checkpoint_log_start_offsets(logs)
                 log_dir.mark_clean(broker_epoch)
             except (ApiError, OSError) as error:
-                logger.error("unclean stop dir=%s: %s", log_dir.path, error)
+                logger.error("unclean shutdown dir=%s: %s", log_dir.path, error)
             log_dir.unlock()
+        DESCRIPTORS.empty_reserve()
 
     # --- logs ----------------------------------------------------------------------------------
 
     @property
     def logs(self) -> Mapping[TopicPartition, PartitionLog]:
-        """Every log, future ones apart."""
+        """Every current log; future logs are not included."""
         return self._logs
 
     @property
     def future_logs(self) -> Mapping[TopicPartition, PartitionLog]:
-        """The logs on their way to another directory."""
+        """The logs that are being moved to another directory."""
         return self._future_logs
 
     def get(self, partition: TopicPartition, *, is_future: bool = False) -> PartitionLog | None:
         """The partition's log, if it is here and its directory online."""
         return (self._future_logs if is_future else self._logs).get(partition)
 
-    def _all_logs(self) -> list[PartitionLog]:
+    def all_logs(self) -> list[PartitionLog]:
+        """Every log, current and future."""
         return [*self._logs.values(), *self._future_logs.values()]
 
     def _logs_in(self, path: Path) -> list[PartitionLog]:
-        return [log for log in self._all_logs() if log.log_dir == path]
+        return [log for log in self.all_logs() if log.log_dir == path]
 
     def get_or_create(
         self,
@@ -182,7 +203,7 @@ class LogManager:
         is_future: bool = False,
         log_dir: Path | None = None,
     ) -> PartitionLog:
-        """The partition's log, made if there is none, in `log_dir` or where the fewest logs are.
+        """The partition's log; created in `log_dir`, or where the fewest logs are, if missing.
 
         Unless the partition `is_new`, KAFKA_STORAGE_ERROR while a directory is offline: the log
         may be there. A future log needs a `log_dir` that is not the current one's.
@@ -205,17 +226,18 @@ class LogManager:
         *,
         is_new: bool,
     ) -> None:
-        """Make the logs of many partitions, led from `leader_epoch` on, with one flush for all.
+        """Create the logs of many partitions, led from `leader_epoch` on, with one flush for all.
 
-        Threads overlap what the file system does; where a directory fails, what was to go there is
-        made elsewhere, one by one. KAFKA_STORAGE_ERROR if there is no elsewhere.
+        Threads overlap the waits for the file system. If a directory fails, its logs are created
+        in the others, one by one. KAFKA_STORAGE_ERROR, after all others were created, if one cannot
+        be created anywhere.
         """
         if self.offline_dirs and not is_new:
             raise _storage_error(f"the logs may be in {self.offline_dirs}, offline")
 
         def make(place: tuple[TopicPartition, LogDir]) -> None:
             partition, log_dir = place
-            with self._env.fs.leaving_out_syncs(), suppress(OSError):
+            with self._env.fs.leaving_out_syncs(), suppress(OSError, ApiError):
                 log = self._make(partition, log_dir, str(partition))
                 if topic_id is not None:
                     log.assign_topic_id(topic_id)
@@ -228,12 +250,18 @@ class LogManager:
             with ThreadPoolExecutor(_CREATING_THREADS) as threads:
                 list(threads.map(make, places))
             self._sync({log_dir for _, log_dir in places})
+            failed: ApiError | None = None
             for partition in wanted:
-                log = self.get_or_create(partition, topic_id, is_new=is_new)
-                log.assign_epoch_start_offset(leader_epoch, log.log_end_offset)
+                try:
+                    log = self.get_or_create(partition, topic_id, is_new=is_new)
+                    log.assign_epoch_start_offset(leader_epoch, log.log_end_offset)
+                except ApiError as error:  # the others must still get their logs
+                    failed = error
+            if failed is not None:
+                raise failed
 
     def _spread(self, partitions: Iterable[TopicPartition]) -> list[tuple[TopicPartition, LogDir]]:
-        """Where each goes: always to the directory that has the fewest by then."""
+        """Assign each to the directory that has the fewest logs by then."""
         counts = [(len(self._logs_in(d.path)), n, d) for n, d in enumerate(self.online_dirs)]
         heapify(counts)
         places = []
@@ -265,12 +293,17 @@ class LogManager:
         raise _storage_error(f"{partition}: no log directory is available")
 
     def _make(self, partition: TopicPartition, log_dir: LogDir, name: str) -> PartitionLog:
-        """Make a log in a directory; OSError if it cannot be, and the directory is offline."""
+        """Create a log in a directory; after an OSError the directory is offline.
+
+        KAFKA_STORAGE_ERROR if the partition's own files are corrupt.
+        """
         path = log_dir.path / name
         try:
             self._env.fs.make_directory(path)
             config = self._config_of(partition.topic)
             log = load_log(path, partition, config, self._env, FROM_SCRATCH)
+        except CorruptCheckpoint as error:
+            raise _storage_error(str(error)) from error
         except OSError as error:
             self.dir_failed(log_dir.path, error)
             raise
@@ -289,27 +322,27 @@ class LogManager:
         return [log_dir] if log_dir.is_online else []
 
     def update_config(self, topic: str) -> None:
-        """The topic's configuration changed: ask for it again."""
+        """Apply the topic's changed configuration."""
         config = self._config_of(topic)
-        for log in self._all_logs():
+        for log in self.all_logs():
             if log.partition.topic == topic:
                 log.update_config(config)
 
     def delete(
         self, partition: TopicPartition, *, is_future: bool = False, is_stray: bool = False
     ) -> PartitionLog | None:
-        """Take a log away: its directory is renamed now and removed after the delay.
+        """Delete a log: its directory is renamed to `-delete` now and removed after the delay.
 
-        A stray one (nobody assigned it here) is only renamed. None if there is no such log;
+        A stray one (not assigned to this broker) is only renamed. None if there is no such log;
         KAFKA_STORAGE_ERROR if it may be in an offline directory.
         """
         log = self._take_away(partition, is_future=is_future, is_stray=is_stray)
         if log is not None:
-            self._forget([log], are_cleaned=not is_future)
+            self.checkpoints.remove([log], are_cleaned=not is_future)
         return log
 
     def delete_all(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, ApiError]:
-        """As `delete`, of many, with their checkpoints written once; why some could not be."""
+        """Delete many logs and write the checkpoints once; returns the errors."""
         failed: dict[TopicPartition, ApiError] = {}
         gone: list[PartitionLog] = []
         for partition in partitions:
@@ -319,7 +352,7 @@ class LogManager:
                 failed[partition] = error
             else:
                 gone += [log] if log else []
-        self._forget(gone)
+        self.checkpoints.remove(gone)
         return failed
 
     def _take_away(
@@ -336,25 +369,8 @@ class LogManager:
                 self._to_delete.append((self._env.clock.now_ms(), log))
             return log
 
-    def _forget(self, gone: Iterable[PartitionLog], *, are_cleaned: bool = True) -> None:
-        """Take logs out of the checkpoints of their directories."""
-        by_dir: dict[Path, list[PartitionLog]] = {}
-        for log in gone:
-            by_dir.setdefault(log.log_dir, []).append(log)
-        for path, listed in by_dir.items():
-            log_dir, logs = self._dirs[path], self._logs_in(path)
-            compacted = [log for log in listed if are_cleaned and log.config.is_compacted]
-            try:
-                if compacted:
-                    forgotten = {log.partition: None for log in compacted}
-                    self.cleaner.update_checkpoint(path, forgotten)
-                log_dir.checkpoint_recovery_points(logs)
-                log_dir.checkpoint_log_start_offsets(logs)
-            except OSError as error:
-                self.dir_failed(log_dir.path, error)
-
     def replace_current_with_future(self, partition: TopicPartition) -> None:
-        """The future log has caught up: it becomes the current one, the old one is deleted."""
+        """Make the future log, which has caught up, the current one, and delete the old one."""
         with self._lock, self.cleaner.paused(partition):
             current, future = self._logs.get(partition), self._future_logs.get(partition)
             if current is None or future is None:
@@ -367,120 +383,52 @@ class LogManager:
                 self.cleaner.move_checkpoint(partition, current.log_dir, future.log_dir)
             current.rename_directory(marked_dir_name(partition, DELETE_DIR))
             self._to_delete.append((self._env.clock.now_ms(), current))
-            self._forget([current], are_cleaned=False)
+            self.checkpoints.remove([current], are_cleaned=False)
 
-    def truncate_to(
-        self, offsets: Mapping[TopicPartition, int], *, is_future: bool = False
-    ) -> None:
-        """Truncate several logs, and write the recovery points that moved back."""
-        touched: set[Path] = set()
-        for partition, offset in offsets.items():
-            log = self.get(partition, is_future=is_future)
-            if log is not None:
-                with self.cleaner.paused(partition):
-                    if log.truncate_to(offset):
-                        touched.add(log.log_dir)
-                        self._lower_cleaner_checkpoint(log)
-        self._checkpoint_recovery_points(touched)
+    @contextmanager
+    def truncating(self, partition: TopicPartition) -> Iterator[None]:
+        """Pause cleaning of a partition while its logs are truncated; then lower their checkpoints.
 
-    def truncate_fully_and_start_at(
-        self,
-        partition: TopicPartition,
-        offset: int,
-        log_start_offset: int | None = None,
-        *,
-        is_future: bool = False,
-    ) -> None:
-        """Drop a whole log and go on at `offset`."""
-        log = self.get(partition, is_future=is_future)
-        if log is not None:
-            with self.cleaner.paused(partition):
-                log.truncate_fully_and_start_at(offset, log_start_offset)
-                self._lower_cleaner_checkpoint(log)
-            self._checkpoint_recovery_points([log.log_dir])
+        Without this, the cleaner could put back a segment that was truncated meanwhile, and the
+        checkpoints would still cover the truncated offsets when new records have taken them: after
+        a crash those would not be checked, and the cleaner would take them for clean.
 
-    def _lower_cleaner_checkpoint(self, log: PartitionLog) -> None:
-        if log.config.is_compacted and not log.is_future:
-            with log.storing("write the cleaner checkpoint"):
-                self.cleaner.lower_checkpoint(log)
+        Waits for a running cleaning of the partition to abort. The caller holds no lock of a log,
+        because the cleaner may need it for that.
+        """
+        found = (self._logs.get(partition), self._future_logs.get(partition))
+        logs = [log for log in found if log is not None]
+        points = [log.recovery_point for log in logs]
+        with self.cleaner.paused(partition):
+            yield
+            for log in logs:
+                self.checkpoints.lower_cleaner_offset(log)
+        moved_back = {
+            log.log_dir
+            for log, point in zip(logs, points, strict=True)
+            if log.recovery_point < point
+        }
+        self.checkpoints.write_recovery_points(moved_back)
 
-    # --- background work -----------------------------------------------------------------------
+    def take_due_deletes(self) -> list[PartitionLog]:
+        """The logs in `-delete` directories whose delay has passed; the caller deletes them.
 
-    def flush_dirty(self) -> None:
-        """Flush the logs that rolled, or whose `flush.ms` is over."""
-        for log in self._all_logs():
-            self._guarded(log.maybe_flush)
-
-    def flush_leader_epochs(self) -> None:
-        """Write down the leader epochs that have begun since the last call."""
-        for log in self._all_logs():
-            self._guarded(log.flush_leader_epochs)
-
-    def delete_expired(self) -> int:
-        """Apply retention, remove `.deleted` files and `-delete` directories; segments deleted."""
-        deleted = 0
-        for log in self._all_logs():
-            with self.cleaner.paused_if_idle(log.partition) as is_idle:
-                try:
-                    deleted += delete_old_segments(log) if is_idle else 0
-                    log.delete_pending_files()
-                except ApiError as error:
-                    logger.error("retention failed partition=%s: %s", log.partition, error)
-        self._delete_marked_logs()
-        return deleted
-
-    def _delete_marked_logs(self) -> None:
+        Those in a directory that has failed since are dropped: the next start finds them.
+        """
         now_ms = self._env.clock.now_ms()
         waiting, self._to_delete = self._to_delete, []
+        due = []
         for since_ms, log in waiting:
             if now_ms - since_ms < log.config.file_delete_delay_ms:
                 self._to_delete.append((since_ms, log))
             elif self._dirs[log.log_dir].is_online:
-                self._guarded(log.delete)
+                due.append(log)
+        return due
 
-    def clean(self) -> int:
-        """Compact what needs it, the filthiest first; how many logs were cleaned."""
-        cleaned = 0
-        while self._cleaner_config.enable and self.cleaner.clean_filthiest(self._logs.values()):
-            cleaned += 1
-        return cleaned
-
-    def remove_expired_producers(self) -> None:
-        """Forget producers that wrote nothing for long."""
-        for log in self._all_logs():
-            log.remove_expired_producers()
-
-    def release_idle_files(self) -> None:
-        """Give back descriptors of segments that nobody used since the last call."""
-        for log in self._all_logs():
-            log.release_idle_files()
-
-    def checkpoint_recovery_points(self) -> None:
-        """Write `recovery-point-offset-checkpoint` of every directory."""
-        self._checkpoint_recovery_points(log_dir.path for log_dir in self.online_dirs)
-
-    def _checkpoint_recovery_points(self, paths: Iterable[Path]) -> None:
-        for path in paths:
-            try:
-                self._dirs[path].checkpoint_recovery_points(self._logs_in(path))
-            except OSError as error:
-                self.dir_failed(path, error)
-
-    def checkpoint_log_start_offsets(self) -> None:
-        """Write `log-start-offset-checkpoint` of every directory."""
-        for log_dir in self.online_dirs:
-            try:
-                log_dir.checkpoint_log_start_offsets(self._logs_in(log_dir.path))
-            except OSError as error:
-                self.dir_failed(log_dir.path, error)
-
-    @staticmethod
-    def _guarded(work: Callable[[], None]) -> None:
-        """One log's failure must not keep the others from their turn."""
-        try:
-            work()
-        except ApiError as error:
-            logger.error("background work failed: %s", error)
+    def release_files(self) -> None:
+        """Release the descriptors of all logs that are not in use at this moment."""
+        for log in self.all_logs():
+            log.release_files()
 
 
 def _storage_error(message: str) -> ApiError:

@@ -1,4 +1,4 @@
-"""Offset → position in the segment: every `index.interval.bytes` one entry."""
+"""Offset → position in the segment: one entry every `index.interval.bytes`."""
 
 from struct import Struct
 from typing import ClassVar, NamedTuple
@@ -17,7 +17,7 @@ class OffsetPosition(NamedTuple):
 class OffsetIndex(Index):
     """Sparse: a lookup gives a position at or before the batch sought, never after it.
 
-    Invariant: offsets and positions both rise strictly from entry to entry, and no entry is at
+    Invariant: offsets and positions both increase strictly from entry to entry, and no entry is at
     position 0, since at least one batch comes before the first entry.
     """
 
@@ -26,7 +26,7 @@ class OffsetIndex(Index):
     __slots__ = ()
 
     def lookup(self, offset: int) -> OffsetPosition:
-        """The last entry not above `offset`; (base offset, 0) where there is none."""
+        """The last entry at or below `offset`; (base offset, 0) if all are above."""
         slot = self._last_slot_up_to_offset(offset)
         return self.entry(slot) if slot >= 0 else OffsetPosition(self.base_offset, 0)
 
@@ -37,15 +37,15 @@ class OffsetIndex(Index):
 
     @property
     def last_entry(self) -> OffsetPosition:
-        """The last entry; (base offset, 0) where there is none."""
+        """The last entry; (base offset, 0) for an empty index."""
         entries = self.entries
         return self.entry(entries - 1) if entries else OffsetPosition(self.base_offset, 0)
 
     def first_offset_beyond(self, position: int) -> int | None:
         """The offset of the first entry whose batch begins after `position`.
 
-        The upper bound of what a read that ends at `position` can contain; None if no entry is so
-        far up.
+        The upper bound of the offsets that a read ending at `position` can contain; None if all
+        entries are below.
         """
         slot = self._last_slot_at_most(position, 4, 4) + 1
         return self.entry(slot).offset if slot < self.entries else None

@@ -1,4 +1,4 @@
-"""From a time to an offset (ListOffsets)."""
+"""Finds offsets by timestamp (ListOffsets)."""
 
 from broker.log.offsets import (
     EARLIEST_LOCAL_TIMESTAMP,
@@ -15,11 +15,11 @@ from broker.records.layout import NO_TIMESTAMP
 
 
 def offset_for_timestamp(log: PartitionLog, timestamp: int) -> TimestampedOffset | None:
-    """The first record that is not older than `timestamp`, or what a special value asks for.
+    """The first record with a timestamp of at least `timestamp`, or what a special value means.
 
     EARLIEST: the log start offset. LATEST: the log end offset; the caller puts the high watermark
     or last stable offset in its place. MAX_TIMESTAMP: the (first) record with the largest
-    timestamp. LATEST_TIERED: -1, as nothing is tiered. None where no record fits.
+    timestamp. LATEST_TIERED: -1, as nothing is tiered. None if no record matches.
     """
     with log.lock, log.storing("search by time"):
         if timestamp in (EARLIEST_TIMESTAMP, EARLIEST_LOCAL_TIMESTAMP):
@@ -45,7 +45,7 @@ def _first_not_older(log: PartitionLog, timestamp: int) -> TimestampedOffset | N
 def _search_segment(
     segment: LogSegment, timestamp: int, start_offset: int
 ) -> TimestampedOffset | None:
-    """Only batches whose header promises a late enough record are opened."""
+    """Search one segment; only batches whose max timestamp is large enough are decoded."""
     entry = segment.find_time_entry(timestamp)
     position = segment.position_of(max(entry.offset, start_offset))
     for batch_position, header in segment.log.headers(position):
@@ -77,7 +77,7 @@ def _epoch(batch: Batch) -> int | None:
 
 
 def legacy_offsets_before(log: PartitionLog, timestamp: int, max_offsets: int) -> list[int]:
-    """ListOffsets version 0: base offsets of the segments last changed before `timestamp`, falling.
+    """ListOffsets version 0: base offsets of segments last modified before `timestamp`.
 
     The log end offset is the first of them for LATEST; for EARLIEST only the start is given.
     """

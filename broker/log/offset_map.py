@@ -1,7 +1,7 @@
-"""Key → latest offset, in a fixed amount of memory: what the cleaner knows of a dirty stretch.
+"""Key → latest offset in a fixed amount of memory, for the dirty section of a log being cleaned.
 
 A table of 24 bytes per slot: the md5 of the key and its offset. Two keys with the same digest would
-be one to the cleaner, which is why the digest is not shortened. Collisions of slots are resolved by
+be one key to the cleaner, so the digest is not shortened. Collisions of slots are resolved by
 probing the other bytes of the digest, then the slots that follow.
 """
 
@@ -19,8 +19,8 @@ _PROBES_IN_HASH: Final = _HASH_SIZE - 4
 class OffsetMap:
     """Holds at most `slots` keys and never grows.
 
-    Field `latest_offset`: the last offset that was taken into account, whether it had a key or not.
-    Invariant: a key's offset is the largest of those put for it, as they come in order.
+    Field `latest_offset`: the last offset that was read, with or without a key.
+    Invariant: a key's offset is the largest that was put for it, because offsets are put in order.
     """
 
     __slots__ = ("_table", "latest_offset", "size", "slots")
@@ -39,7 +39,7 @@ class OffsetMap:
         return self.size / self.slots
 
     def put(self, key: bytes, offset: int) -> None:
-        """Note a record; ValueError for a new key when the map is full."""
+        """Add a record; ValueError for a new key when the map is full."""
         digest = hashlib.md5(key, usedforsecurity=False).digest()
         position, is_new = self._find(digest)
         if is_new:

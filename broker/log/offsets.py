@@ -1,4 +1,4 @@
-"""Small answers about offsets: where one lies on disk, what a read found, what a time maps to."""
+"""Results about offsets: the position of one on disk, a read, a lookup by timestamp."""
 
 from enum import Enum
 from typing import Final, NamedTuple
@@ -8,7 +8,7 @@ from broker.log.transaction_index import AbortedTxn
 
 UNKNOWN_POSITION: Final = -1
 
-# ListOffsets asks for these in the place of a time.
+# Special timestamps of ListOffsets.
 LATEST_TIMESTAMP: Final = -1
 EARLIEST_TIMESTAMP: Final = -2
 MAX_TIMESTAMP: Final = -3
@@ -17,14 +17,14 @@ LATEST_TIERED_TIMESTAMP: Final = -5
 
 
 class FetchIsolation(Enum):
-    """How far a reader may see."""
+    """The end offset up to which a reader may read."""
 
     LOG_END = "log end"  # followers
     HIGH_WATERMARK = "read_uncommitted"
     TXN_COMMITTED = "read_committed"
 
 
-# Names of their own, because to look up a member in its enum takes as long as several calls.
+# Module constants, because looking up a member of an enum takes as long as several calls.
 LOG_END: Final = FetchIsolation.LOG_END
 HIGH_WATERMARK: Final = FetchIsolation.HIGH_WATERMARK
 TXN_COMMITTED: Final = FetchIsolation.TXN_COMMITTED
@@ -41,18 +41,23 @@ class LogOffsetMetadata(NamedTuple):
 class FetchData(NamedTuple):
     """What a read found.
 
-    `records` is None where there is nothing to read; its last batch may be cut, and if
+    `records` is None if there is nothing to read; its last batch may be cut, and if
     `first_entry_incomplete`, the first one is. `aborted_transactions` is None unless the reader
-    asked for committed records only.
+    reads with isolation TXN_COMMITTED.
+
+    `is_off_end_segment`: the offset is not in the segment where the reader's isolation ends, but in
+    an older one or beyond that end. It is possible that no more bytes will follow there, so a fetch
+    must not wait for them (case F of Kafka's DelayedFetch).
     """
 
     records: FileSlice | None
     first_entry_incomplete: bool = False
     aborted_transactions: list[AbortedTxn] | None = None
+    is_off_end_segment: bool = False
 
 
 class TimestampedOffset(NamedTuple):
-    """The answer to ListOffsets; `leader_epoch` is None where it is not known."""
+    """The result of ListOffsets; `leader_epoch` is None if unknown."""
 
     timestamp: int
     offset: int

@@ -1,18 +1,20 @@
-"""The log of one partition: files, producers and epochs under one roof (Kafka's UnifiedLog).
+"""The log of one partition: files, producer state and leader epochs together (Kafka's UnifiedLog).
 
     log start offset ≤ last stable offset ≤ high watermark ≤ log end offset
 
-Rules that hold everything together:
- 1. Everything is checked before the first byte is written; what fails leaves no trace in memory.
- 2. A write goes to the page cache and is not flushed; `recovery_point` is what is surely on disk.
- 3. An OSError takes the whole log directory offline (`environment.on_failure`): half-written bytes
-    were cut or will be by recovery, and nothing more is acknowledged from a disk that lies.
- 4. Files leave in two steps: renamed to `.deleted` at once, removed `file.delete.delay.ms` later.
+Rules:
+ 1. Everything is checked before the first byte is written; a failed append changes no state.
+ 2. A write goes to the page cache and is not flushed. Everything below `recovery_point` is flushed.
+ 3. An OSError takes the whole log directory offline (`environment.on_failure`): a torn write was
+    truncated or will be by recovery, and nothing more is acknowledged from a failing disk. Except
+    when there are too many open files: then only the operation fails (`descriptors`).
+ 4. Files are deleted in two steps: renamed to `.deleted` at once, removed `file.delete.delay.ms`
+    later, so that readers can finish.
 
 One lock guards all changes and lookups, because the cleaner, the flusher and retention run in
-threads beside the event loop. No flush happens under it, unless `flush.messages` asks for one.
-Files are the business of `LocalLog`, appending that of `LogWriter`, loading that of `recovery`,
-compaction that of `cleaner`, forgetting that of `retention`, times that of `offset_lookup`.
+threads concurrently with the event loop. Files are flushed without it, except for `flush.messages`.
+`LocalLog` manages the files, `FastAppend` and `LogWriter` append, `recovery` loads, `cleaner`
+compacts, `truncation` and `retention` remove records, `offset_lookup` finds offsets by timestamp.
 """
 
 import logging
@@ -33,11 +35,13 @@ from broker.log.append import (
     analyze,
     prepare_as_follower,
     prepare_as_leader,
-    read_plain_header,
 )
 from broker.log.checkpoints import write_partition_metadata
 from broker.log.config import LogConfig
+from broker.log.descriptors import DESCRIPTORS, is_out_of_descriptors
 from broker.log.environment import LogEnvironment
+from broker.log.fast_append import FastAppend
+from broker.log.header_check import read_plain_header
 from broker.log.layout import FUTURE_DIR
 from broker.log.leader_epochs import UNDEFINED_EPOCH_OFFSET, LeaderEpochs
 from broker.log.local_log import LocalLog
@@ -49,7 +53,6 @@ from broker.log.offsets import (
     LogOffsetMetadata,
 )
 from broker.log.producer_entry import ProducerEntry
-from broker.log.producer_replay import rebuild_producer_state
 from broker.log.producer_state import ProducerState, Verification
 from broker.log.segment import LogSegment
 from broker.log.segments import LogSegments
@@ -66,7 +69,7 @@ logger = logging.getLogger(__name__)
 
 
 class LoadedLog(NamedTuple):
-    """What loading a partition's directory found (see `recovery`)."""
+    """The result of loading a partition's directory (see `recovery`)."""
 
     segments: LogSegments
     producer_state: ProducerState
@@ -80,7 +83,14 @@ class LoadedLog(NamedTuple):
 class PartitionLog:
     """One partition's log.
 
-    Field `high_watermark`: what the replicas agreed on. Invariant: start ≤ high watermark ≤ end.
+    Field `local`: the files. Invariant: changed only while the lock is held.
+    Field `log_start_offset`: the first offset that can be read. Invariant: it never moves back,
+      except in a truncation below it.
+    Field `high_watermark`: the offset up to which all in-sync replicas have the log. Invariant:
+      log start offset ≤ high watermark ≤ log end offset.
+    Field `last_flush_ms`: when the log was last flushed, for flush.ms.
+    Field `topic_id`: that of partition.metadata; None until it is assigned.
+    Field `_is_offline`: True after close, delete or a disk failure; every operation fails then.
     """
 
     def __init__(
@@ -95,12 +105,13 @@ class PartitionLog:
         self.environment = environment
         self._lock = threading.RLock()
         point = max(loaded.recovery_point, loaded.log_start_offset)
-        self._local = LocalLog(
+        self.local = LocalLog(
             directory, config, environment, loaded.segments, loaded.log_end_offset, point
         )
         self.producer_state = loaded.producer_state
         self.leader_epochs = loaded.leader_epochs
-        self._writer = LogWriter(self._local, self.producer_state, self.leader_epochs)
+        self._writer = LogWriter(self.local, self.producer_state, self.leader_epochs)
+        self._fast = FastAppend(self.local, self.producer_state, self.leader_epochs)
         self.topic_id = loaded.topic_id
         self.log_start_offset = loaded.log_start_offset
         self.high_watermark = loaded.log_start_offset
@@ -111,75 +122,75 @@ class PartitionLog:
 
     @property
     def directory(self) -> Path:
-        """Where the files are."""
-        return self._local.directory
+        """The partition's directory."""
+        return self.local.directory
 
     @property
     def log_dir(self) -> Path:
-        """The log directory that the partition's directory lies in."""
-        return self._local.directory.parent
+        """The log directory that contains the partition's directory."""
+        return self.local.directory.parent
 
     @property
     def is_future(self) -> bool:
-        """Whether this is a replica on its way to another log directory."""
-        return self._local.directory.name.endswith(FUTURE_DIR)
+        """Whether this is the future replica of a move between log directories."""
+        return self.local.directory.name.endswith(FUTURE_DIR)
 
     @property
     def config(self) -> LogConfig:
-        """The settings it obeys."""
-        return self._local.config
+        """The topic settings."""
+        return self.local.config
 
     @property
     def segments(self) -> LogSegments:
-        """Its segments; hold the lock to change them."""
-        return self._local.segments
+        """The segments; hold the lock to change them."""
+        return self.local.segments
 
     @property
     def log_end_offset(self) -> int:
-        """The offset the next record gets."""
-        return self._local.log_end_offset
+        """The offset of the next record."""
+        return self.local.log_end_offset
 
     @property
     def recovery_point(self) -> int:
-        """Everything below is on the medium."""
-        return self._local.recovery_point
+        """Everything below is flushed."""
+        return self.local.recovery_point
 
     @property
     def size_in_bytes(self) -> int:
         """Bytes of batches in all segments."""
-        return self._local.segments.size_in_bytes
+        return self.local.segments.size_in_bytes
 
     @property
     def last_stable_offset(self) -> int:
-        """How far a read_committed consumer sees."""
+        """The offset at which read_committed fetches end."""
         unstable = self.producer_state.first_unstable_offset()
-        if unstable is None:  # as it is nearly always, and every fetch asks
+        if unstable is None:  # nearly always, and needed by every fetch
             return self.high_watermark
         return min(max(unstable, self.log_start_offset), self.high_watermark)
 
     @property
     def active_producers(self) -> list[ProducerEntry]:
-        """What is known of the producers (DescribeProducers)."""
+        """The producer state (DescribeProducers)."""
         with self._lock:
             return list(self.producer_state.producers.values())
 
     @property
     def lock(self) -> AbstractContextManager[bool]:
-        """What the cleaner and retention hold while they exchange segments."""
+        """Held by the cleaner and retention while they replace segments."""
         return self._lock
 
     def update_config(self, config: LogConfig) -> None:
-        """Obey new settings from now on."""
+        """Apply new settings."""
         with self._lock:
-            self._local.update_config(config)
+            self.local.update_config(config)
 
     def remove_expired_producers(self) -> None:
-        """Forget producers that wrote nothing for long."""
+        """Remove the producers that have expired."""
         with self._lock:
             self.producer_state.remove_expired(self.environment.clock.now_ms())
 
     def assign_topic_id(self, topic_id: Uuid) -> None:
-        """Write the topic's id beside the log; INCONSISTENT_TOPIC_ID if it has another."""
+        """Write partition.metadata; INCONSISTENT_TOPIC_ID if the log has another topic id."""
         if self.topic_id == topic_id:
             return
         if self.topic_id is not None:
@@ -196,7 +207,10 @@ class PartitionLog:
 
     @contextmanager
     def storing(self, action: str) -> Iterator[None]:
-        """Turn an OSError inside into KAFKA_STORAGE_ERROR, and the log directory offline."""
+        """Turn an OSError inside into KAFKA_STORAGE_ERROR, and take the log directory offline.
+
+        Except when descriptors are scarce: that is not the disk's fault and passes.
+        """
         self._check_online()
         try:
             yield
@@ -204,6 +218,11 @@ class PartitionLog:
             raise self._failed(action, error) from error
 
     def _failed(self, action: str, error: OSError) -> ApiError:
+        if is_out_of_descriptors(error):  # back-pressure: the client retries, the log stays online
+            DESCRIPTORS.warn(error)
+            return ApiError(
+                ErrorCode.KAFKA_STORAGE_ERROR, f"{self.partition}: could not {action}: {error}"
+            )
         self._is_offline = True
         logger.error("could not %s partition=%s: %s", action, self.partition, error)
         self.environment.on_failure(self.log_dir, error)
@@ -216,9 +235,9 @@ class PartitionLog:
             raise ApiError(ErrorCode.KAFKA_STORAGE_ERROR, f"{self.partition}: the log is offline")
 
     def go_offline(self) -> None:
-        """The directory failed elsewhere: touch nothing any more, give the descriptors back.
+        """Go offline because the directory failed elsewhere, and release all descriptors.
 
-        Takes no lock: who reports the failure may hold that of another log.
+        Takes no lock: the thread that reports the failure may hold that of another log.
         """
         self._is_offline = True
         for segment in self.segments:
@@ -233,29 +252,25 @@ class PartitionLog:
         origin: AppendOrigin = CLIENT,
         verification: Verification | None = None,
     ) -> LogAppendInfo:
-        """Check, stamp and write one batch (or an old message set, as one batch).
+        """Validate one batch (or an old message set), assign its offsets and write it.
 
-        A retry of one of the producer's last five batches is answered with their offsets and
-        writes nothing. ApiError says why a batch was refused; then nothing has changed.
+        A retry of one of the producer's last five batches returns the original offsets and writes
+        nothing. ApiError says why a batch was refused; nothing has changed then.
         """
-        if origin is CLIENT and (info := self._append_plain(records, leader_epoch)) is not None:
+        if origin is CLIENT and (info := self._append_fast(records, leader_epoch)) is not None:
             return info
-        batches = analyze(records, self._local.config.max_message_bytes, origin)
+        batches = analyze(records, self.local.config.max_message_bytes, origin)
         with self._lock:
             if not batches:
                 return self._nothing_appended()
             self._check_online()
-            local, now_ms = self._local, self.environment.clock.now_ms()
-            stamp = LeaderStamp(local.log_end_offset, leader_epoch, now_ms)
+            local, now_ms = self.local, self.environment.clock.now_ms()
+            stamp = LeaderStamp(local.log_end_offset, leader_epoch, now_ms, self.partition)
             prepared = prepare_as_leader(batches, stamp, local.config, origin)
             return self._append(prepared, now_ms, origin, verification)
 
-    def _append_plain(self, records: BytesLike, leader_epoch: int) -> LogAppendInfo | None:
-        """Write a batch in one go, if neither it nor the log asks for a second look.
-
-        So it is nearly always, and takes less than half the time. None: nothing has happened, the
-        long way decides. What both ways take, they write and note alike.
-        """
+    def _append_fast(self, records: BytesLike, leader_epoch: int) -> LogAppendInfo | None:
+        """Try the fast path (`fast_append`); None, with nothing changed, if the full path must."""
         view = memoryview(records)
         header = read_plain_header(view)
         if header is None:
@@ -265,7 +280,7 @@ class PartitionLog:
                 return None
             try:
                 now_ms = self.environment.clock.now_ms()
-                written = self._writer.append_plain(view, header, leader_epoch, now_ms)
+                written = self._fast.append(view, header, leader_epoch, now_ms)
             except OSError as error:
                 raise self._failed("append", error) from error
         if written is None:
@@ -274,13 +289,13 @@ class PartitionLog:
         return LogAppendInfo(first, last, timestamp, NO_TIMESTAMP, self.log_start_offset, len(view))
 
     def append_as_follower(self, records: BytesLike) -> LogAppendInfo:
-        """Write the leader's batches as they are, offsets and epochs included."""
+        """Write the leader's batches unchanged, with their offsets and epochs."""
         batches = analyze(records, MAX_INT32, REPLICATION)
         with self._lock:
             if not batches:
                 return self._nothing_appended()
             self._check_online()
-            prepared = prepare_as_follower(batches, records, self._local.log_end_offset)
+            prepared = prepare_as_follower(batches, records, self.local.log_end_offset)
             now_ms = self.environment.clock.now_ms()
             return self._append(prepared, now_ms, REPLICATION, None)
 
@@ -294,7 +309,7 @@ class PartitionLog:
         origin: AppendOrigin,
         verification: Verification | None,
     ) -> LogAppendInfo:
-        local = self._local
+        local = self.local
         if prepared.size > local.config.segment_bytes:
             raise ApiError(
                 ErrorCode.RECORD_LIST_TOO_LARGE,
@@ -321,7 +336,7 @@ class PartitionLog:
     def start_verification(
         self, producer_id: int, sequence: int, producer_epoch: int
     ) -> Verification | None:
-        """The guard for a transaction's first append; None if its transaction is open already."""
+        """The guard for a transaction's first append; None if the transaction is ongoing."""
         with self._lock:
             entry = self.producer_state.producers.get(producer_id)
             if entry is not None and entry.current_txn_first_offset is not None:
@@ -332,7 +347,7 @@ class PartitionLog:
             )
 
     def roll(self) -> None:
-        """Close the active segment and begin another at the log end offset."""
+        """Close the active segment and start a new one at the log end offset."""
         with self._lock, self.storing("roll"):
             self._writer.roll()
 
@@ -346,15 +361,15 @@ class PartitionLog:
         *,
         min_one_message: bool = False,
     ) -> FetchData:
-        """Up to `max_bytes` from the batch that holds `offset`, as far as `isolation` lets see.
+        """Up to `max_bytes` from the batch that holds `offset`, limited by `isolation`.
 
-        The bytes begin with a whole batch, whose first records may lie before `offset`, and may end
-        inside of one. With `min_one_message` the first batch comes whole, however large.
+        The bytes start with a whole batch, whose first records may be before `offset`, and may end
+        inside of one. With `min_one_message` the first batch is complete, however large.
         OffsetOutOfRange below the log start offset and above the log end offset.
         """
         with self._lock:
             self._check_online()
-            end_offset = self._local.log_end_offset
+            end_offset = self.local.log_end_offset
             if not self.log_start_offset <= offset <= end_offset:
                 raise OffsetOutOfRange(
                     f"{self.partition}: offset {offset} is not in "
@@ -362,9 +377,10 @@ class PartitionLog:
                 )
             wants_aborted = isolation is TXN_COMMITTED
             if offset == end_offset:
-                return FetchData(None, False, [] if wants_aborted else None)
+                is_beyond = isolation is not LOG_END and offset > self._end_for(isolation)
+                return FetchData(None, False, [] if wants_aborted else None, is_beyond)
             try:
-                return self._local.read(
+                return self.local.read(
                     offset,
                     max_bytes,
                     self._visible_end(isolation),
@@ -375,23 +391,25 @@ class PartitionLog:
                 raise self._failed("read", error) from error
 
     def _visible_end(self, isolation: FetchIsolation) -> LogOffsetMetadata:
-        """Where `isolation` stops, with its place in the files."""
+        """The end offset of `isolation`, with its position in the files."""
         if isolation is LOG_END:
-            return self._local.log_end
-        offset = self.last_stable_offset if isolation is TXN_COMMITTED else self.high_watermark
-        return self._local.place_of(offset)
+            return self.local.log_end
+        return self.local.place_of(self._end_for(isolation))
+
+    def _end_for(self, isolation: FetchIsolation) -> int:
+        return self.last_stable_offset if isolation is TXN_COMMITTED else self.high_watermark
 
     def collect_aborted_txns(self, start_offset: int, upper_bound: int) -> list[AbortedTxn]:
-        """The aborted transactions that touch [start_offset, upper_bound)."""
+        """The aborted transactions that overlap [start_offset, upper_bound)."""
         with self._lock:
-            return self._local.collect_aborted_txns(start_offset, upper_bound)
+            return self.local.collect_aborted_txns(start_offset, upper_bound)
 
     # --- watermarks ------------------------------------------------------------------------------
 
     def update_high_watermark(self, offset: int) -> int:
-        """Set the high watermark, kept between log start and end; what it became."""
+        """Set the high watermark, limited to [log start, log end]; returns the new one."""
         with self._lock:
-            offset = min(max(offset, self.log_start_offset), self._local.log_end_offset)
+            offset = min(max(offset, self.log_start_offset), self.local.log_end_offset)
             self._set_high_watermark(offset)
             return offset
 
@@ -400,9 +418,9 @@ class PartitionLog:
         self.producer_state.on_high_watermark_updated(offset)
 
     def maybe_increment_high_watermark(self, offset: int) -> bool:
-        """Raise the high watermark to `offset` if that is higher; ValueError beyond the end."""
+        """Raise the high watermark to `offset` if that is higher; ValueError beyond the log end."""
         with self._lock:
-            if offset > self._local.log_end_offset:
+            if offset > self.local.log_end_offset:
                 raise ValueError(f"{self.partition}: {offset} is above {self.log_end_offset}")
             if offset <= self.high_watermark:
                 return False
@@ -412,8 +430,8 @@ class PartitionLog:
     def maybe_increment_log_start_offset(self, offset: int) -> bool:
         """Delete the records before `offset` (DeleteRecords, or a leader that did).
 
-        Segments that end before it go at the next retention run. OffsetOutOfRange above the high
-        watermark: what is not replicated cannot be deleted.
+        Segments that end before it are deleted by the next retention run. OffsetOutOfRange above
+        the high watermark: records that are not replicated cannot be deleted.
         """
         with self._lock:
             self._check_online()
@@ -425,89 +443,48 @@ class PartitionLog:
             if offset <= self.log_start_offset:
                 return False
             self.log_start_offset = offset
-            self._local.recovery_point = max(self._local.recovery_point, offset)
+            self.local.recovery_point = max(self.local.recovery_point, offset)
             self.leader_epochs.truncate_from_start(offset)
             self.producer_state.on_log_start_offset_incremented(offset)
             return True
 
     def assign_epoch_start_offset(self, leader_epoch: int, start_offset: int) -> None:
-        """A leader begins to write at `start_offset`; does nothing for the epoch under way."""
+        """Record that `leader_epoch` starts at `start_offset`; no change for the current epoch."""
         with self._lock:
             self.leader_epochs.assign(leader_epoch, start_offset)
 
     def end_offset_for_epoch(self, leader_epoch: int) -> tuple[int, int] | None:
         """(epoch, end offset) of the largest epoch not above `leader_epoch`; None if unknown."""
         with self._lock:
-            found = self.leader_epochs.end_offset_for(leader_epoch, self._local.log_end_offset)
+            found = self.leader_epochs.end_offset_for(leader_epoch, self.local.log_end_offset)
         return None if found[1] == UNDEFINED_EPOCH_OFFSET else found
-
-    # --- truncating ------------------------------------------------------------------------------
-
-    def truncate_to(self, offset: int) -> bool:
-        """Drop all records from `offset` on; False if there were none."""
-        with self._lock, self.storing("truncate"):
-            if offset >= self._local.log_end_offset:
-                self.leader_epochs.truncate_from_end(self._local.log_end_offset)
-                return False
-            if self.segments.first.base_offset > offset:
-                self._truncate_fully(offset, offset)
-                return True
-            self.delete_segments([s for s in self.segments if s.base_offset > offset])
-            self.segments.active.truncate_to(offset)
-            self._local.set_log_end(offset)
-            self.leader_epochs.truncate_from_end(offset)
-            self.log_start_offset = min(self.log_start_offset, offset)
-            self._after_truncation(offset, min(self.high_watermark, offset))
-            return True
-
-    def truncate_fully_and_start_at(self, offset: int, log_start_offset: int | None = None) -> None:
-        """Drop the whole log and go on at `offset` (a follower whose leader's log begins later)."""
-        with self._lock, self.storing("truncate"):
-            self._truncate_fully(offset, offset if log_start_offset is None else log_start_offset)
-
-    def _truncate_fully(self, offset: int, log_start_offset: int) -> None:
-        self.delete_segments(list(self.segments))
-        self._local.add_segment(offset)
-        self._local.set_log_end(offset)
-        self.leader_epochs.clear()
-        self.producer_state.truncate_fully_and_start_at(offset)
-        self.log_start_offset = log_start_offset
-        self._after_truncation(offset, offset)
-
-    def _after_truncation(self, offset: int, high_watermark: int) -> None:
-        self._writer.rolled_at = min(self._writer.rolled_at, offset)
-        now_ms = self.environment.clock.now_ms()
-        rebuild_producer_state(
-            self.producer_state, self.segments, self.log_start_offset, offset, now_ms
-        )
-        self.update_high_watermark(high_watermark)
 
     # --- deleting and replacing ------------------------------------------------------------------
 
     def delete_segments(self, segments: Iterable[LogSegment]) -> None:
-        """Take segments and their snapshots out of the log; the files go after the delay.
+        """Delete segments and their snapshots; the files are removed after the delay.
 
-        The lock is held, and OSErrors are the caller's to handle.
+        The caller holds the lock and handles OSErrors.
         """
         segments = list(segments)
-        self._local.delete_segments(segments)
+        self.local.delete_segments(segments)
         self._delete_snapshots(segment.base_offset for segment in segments)
 
     def replace_segments(self, cleaned: LogSegment, old: list[LogSegment]) -> None:
-        """Put a cleaned segment in the place of those it was made of; safe against crashes."""
+        """Replace segments by the cleaned one made of them; safe against crashes."""
         with self._lock, self.storing("replace segments"):
-            self._local.replace_segments(cleaned, old)
+            self.local.replace_segments(cleaned, old)
             self._delete_snapshots(segment.base_offset for segment in old)
 
     def _delete_snapshots(self, offsets: Iterable[int]) -> None:
-        """Those of segments that are gone; one that was replaced at its place keeps its own."""
+        """Delete the snapshots of removed segments; a replaced base offset keeps its snapshot."""
         gone = set(offsets).difference(self.segments.base_offsets)
-        self._local.delete_later(self.producer_state.mark_snapshots_deleted(gone))
+        self.local.delete_later(self.producer_state.mark_snapshots_deleted(gone))
 
     def delete_pending_files(self) -> None:
-        """Remove the `.deleted` files whose delay is over."""
+        """Remove the `.deleted` files whose delay has passed."""
         with self._lock:
-            due = self._local.take_due_deletes()
+            due = self.local.take_due_deletes()
         if due:
             with self.storing("delete files"):
                 for path in due:
@@ -516,23 +493,23 @@ class PartitionLog:
     # --- flushing, closing -----------------------------------------------------------------------
 
     def flush(self, *, include_active: bool = False) -> None:
-        """Bring everything up to the log end offset to the medium.
+        """Flush everything up to the log end offset.
 
-        `include_active` also flushes an active segment that got nothing since it was rolled.
+        `include_active` also flushes an empty active segment.
         """
         end = self.log_end_offset
         self._flush(end, end + 1 if include_active else end)
 
     def maybe_flush(self) -> None:
-        """Flush what a roll left behind, or everything if `flush.ms` is over."""
+        """Flush everything if `flush.ms` has passed, or else the segments that were rolled."""
         if self.environment.clock.now_ms() - self.last_flush_ms >= self.config.flush_ms:
             self.flush()
-        elif self._writer.rolled_at > self.recovery_point:
-            self._flush(self._writer.rolled_at, self._writer.rolled_at)
+        elif self.local.rolled_at > self.recovery_point:
+            self._flush(self.local.rolled_at, self.local.rolled_at)
 
     def _flush(self, offset: int, upper_bound: int) -> None:
         """Flush the segments below `upper_bound`; `offset` becomes the recovery point."""
-        local, fs = self._local, self.environment.fs
+        local, fs = self.local, self.environment.fs
         with self._lock, self.storing("flush"):
             self.leader_epochs.flush()
             truncations = local.truncations
@@ -548,34 +525,47 @@ class PartitionLog:
                 self.last_flush_ms = self.environment.clock.now_ms()
 
     def flush_leader_epochs(self) -> None:
-        """Bring the leader epochs to the medium, if they have changed."""
+        """Write the leader epochs if they have changed."""
         if self.leader_epochs.is_dirty:
             with self._lock, self.storing("write the leader epochs"):
                 self.leader_epochs.flush()
 
     def release_idle_files(self) -> None:
-        """Give back the descriptors of segments that were not used since the last call."""
+        """Release the descriptors of segments that were not used since the last call."""
         with self._lock:
-            self._local.release_idle_files()
+            self.local.release_idle_files()
+
+    def release_unused_files(self) -> None:
+        """Release the descriptors of segments that no client used since the last idle check."""
+        with self._lock:
+            self.local.release_unused_files()
+
+    def release_files(self) -> None:
+        """Release all descriptors; does nothing while another thread uses the log."""
+        if self._lock.acquire(blocking=False):
+            try:
+                self.local.release_files()
+            finally:
+                self._lock.release()
 
     def close(self) -> None:
-        """Leave the directory as a clean stop leaves it; the log takes nothing any more."""
+        """Finish the files for a clean shutdown and go offline."""
         with self._lock, self.storing("close"):
             self.producer_state.take_snapshot()
             self.leader_epochs.flush()
-            self._local.close()
+            self.local.close()
             self._is_offline = True
 
     def rename_directory(self, name: str) -> None:
-        """Move the log to another directory beside this one (`-delete`, `-future` and back)."""
+        """Rename the partition's directory (`-delete`, `-future` and back)."""
         with self._lock, self.storing("rename the directory"):
             target = self.directory.with_name(name)
-            self._local.rename_directory(target)
+            self.local.rename_directory(target)
             self.producer_state.directory = target
             self.leader_epochs.path = target / self.leader_epochs.path.name
 
     def delete(self) -> None:
-        """Remove the directory with everything in it."""
+        """Remove the directory and everything in it."""
         with self._lock, self.storing("delete"):
             for segment in self.segments:
                 segment.release()

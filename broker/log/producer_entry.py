@@ -1,15 +1,15 @@
-"""What one log knows of one producer: its epoch, its last batches, its open transaction.
+"""The state of one producer in one log: its epoch, its last batches, its open transaction.
 
 The rules of idempotence (KIP-98), checked before a batch is written:
 
     epoch older than the last seen               INVALID_PRODUCER_EPOCH (fenced)
-    same first and last sequence as one of the   a retry: answered with the offsets it got then
+    same first and last sequence as one of the   a retry: answered with the original offsets
       last five batches
     new epoch                                    must begin with sequence 0
-    same epoch                                   must go on where the last batch ended
-    nothing known of the producer                any sequence is taken: its state may have expired
+    same epoch                                   must continue the last batch
+    nothing known of the producer                any sequence is valid: its state may have expired
 
-A follower takes what the leader took, and only notes what it would not have expected.
+A follower accepts what the leader accepted.
 """
 
 from collections import deque
@@ -31,7 +31,7 @@ NUM_BATCHES_TO_RETAIN = 5
 
 
 class BatchMetadata(NamedTuple):
-    """A batch that was written: enough to answer a retry of it."""
+    """The part of a written batch that is needed to answer a retry."""
 
     last_sequence: int
     last_offset: int
@@ -53,8 +53,8 @@ class ProducerEntry:
     """The state of one producer.
 
     Field `batches`: the last five data batches of the current epoch, oldest first.
-    Field `current_txn_first_offset`: where its open transaction began; None outside of one.
-    Field `coordinator_epoch`: that of the last marker; older coordinators are zombies.
+    Field `current_txn_first_offset`: the first offset of its open transaction; None outside of one.
+    Field `coordinator_epoch`: that of the last marker; older coordinators are fenced.
     """
 
     __slots__ = (
@@ -76,18 +76,18 @@ class ProducerEntry:
 
     @property
     def last_sequence(self) -> int:
-        """The sequence of the last record written; -1 where none is known."""
+        """The sequence of the last record written; -1 if unknown."""
         return self.batches[-1].last_sequence if self.batches else NO_SEQUENCE
 
     @property
     def last_data_offset(self) -> int | None:
-        """The offset of the last record written, markers apart; None where none is known."""
+        """The offset of the last data record written; None if unknown."""
         return self.batches[-1].last_offset if self.batches else None
 
     def is_next(self, producer_epoch: int, base_sequence: int, attributes: int) -> bool:
-        """Whether data goes on in the same epoch, and inside or outside of a transaction as before.
+        """Whether the batch continues in the same epoch and the same transaction state.
 
-        The one question that nearly every batch answers with yes; it saves it all others.
+        True for nearly every batch; all other checks are then unnecessary.
         """
         return (
             producer_epoch == self.producer_epoch
@@ -117,7 +117,7 @@ class ProducerEntry:
             )
 
     def check_sequence(self, header: BatchHeader) -> None:
-        """OUT_OF_ORDER_SEQUENCE_NUMBER unless the batch goes on where the last one ended."""
+        """OUT_OF_ORDER_SEQUENCE_NUMBER unless the batch continues the last one."""
         if self.producer_epoch == NO_PRODUCER_EPOCH:
             return
         is_new_epoch = header.producer_epoch != self.producer_epoch
@@ -154,7 +154,7 @@ class ProducerEntry:
             self.producer_epoch = producer_epoch
 
     def add_batch(self, header: BatchHeader) -> None:
-        """A data batch was written."""
+        """Record a data batch."""
         self._take_epoch(header.producer_epoch)
         self.add_next(
             header.last_sequence, header.last_offset, header.last_offset_delta, header.max_timestamp
@@ -163,20 +163,20 @@ class ProducerEntry:
     def add_next(
         self, last_sequence: int, last_offset: int, offset_delta: int, timestamp: int
     ) -> None:
-        """A data batch of the same epoch was written."""
+        """Record a data batch of the same epoch."""
         fields = (last_sequence, last_offset, offset_delta, timestamp)
         self.batches.append(tuple.__new__(BatchMetadata, fields))  # half the time of the class
         self.last_timestamp = timestamp
 
     def end_transaction(self, producer_epoch: int, coordinator_epoch: int, timestamp: int) -> None:
-        """A marker was written."""
+        """Record a marker."""
         self._take_epoch(producer_epoch)
         self.coordinator_epoch = coordinator_epoch
         self.current_txn_first_offset = None
         self.last_timestamp = timestamp
 
     def to_snapshot(self) -> SnapshotEntry:
-        """What a snapshot keeps: of the batches only the last."""
+        """The snapshot entry, which holds only the last batch."""
         txn = self.current_txn_first_offset
         last = self.batches[-1] if self.batches else BatchMetadata(NO_SEQUENCE, -1, 0, 0)
         return SnapshotEntry(
@@ -192,7 +192,7 @@ class ProducerEntry:
 
     @classmethod
     def from_snapshot(cls, saved: SnapshotEntry) -> "ProducerEntry":
-        """The entry that `saved` was taken of, as far as it goes."""
+        """The entry as far as the snapshot holds it."""
         entry = cls(saved.producer_id)
         entry.producer_epoch = saved.producer_epoch
         entry.coordinator_epoch = saved.coordinator_epoch

@@ -1,4 +1,4 @@
-"""Bring the producer state up to an offset: from the newest snapshot, and the log after it."""
+"""Rebuilds the producer state as of an offset: from the newest snapshot and the log after it."""
 
 from broker.log.producer_state import ProducerState
 from broker.log.segments import LogSegments
@@ -11,10 +11,10 @@ def rebuild_producer_state(
     last_offset: int,
     now_ms: int,
 ) -> None:
-    """Know all producers as of `last_offset` (exclusive), and take a snapshot there.
+    """Rebuild the state as of `last_offset` (exclusive), and take a snapshot there.
 
-    While at it, snapshots are taken at the start of the last two segments: they are what the next
-    truncation or the next start will want.
+    Snapshots are also taken at the start of the last two segments: the next truncation or the next
+    start will need them.
     """
     is_empty = not state.producers and state.map_end_offset >= last_offset
     state.truncate_and_reload(log_start_offset, last_offset, now_ms)
@@ -34,7 +34,7 @@ def rebuild_producer_state(
 
 
 def snapshot_empty_state(state: ProducerState, segments: LogSegments, last_offset: int) -> None:
-    """A log without any snapshot after a clean stop never had producers: nothing to replay."""
+    """A log without any snapshot after a clean shutdown never had producers: nothing to replay."""
     for offset in (*segments.base_offsets[-2:], last_offset):
         state.map_end_offset = offset
         state.take_snapshot()

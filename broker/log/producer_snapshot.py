@@ -1,4 +1,4 @@
-"""`.snapshot` files: what a log knew of its producers just before an offset (format in layout)."""
+"""`.snapshot` files: a log's producer state just before an offset (format in `layout`)."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -53,7 +53,7 @@ def decode_snapshot(data: bytes, path: Path) -> list[SnapshotEntry]:
 def write_snapshot(
     path: Path, entries: Iterable[SnapshotEntry], fs: FileSystem, *, sync: bool
 ) -> None:
-    """Write the file; not atomically, as the crc tells a part from the whole."""
+    """Write the file; not atomically, because the crc reveals a partial write."""
     fs.write_file(path, encode_snapshot(entries), sync=sync)
 
 

@@ -1,14 +1,15 @@
-"""All producers of one log, its open transactions, and the snapshots that save replaying the log.
+"""The producers of one log, its open transactions, and the snapshots of both.
 
-Two maps of transactions, by first offset: `_ongoing` have no marker yet; `_unreplicated` have one,
-but above the high watermark. The first offset of either is the first unstable offset: a
-read_committed fetch does not go beyond it.
+Transactions are in two maps by first offset: `_ongoing` have no marker yet; `_unreplicated` have
+one at or above the high watermark. The lowest first offset of both is the first unstable offset,
+where a read_committed fetch ends.
 
-Snapshots are taken when a segment rolls and when the log closes; each is named by the offset up to
-which (exclusively) it counts. There is at most one per segment, and one more for the log's end.
+A snapshot saves replaying the log. One is taken when a segment rolls and when the log closes; it is
+named by the offset up to which (exclusive) it is valid. There is at most one per segment, and one
+more for the log end.
 
-Checks come before the write and change nothing (`check`); what was written is then noted
-(`append`). A batch that could not be written therefore leaves no trace here.
+`check` runs before the write and changes nothing; `append` records what was written. So a batch
+that could not be written changes nothing here.
 """
 
 import contextlib
@@ -43,9 +44,9 @@ class CompletedTxn(NamedTuple):
 
 
 class Verification:
-    """Leave to start a transaction here, asked of the coordinator (KIP-890).
+    """Kafka's VerificationGuard: the coordinator has confirmed the transaction (KIP-890).
 
-    The object itself is the guard: the append must bring the one that is on record.
+    The object itself is the guard: the append must pass the one that is stored for its producer.
     """
 
     __slots__ = ("lowest_sequence", "producer_epoch", "started_ms")
@@ -59,8 +60,8 @@ class Verification:
 class ProducerState:
     """The producer state of one log.
 
-    Field `map_end_offset`: Invariant: every batch below it has been noted.
-    Field `_last_snapshot_offset`: a snapshot at or below it would tell nothing new.
+    Field `map_end_offset`: Invariant: every batch below it is included in this state.
+    Field `_last_snapshot_offset`: no snapshot is needed at or below it.
     """
 
     __slots__ = (
@@ -91,19 +92,19 @@ class ProducerState:
     # --- checking and noting batches -----------------------------------------------------------
 
     def is_next(self, header: BatchHeader) -> bool:
-        """Whether the batch goes on where its producer's last one ended: no check can fail then."""
+        """Whether the batch continues its producer's last one, so that no check can fail."""
         entry = self.producers.get(header.producer_id)
         return entry is not None and entry.is_next(
             header.producer_epoch, header.base_sequence, header.attributes
         )
 
     def find_duplicate(self, header: BatchHeader) -> BatchMetadata | None:
-        """The batch that a producer is sending again; None for a new one."""
+        """The batch that this one repeats; None if it is new."""
         entry = self.producers.get(header.producer_id)
         return entry.find_duplicate(header) if entry else None
 
     def check(self, batch: Batch, verification: Verification | None, *, is_client: bool) -> None:
-        """Raise the ApiError that a batch with a producer id deserves, before it is written."""
+        """Check a batch with a producer id before it is written; ApiError if it must be refused."""
         header = batch.header
         entry = self.producers.get(header.producer_id) or ProducerEntry(header.producer_id)
         entry.check_epoch(header.producer_epoch)
@@ -135,9 +136,9 @@ class ProducerState:
             )
 
     def append(self, batch: Batch, header: BatchHeader) -> CompletedTxn | None:
-        """Note a written batch; the transaction it ends, if it is a marker that ends one.
+        """Record a written batch; returns the transaction that it completes, if it is a marker.
 
-        `header` is the batch's as it stands in the log, with its offset.
+        `header` is the one that was written, with its offset.
         """
         producer_id = header.producer_id
         if producer_id < 0:
@@ -159,7 +160,7 @@ class ProducerState:
         self, batch: Batch, header: BatchHeader, entry: ProducerEntry
     ) -> CompletedTxn | None:
         marker = read_end_txn_marker(batch)
-        if marker is None:  # the cleaner emptied the batch, the transaction is long over
+        if marker is None:  # the cleaner emptied the batch; the transaction ended long ago
             return None
         first_offset = entry.current_txn_first_offset
         entry.end_transaction(header.producer_epoch, marker.coordinator_epoch, marker.timestamp)
@@ -171,9 +172,9 @@ class ProducerState:
         )
 
     def complete(self, txn: CompletedTxn) -> AbortedTxn | None:
-        """Take an ended transaction off the open ones; what the index must hold if it was aborted.
+        """Remove a completed transaction from the ongoing ones; returns its index entry if aborted.
 
-        Until the high watermark passes the marker it still counts as unstable.
+        Until the high watermark passes its marker it still counts as unstable.
         """
         del self._ongoing[txn.first_offset]
         self._unreplicated[txn.first_offset] = txn.last_offset
@@ -183,7 +184,7 @@ class ProducerState:
         return AbortedTxn(txn.producer_id, txn.first_offset, txn.last_offset, stable)
 
     def replay(self, batches: Iterable[tuple[int, Batch]]) -> None:
-        """Note batches of a log that is being loaded; no index is written."""
+        """Record batches of a log that is being loaded; no index is written."""
         for _, batch in batches:
             txn = self.append(batch, batch.header)
             if txn is not None:
@@ -192,20 +193,20 @@ class ProducerState:
     # --- transactions --------------------------------------------------------------------------
 
     def first_unstable_offset(self) -> int | None:
-        """The first offset of a transaction open or not replicated; None if all is stable."""
+        """The first offset of the ongoing and unreplicated transactions; None if all is stable."""
         if self._unreplicated:
             return min(min(self._unreplicated), next(iter(self._ongoing), 2**63))
         return next(iter(self._ongoing)) if self._ongoing else None
 
     def on_high_watermark_updated(self, high_watermark: int) -> None:
-        """Transactions whose marker lies below are stable."""
+        """Make the transactions stable whose marker is below the high watermark."""
         if self._unreplicated:
             self._unreplicated = {
                 first: last for first, last in self._unreplicated.items() if last >= high_watermark
             }
 
     def has_late_transaction(self, now_ms: int) -> bool:
-        """Whether the oldest open transaction is older than any coordinator lets one be."""
+        """Whether the oldest ongoing transaction exceeds the maximum transaction timeout."""
         producer_id = next(iter(self._ongoing.values()), None)
         entry = None if producer_id is None else self.producers.get(producer_id)
         limit_ms = self._config.max_transaction_timeout_ms + LATE_TRANSACTION_BUFFER_MS
@@ -214,7 +215,7 @@ class ProducerState:
     def start_verification(
         self, producer_id: int, sequence: int, producer_epoch: int, now_ms: int
     ) -> Verification:
-        """The guard that the first append of a transaction must bring, made on the first call."""
+        """The guard that a transaction's first append must pass; created by the first call."""
         found = self._verifications.get(producer_id)
         if found is None or found.producer_epoch < producer_epoch:
             found = Verification(now_ms, sequence, producer_epoch)
@@ -223,7 +224,7 @@ class ProducerState:
         return found
 
     def remove_expired(self, now_ms: int) -> None:
-        """Forget producers that wrote nothing for long; never one inside of a transaction."""
+        """Remove the producers that have expired, except those with an ongoing transaction."""
         limit_ms = now_ms - self._config.producer_id_expiration_ms
         for entry in list(self.producers.values()):
             if entry.current_txn_first_offset is None and entry.last_timestamp <= limit_ms:
@@ -236,19 +237,19 @@ class ProducerState:
 
     @property
     def latest_snapshot_offset(self) -> int | None:
-        """The offset of the newest snapshot; None where there is none."""
+        """The offset of the newest snapshot; None if there are no snapshots."""
         return max(self._snapshots, default=None)
 
     def _path(self, offset: int) -> Path:
         return offset_file(self.directory, offset, SNAPSHOT)
 
     def load_snapshot_names(self, names: Iterable[str]) -> None:
-        """Know the snapshots among the files of the directory."""
+        """Find the snapshots among the files of the directory."""
         parsed = map(parse_offset_file, names)
         self._snapshots = {file[0] for file in parsed if file and file[1:] == (SNAPSHOT, "")}
 
     def take_snapshot(self, *, sync: bool = True) -> Path | None:
-        """Write a snapshot at `map_end_offset`, unless there was nothing since the last one."""
+        """Write a snapshot at `map_end_offset`, unless nothing has changed since the last one."""
         if self.map_end_offset <= self._last_snapshot_offset:
             return None
         path = self._path(self.map_end_offset)
@@ -259,9 +260,9 @@ class ProducerState:
         return path
 
     def remove_stray_snapshots(self, base_offsets: Collection[int]) -> None:
-        """Delete those that belong to no segment, except the newest if it is beyond the last one.
+        """Delete snapshots that belong to no segment, except the newest if it is beyond the last.
 
-        That one is the snapshot of a clean stop: it saves replaying the active segment.
+        That one is from a clean shutdown: it saves replaying the active segment.
         """
         stray = sorted(self._snapshots.difference(base_offsets))
         if stray and base_offsets and stray[-1] > max(base_offsets):
@@ -274,12 +275,12 @@ class ProducerState:
         self._fs.remove(self._path(offset))
 
     def mark_snapshots_deleted(self, offsets: Iterable[int]) -> list[Path]:
-        """Rename the snapshots of deleted segments; their new paths, to be removed later."""
+        """Rename the snapshots of deleted segments; returns the paths to remove later."""
         marked = []
         for offset in self._snapshots.intersection(offsets):
             self._snapshots.discard(offset)
             path = offset_file(self.directory, offset, SNAPSHOT, DELETED)
-            with contextlib.suppress(FileNotFoundError):  # somebody tidied up by hand
+            with contextlib.suppress(FileNotFoundError):  # removed by an operator
                 self._fs.rename(self._path(offset), path)
                 marked.append(path)
         return marked
@@ -292,7 +293,7 @@ class ProducerState:
         self._unreplicated.clear()
 
     def truncate_and_reload(self, log_start_offset: int, log_end_offset: int, now_ms: int) -> None:
-        """Go back to the newest snapshot not beyond `log_end_offset`; the rest must be replayed."""
+        """Load the newest snapshot at or below `log_end_offset`; the rest must be replayed."""
         for offset in sorted(self._snapshots):
             if not log_start_offset < offset <= log_end_offset:
                 self._delete_snapshot(offset)
@@ -303,7 +304,7 @@ class ProducerState:
         self._load_latest_snapshot(log_start_offset, now_ms)
 
     def _load_latest_snapshot(self, log_start_offset: int, now_ms: int) -> None:
-        """Load the newest readable snapshot; damaged ones are deleted, the log has it all."""
+        """Load the newest readable snapshot; damaged ones are deleted, the log can be replayed."""
         while (offset := self.latest_snapshot_offset) is not None:
             try:
                 saved = read_snapshot(self._path(offset))
@@ -326,14 +327,14 @@ class ProducerState:
         self._last_snapshot_offset = self.map_end_offset = log_start_offset
 
     def on_log_start_offset_incremented(self, log_start_offset: int) -> None:
-        """Records were deleted from the start; what ended before is over."""
+        """Remove the transactions that ended before the new log start offset."""
         self.on_high_watermark_updated(log_start_offset)
         self.map_end_offset = max(self.map_end_offset, log_start_offset)
         latest = self.latest_snapshot_offset
         self._last_snapshot_offset = log_start_offset if latest is None else latest
 
     def truncate_fully_and_start_at(self, offset: int) -> None:
-        """Forget everything, snapshots too."""
+        """Remove everything, including the snapshots."""
         self._clear()
         for snapshot in sorted(self._snapshots):
             self._delete_snapshot(snapshot)

@@ -1,11 +1,12 @@
 """What compaction keeps of one batch (Kafka's RecordFilter, KIP-534).
 
-A record stays if no later record of its key is known, unless it is a tombstone whose time is over.
-That time begins when the cleaner first sees the tombstone (or a marker that nobody needs): the
-batch then gets a delete horizon, `delete.retention.ms` from now, in place of its base timestamp.
+A record is retained if no later record of its key is known, unless it is a tombstone past its
+delete horizon. When the cleaner first sees a tombstone (or a marker of a transaction without
+records), the batch gets a delete horizon, `delete.retention.ms` from now, in place of its base
+timestamp.
 
-A batch that loses all its records vanishes, unless it is the last that its producer wrote: then an
-empty batch stays, because its sequence numbers are still needed.
+A batch without retained records is removed, unless it is the last batch of its producer: an empty
+batch is kept then, because its sequence numbers are still needed.
 """
 
 from dataclasses import dataclass
@@ -22,19 +23,19 @@ from broker.records.record import RecordTuple
 
 
 class LastRecord(NamedTuple):
-    """The last that a producer wrote: a data batch, or else a marker of this epoch."""
+    """The last batch of a producer: a data batch, or else a marker of this epoch."""
 
     last_data_offset: int | None
     producer_epoch: int
 
     @classmethod
     def of(cls, entry: ProducerEntry) -> "LastRecord":
-        """That of a producer of the log."""
+        """The last batch of this producer."""
         return cls(entry.last_data_offset, entry.producer_epoch)
 
 
 class Kept(NamedTuple):
-    """What is left of a batch: its bytes, its headers (old messages: one each), its records."""
+    """What is retained of a batch: bytes, headers (one per old message), number of records."""
 
     data: bytes | memoryview
     headers: list[BatchHeader]
@@ -43,7 +44,7 @@ class Kept(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class RecordFilter:
-    """The rules of one round over one segment.
+    """The rules for one segment in one cleaning.
 
     `retain_old_tombstones`: formats 0 and 1 have no horizon; the segment's age decides for them.
     """
@@ -56,7 +57,7 @@ class RecordFilter:
     retain_old_tombstones: bool
 
     def keep(self, batch: Batch) -> Kept | None:
-        """What is left of the batch, the batch itself if nothing is lost; None if it vanishes."""
+        """What is retained of the batch; None if it is removed."""
         can_discard = self.transactions.can_discard(batch)
         horizon = batch.header.delete_horizon_ms
         is_discarded = can_discard
@@ -99,7 +100,7 @@ class RecordFilter:
     def _is_kept(self, record: RecordTuple, keeps_tombstones: bool) -> bool:
         offset, _, key, value, _ = record
         if offset > self.offset_map.latest_offset:
-            return True  # the map could not take it in, so nothing is known of its key
+            return True  # beyond the end of the map, so its key may have no later record
         if key is None or (value is None and not keeps_tombstones):
             return False
         return offset >= self.offset_map.get(key)

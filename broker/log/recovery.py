@@ -1,16 +1,21 @@
-"""Load a partition's directory: finish what a crash interrupted, trust what was closed cleanly.
+"""Loads a partition's directory: completes interrupted work, recovers what was not flushed.
 
- 1. Files of unfinished work: `.deleted` are removed; `.cleaned` are removed, and with them the
-    `.swap` files at or above their offset (the exchange had not begun); the other `.swap` files
-    have everything in them, so the segments they replace are removed and they take their place.
- 2. Segments: an index without a log is removed; a log without its indexes, or with a damaged
+The recovery point is the offset up to which everything is flushed. After a clean shutdown all files
+are trusted and no segment is read: the end of the active one is found through its index. After an
+unclean shutdown (crash, kill -9, power failure) everything from the recovery point on may be
+missing, torn or out of date, so it is read and checked. Steps:
+
+ 1. Interrupted work. `.deleted` files are removed. `.cleaned` files are removed, together with the
+    `.swap` files at or above their offset: the swap had not begun. The other `.swap` files are
+    complete, so the segments that they replace are removed and they are renamed.
+ 2. Segments. An index without a log is removed. A log without its indexes, or with a damaged
     transaction index, is recovered.
- 3. After an unclean stop every segment from the recovery point on is recovered: each batch is read,
-    its crc, size and offset checked, indexes and producer state are built anew. At the first batch
-    that is damaged the segment is cut, and the segments after it are deleted.
- 4. Epochs and producers beyond the new end, or before the start, are forgotten.
+ 3. After an unclean shutdown every segment from the recovery point on is recovered: size, crc and
+    offset of each batch are checked, indexes and producer state are rebuilt. The segment is
+    truncated at the first damaged batch, and the segments after it are deleted.
+ 4. Leader epochs and producer state are truncated to [log start offset, log end offset).
 
-After a clean stop no segment is read: the active one's end is found through its index.
+What a truncation here removes was never flushed on this broker; the other in-sync replicas have it.
 """
 
 import logging
@@ -53,7 +58,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class LoadFrom:
-    """What the checkpoints of the log directory say about a partition."""
+    """What the log directory's checkpoints say about a partition; the defaults are a new log's."""
 
     is_clean: bool = True
     log_start_offset: int = 0
@@ -76,7 +81,7 @@ def load_log(
 
 
 class _Loader:
-    """One load. The fields are what will become the log's."""
+    """One load. Its fields become those of the PartitionLog."""
 
     def __init__(
         self,
@@ -92,10 +97,10 @@ class _Loader:
         self._segments = LogSegments()
         self._epochs = LeaderEpochs(directory, environment.fs)
         self._has_lost_epochs = False
-        self._names: set[str] | None = None  # the files, as long as loading has not changed them
+        self._names: set[str] | None = None  # the files; None once loading changed them
 
     def load(self) -> LoadedLog:
-        """Do all steps and hand over what was found."""
+        """Run all steps."""
         names = self._finish_interrupted_work(self._list())
         self._names = names
         if LEADER_EPOCH_CHECKPOINT in names:
@@ -128,7 +133,7 @@ class _Loader:
     # --- 1. unfinished work --------------------------------------------------------------------
 
     def _finish_interrupted_work(self, names: set[str]) -> set[str]:
-        """Remove or complete what the last run left; the names that are there afterwards."""
+        """Remove or complete the files of interrupted work; returns the names that are left."""
         marked = [name for name in names if name.endswith((DELETED, CLEANED, SWAP))]
         if not marked:
             return names
@@ -151,12 +156,12 @@ class _Loader:
         for name in swaps:
             path = self._directory / name
             if path.exists():
-                logger.info("completing the exchange of %s", path)
+                logger.info("completing swap file=%s", path)
                 self._env.fs.rename(path, self._directory / name.removesuffix(SWAP))
         self._env.fs.sync_directory(self._directory)
 
     def _remove_replaced(self, start: int, end: int) -> None:
-        """Remove the segments in [start, end), which a swap file holds the cleaned records of."""
+        """Remove the segments in [start, end), whose cleaned records are in a `.swap` segment."""
         for name in self._list():
             parsed = parse_offset_file(name)
             if parsed is None or parsed[2]:
@@ -177,7 +182,7 @@ class _Loader:
             self._has_lost_epochs = True
 
     def _load_segments(self, names: set[str]) -> None:
-        """Know every segment, in the order of offsets: what is recovered needs those before it."""
+        """Load every segment in offset order: recovering one needs the producer state before it."""
         parsed = [file for file in map(parse_offset_file, names) if file and not file[2]]
         logs = sorted(offset for offset, kind, _ in parsed if kind == LOG)
         for offset, kind, _ in parsed:
@@ -199,8 +204,8 @@ class _Loader:
                 return False
         if f"{segment.base_offset:020d}{TXN_INDEX}" in names:
             try:
-                segment.txn_index.check(segment.base_offset)
-                segment.txn_index.release()
+                segment.indexes.txn.check(segment.base_offset)
+                segment.indexes.txn.release()
             except CorruptRecord as error:
                 logger.warning("recovering segment=%s: %s", segment.log.path, error)
                 return False
@@ -214,7 +219,7 @@ class _Loader:
             dropped = self._recover(segment)
             if dropped:
                 logger.warning(
-                    "cut %s damaged bytes segment=%s size=%s",
+                    "truncated %s corrupt bytes segment=%s size=%s",
                     dropped,
                     segment.log.path,
                     segment.size,
@@ -226,25 +231,25 @@ class _Loader:
         self._names = None
         self._segments.remove(segments)
         for segment in segments:
-            logger.warning("deleting segment=%s: it follows damage", segment.log.path)
+            logger.warning("deleting segment=%s: it follows a corrupt batch", segment.log.path)
             segment.delete()
             self._env.fs.remove(offset_file(self._directory, segment.base_offset, SNAPSHOT))
 
     def _recover(self, segment: LogSegment) -> int:
-        """Check every batch and build all that is derived from them; how many bytes were cut."""
+        """Check all batches and rebuild what is derived from them; returns the bytes truncated."""
         state = ProducerState(self._directory, self._env.producer_state, self._env.fs)
         self._names = None  # recovery makes and removes files
         state.load_snapshot_names(self._list())
         now_ms = self._env.clock.now_ms()
         start = self._from.log_start_offset
         rebuild_producer_state(state, self._segments, start, segment.base_offset, now_ms)
-        segment.txn_index.reset()
+        segment.indexes.txn.reset()
         sound = _SoundBatches(segment)
-        segment.index_again(self._noted(sound, segment, state))
+        segment.rebuild_indexes(self._noted(sound, segment, state))
         dropped = segment.size - sound.end_position
         if dropped:
             segment.log.truncate_to(sound.end_position)
-        # So that recovering the next segment need not read this one again.
+        # Saves reading this segment again when the next one is recovered.
         state.take_snapshot()
         segment.release()
         return dropped
@@ -252,7 +257,7 @@ class _Loader:
     def _noted(
         self, sound: "_SoundBatches", segment: LogSegment, state: ProducerState
     ) -> Iterator[tuple[int, BatchHeader]]:
-        """Pass the headers on, after noting epochs, producers and ended transactions."""
+        """Yield the headers, after recording epochs, producers and completed transactions."""
         for position, batch in sound:
             header = batch.header
             if header.magic >= CURRENT_MAGIC:
@@ -260,7 +265,7 @@ class _Loader:
                 txn = state.append(batch, header)
                 aborted = state.complete(txn) if txn is not None else None
                 if aborted is not None:
-                    segment.txn_index.append(aborted)
+                    segment.indexes.txn.append(aborted)
                 state.map_end_offset = header.next_offset
             yield position, header
 
@@ -270,7 +275,7 @@ class _Loader:
             self._epochs.assign(header.partition_leader_epoch, header.base_offset)
 
     def _rebuild_epochs(self) -> None:
-        """Every batch says who led when it was written."""
+        """Rebuild the epochs from the leader epoch in every batch header."""
         for segment in self._segments:
             for _, header in segment.log.headers():
                 self._note_epoch(header)
@@ -279,7 +284,7 @@ class _Loader:
     # --- 4. the end ----------------------------------------------------------------------------
 
     def _find_log_end(self) -> int:
-        """The log end offset; there is an active segment afterwards."""
+        """The log end offset. Creates an active segment if the log has no segments."""
         start = self._from.log_start_offset
         if len(self._segments):
             end = self._segments.active.read_next_offset()
@@ -309,7 +314,7 @@ class _Loader:
 
 
 class _SoundBatches:
-    """The batches of a segment up to the first damage; `end_position` is where they end."""
+    """The batches of a segment up to the first damaged one; `end_position` is where they end."""
 
     def __init__(self, segment: LogSegment) -> None:
         self._segment = segment
@@ -326,14 +331,14 @@ class _SoundBatches:
                 self.end_position = position + batch.size_in_bytes
         except CorruptRecord as error:
             logger.warning(
-                "damage segment=%s position=%s: %s",
+                "corrupt batch segment=%s position=%s: %s",
                 self._segment.log.path,
                 self.end_position,
                 error,
             )
 
     def _check_offset(self, batch: Batch, expected: int) -> None:
-        """The offset lies outside of the crc, but it can neither fall nor leave the segment."""
+        """The crc does not cover the offset, so check that offsets increase and fit the segment."""
         base = batch.header.base_offset
         if base < expected or not self._segment.can_hold(batch.last_offset):
             raise CorruptRecord(f"expected offsets from {expected}, found {base}")

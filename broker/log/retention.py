@@ -1,7 +1,7 @@
-"""What a log may forget: by start offset, by size, by time; always whole segments from the front.
+"""Retention by start offset, size and time; always deletes whole segments from the front.
 
-No segment goes that holds anything above the high watermark. The active segment can go too: a new
-one is rolled first, so the log end offset stays.
+A segment with an offset at or above the high watermark is never deleted. The active segment can be
+deleted too: a new one is rolled first, so the log end offset stays.
 """
 
 import logging
@@ -17,9 +17,9 @@ _MayGo = Callable[[LogSegment, int | None], bool]
 
 
 def delete_old_segments(log: PartitionLog) -> int:
-    """Delete the segments that retention no longer wants; how many.
+    """Delete the segments that retention no longer covers; returns how many.
 
-    A log that is only compacted keeps its records by key, but still loses those before its start.
+    A log with only `compact` keeps its records, except those below the log start offset.
     """
     deleted = _delete_while(log, _is_before_start(log), "log start offset")
     if log.config.is_deleted_by_retention:
@@ -76,7 +76,7 @@ def _delete_while(log: PartitionLog, may_go: _MayGo, reason: str) -> int:
 
 
 def _deletable(log: PartitionLog, may_go: _MayGo) -> list[LogSegment]:
-    """The longest run from the front that may go; never an empty active segment."""
+    """The longest run from the front that may be deleted; never an empty active segment."""
     deletable: list[LogSegment] = []
     for segment in log.segments:
         higher = log.segments.higher(segment)

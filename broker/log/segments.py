@@ -7,7 +7,7 @@ from broker.log.segment import LogSegment
 
 
 class LogSegments:
-    """Invariant: base offsets rise; a loaded log always has a last one, the active."""
+    """Invariant: base offsets increase; a loaded log always has an active (last) segment."""
 
     __slots__ = ("_offsets", "_segments")
 
@@ -23,17 +23,17 @@ class LogSegments:
 
     @property
     def base_offsets(self) -> tuple[int, ...]:
-        """Those of all segments, rising."""
+        """The base offsets of all segments, increasing."""
         return tuple(self._offsets)
 
     @property
     def active(self) -> LogSegment:
-        """The one that appends go to."""
+        """The segment that is appended to."""
         return self._segments[-1]
 
     @property
     def first(self) -> LogSegment:
-        """The one with the lowest offsets."""
+        """The segment with the lowest offsets."""
         return self._segments[0]
 
     @property
@@ -51,7 +51,7 @@ class LogSegments:
             self._segments.insert(index, segment)
 
     def remove(self, segments: Iterable[LogSegment]) -> None:
-        """Take segments out, unless another has taken their base offset meanwhile."""
+        """Remove segments, unless another one has the same base offset by now."""
         gone = {id(segment) for segment in segments}
         self._segments = [segment for segment in self._segments if id(segment) not in gone]
         self._offsets = [segment.base_offset for segment in self._segments]
@@ -67,12 +67,12 @@ class LogSegments:
         return self._segments[index] if index < len(self._segments) else None
 
     def between(self, start: int, end: int) -> list[LogSegment]:
-        """Those that can hold an offset in [start, end): the floor of `start` comes first."""
+        """The segments that can hold an offset in [start, end), from the floor of `start` on."""
         if start >= end:
             return []
         first = max(bisect_right(self._offsets, start) - 1, 0)
         return self._segments[first : bisect_left(self._offsets, end)]
 
     def inactive_from(self, offset: int) -> list[LogSegment]:
-        """Those that can hold `offset` or a later one, the active one apart."""
+        """The inactive segments that can hold `offset` or a later one."""
         return self.between(offset, self._offsets[-1])

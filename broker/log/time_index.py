@@ -1,4 +1,4 @@
-"""Timestamp → offset: with every entry of the offset index, the largest timestamp so far."""
+"""Timestamp → offset: for every entry of the offset index, the largest timestamp so far."""
 
 from struct import Struct
 from typing import ClassVar, NamedTuple
@@ -16,10 +16,10 @@ class TimestampOffset(NamedTuple):
 
 
 class TimeIndex(Index):
-    """An entry (t, o) promises: no record up to offset o is younger than t.
+    """An entry (t, o) guarantees that no record up to offset o has a timestamp above t.
 
-    Invariant: timestamps rise strictly, offsets never fall. The last entry of a closed segment has
-    the largest timestamp of the whole segment, which is what retention goes by.
+    Invariant: timestamps increase strictly, offsets never decrease. The last entry of a closed
+    segment has the largest timestamp of the segment, which retention uses.
     """
 
     ENTRY: ClassVar[Struct] = TIME_ENTRY
@@ -28,7 +28,7 @@ class TimeIndex(Index):
     __slots__ = ()
 
     def lookup(self, timestamp: int) -> TimestampOffset:
-        """The last entry not younger than `timestamp`; (-1, base offset) where there is none."""
+        """The last entry at or below `timestamp`; (-1, base offset) if all are above."""
         slot = self._last_slot_at_most(timestamp, 0, 8)
         return self.entry(slot) if slot >= 0 else TimestampOffset(NO_TIMESTAMP, self.base_offset)
 
@@ -39,7 +39,7 @@ class TimeIndex(Index):
 
     @property
     def last_entry(self) -> TimestampOffset:
-        """The last entry; (-1, base offset) where there is none."""
+        """The last entry; (-1, base offset) for an empty index."""
         entries = self.entries
         if entries:
             return self.entry(entries - 1)

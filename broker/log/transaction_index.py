@@ -1,6 +1,6 @@
-"""The aborted transactions of a segment: what a read_committed fetch must tell its consumer.
+"""The aborted transactions of a segment, which a read_committed fetch response must list.
 
-The file exists only where a transaction was aborted. Transactions stand in the order in which they
+The file exists only where a transaction was aborted. Transactions are in the order in which they
 ended, in the segment that holds their abort marker.
 """
 
@@ -26,10 +26,10 @@ class AbortedTxn(NamedTuple):
 
 
 class TransactionIndex:
-    """The file of one segment. Invariant: last offsets rise from entry to entry.
+    """The file of one segment. Invariant: last offsets increase from entry to entry.
 
-    Field `_is_missing`: there is no file, as nearly always, and nobody but us would make one: each
-    fetch asks the indexes of all segments from its offset on, and shall not ask the disk.
+    Field `_is_missing`: whether there is no file, which is the usual case. It is remembered because
+    each fetch checks the indexes of all segments from its offset on, and must not use the disk.
     """
 
     __slots__ = ("_file", "_fs", "_is_missing", "path")
@@ -49,11 +49,11 @@ class TransactionIndex:
 
     @property
     def exists(self) -> bool:
-        """Whether there is a file, and so perhaps an aborted transaction."""
+        """Whether the file exists; if not, no transaction was aborted here."""
         return not self._is_missing and self._opened() is not None
 
     def __iter__(self) -> Iterator[AbortedTxn]:
-        """Every transaction; CorruptRecord names the file if its bytes are none."""
+        """Every aborted transaction; CorruptRecord names the file if it is malformed."""
         file = self._opened()
         data = b"" if file is None else file.read(0, file.size())
         if len(data) % ABORTED_TXN.size:
@@ -82,7 +82,7 @@ class TransactionIndex:
             self._fs.write(file, [ABORTED_TXN.pack(ABORTED_TXN_VERSION, *txn)], file.size())
 
     def collect(self, fetch_offset: int, upper_bound: int) -> tuple[list[AbortedTxn], bool]:
-        """Those that touch [fetch_offset, upper_bound), and whether later segments need no look.
+        """Those that overlap [fetch_offset, upper_bound), and whether to skip later segments.
 
         A transaction in a later segment can still have begun below `upper_bound`, unless one here
         ended when everything below was stable.
@@ -96,22 +96,22 @@ class TransactionIndex:
         return found, False
 
     def truncate_to(self, offset: int) -> None:
-        """Drop the transactions whose marker is at `offset` or above."""
+        """Remove the transactions whose marker is at `offset` or above."""
         file = self._opened()
         if file is not None:
             kept = sum(txn.last_offset < offset for txn in self)
             self._fs.truncate(file, kept * ABORTED_TXN.size)
 
     def reset(self) -> None:
-        """Drop everything; a file that is there stays, empty."""
+        """Remove all entries; an existing file becomes empty."""
         file = self._opened()
         if file is not None:
             self._fs.truncate(file, 0)
 
     def open_file(self) -> OpenFile | None:
-        """The file, for somebody who flushes it; None where there is none."""
+        """The file, for a caller that flushes it; None if it does not exist."""
         return self._opened()
 
     def release(self) -> None:
-        """Give the descriptor back; the next use opens the file again."""
+        """Release the descriptor; the next use opens the file again."""
         self._file = None

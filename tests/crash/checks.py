@@ -1,4 +1,4 @@
-"""What must be true of a cluster after its faults: told by what clients were promised."""
+"""What must hold after faults, compared with what was acknowledged to clients."""
 
 from collections.abc import Sequence
 
@@ -13,7 +13,7 @@ from tests.crash.workload import (
 
 
 def check_sent(sending: Sending, servers: str) -> list[list[bytes]]:
-    """Everything promised is at its place; gives the values by partition."""
+    """Check that every acknowledged record is at its offset; returns the values by partition."""
     assert sending.refused == []
     log = read_log(servers, sending.topic)
     for records in log:
@@ -39,7 +39,7 @@ def check_idempotent(sending: Sending, servers: str) -> None:
 
 
 def check_acks_one(sending: Sending, servers: str) -> None:
-    """What was sent twice may be there twice, never in another order."""
+    """Check the order: records that were sent twice may be stored twice, but never reordered."""
     for index, seen in enumerate(check_sent(sending, servers)):
         firsts = list(dict.fromkeys(seen))
         assert firsts == [b"%d" % n for n in range(index, sending.num_sent, PARTITIONS)]
@@ -56,7 +56,7 @@ def check_transactions(transacting: Transacting, servers: str) -> None:
 
 
 def check_followed(members: Sequence[Following], servers: str) -> None:
-    """The members of one group: what they committed is committed, and they had read all of it."""
+    """Check the members of a group: their commits are stored, and they had read all before them."""
     first = members[0]
     committed = committed_offsets(servers, first.group_id, first.topic)
     log = read_log(servers, first.topic, first.isolation_level)

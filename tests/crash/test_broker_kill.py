@@ -1,4 +1,4 @@
-"""kill -9 under load, again and again: what was acknowledged is there, once, and in order."""
+"""kill -9 under load, repeatedly: acknowledged records exist once and in order."""
 
 import random
 import time
@@ -30,14 +30,14 @@ SETTINGS = {
     "offsets_topic_num_partitions": 2,
     "transaction_state_log_num_partitions": 2,
     "group_initial_rebalance_delay_ms": 0,
-    "log_segment_bytes": 100_000,  # so that deaths come in the middle of rolling, too
+    "log_segment_bytes": 100_000,  # so that some kills interrupt a roll
 }
 LIFE_S = (0.3, 1.5)
 
 
 @dataclass
 class Load:
-    """What runs while the broker dies."""
+    """The clients that run while the broker is killed."""
 
     idempotent: Sending
     acks_one: Sending
@@ -77,13 +77,13 @@ def served(directory: Path, port: int) -> Iterator[RunningBroker]:
 
 
 def survive(directory: Path, deaths: int) -> tuple[Load, int]:
-    """Let the load run while the broker is killed and started again; it ends killed."""
+    """Kill and restart the broker under load; the last kill is not followed by a restart."""
     port = free_port()
     load = None
     for life in range(deaths):
         with served(directory, port) as broker:
             load = load or start_load(broker.bootstrap_servers)
-            time.sleep(random.uniform(*LIFE_S))  # the moment of death is nobody's choice
+            time.sleep(random.uniform(*LIFE_S))  # at a random moment
             if life == deaths - 1:
                 for work in load.works:
                     work.stop()

@@ -1,4 +1,4 @@
-"""Starting and stopping the daemon: one clear line for what is in the way, never a traceback."""
+"""Starting and stopping the broker: one clear line for each problem, never a traceback."""
 
 import json
 import socket
@@ -11,10 +11,11 @@ from confluent_kafka import Producer
 
 from broker.log.layout import CLEAN_SHUTDOWN_FILE
 from tests.support.broker import RunningBroker, running_broker
+from tests.support.consumed import offset_of
 
 
 def start_in_vain(**settings: object) -> str:
-    """Start a broker that cannot; gives the last line that it says, without its name."""
+    """Start a broker that must fail; returns the last line of its output, without its name."""
     given = {"listeners": "PLAINTEXT://127.0.0.1:0"} | settings
     overrides = [f"--override={key.replace('_', '.')}={value}" for key, value in given.items()]
     done = subprocess.run(
@@ -63,11 +64,11 @@ def test_log_directory_that_is_a_file_is_named_with_its_key(tmp_path: Path, belo
     (tmp_path / "file").write_text("somebody's")
     path = tmp_path / "file" / below
     problem = "Not a directory" if below else "not a directory"
-    assert start_in_vain(log_dirs=path) == f"log.dirs: {path} cannot be used: {problem}"
+    assert start_in_vain(log_dirs=path) == f"log.dirs: cannot use {path}: {problem}"
     assert (tmp_path / "file").read_text() == "somebody's"
 
 
-def test_second_broker_on_a_directory_is_refused_and_the_first_does_not_notice(
+def test_second_broker_on_a_directory_is_refused_and_the_first_is_not_affected(
     broker: RunningBroker,
 ) -> None:
     line = start_in_vain(log_dirs=broker.log_dir)
@@ -108,10 +109,10 @@ def test_log_directory_that_is_a_file_is_refused(tmp_path: Path) -> None:
 
 
 def produce_one(broker: RunningBroker) -> int:
-    """Write a record; its offset."""
+    """Write a record and return its offset."""
     offsets: list[int] = []
     producer = Producer({"bootstrap.servers": broker.bootstrap_servers})
-    producer.produce("kept", b"value", on_delivery=lambda _, sent: offsets.append(sent.offset()))
+    producer.produce("kept", b"value", on_delivery=lambda _, sent: offsets.append(offset_of(sent)))
     assert producer.flush(10) == 0
     return offsets[0]
 

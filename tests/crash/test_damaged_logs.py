@@ -1,4 +1,4 @@
-"""Cut at every byte, flipped bits, zero tails, foreign indexes: what is whole stays."""
+"""Logs cut at every byte, flipped bits, zero tails, foreign indexes: intact batches survive."""
 
 import random
 import shutil
@@ -210,7 +210,7 @@ def test_missing_indexes_are_rebuilt_also_after_a_clean_stop(tmp_path: Path) -> 
 
 
 def with_a_flipped_bit(kind: str, tmp_path: Path) -> Iterator[PartitionLog]:
-    """The same log again and again, each time with another byte of an index damaged."""
+    """The same log repeatedly, each time with another byte of an index damaged."""
     golden = GOLDEN / "magic2" / "rolled-0"
     copy = golden_copy(golden, tmp_path / "orders-0")
     path = copy / f"00000000000000000340{kind}"

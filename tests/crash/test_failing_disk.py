@@ -26,7 +26,7 @@ BUSY = LogConfig(segment_bytes=400, index_interval_bytes=50, flush_messages=4)
 
 
 def workload(log: PartitionLog, acknowledged: list[str]) -> None:
-    """Append in every way, noting each value that was acknowledged."""
+    """Append in every way, and record each value that was acknowledged."""
     for number in range(6):
         value = f"plain-{number}"
         log.append_as_leader(batch(value), 0)
@@ -100,10 +100,10 @@ def test_torn_write_is_cut_off_at_once(tmp_path: Path) -> None:
 
 def test_failed_index_write_leaves_no_batch_behind(tmp_path: Path) -> None:
     log = open_log(tmp_path / "orders-0", LogConfig(index_interval_bytes=0))
-    log.segments.active.offset_index._fs = BreakingDisk(fails_at=1, stays_broken=False)
+    log.segments.active.indexes.offset._fs = BreakingDisk(fails_at=1, stays_broken=False)
     acknowledged = []
     with pytest.raises(ApiError, match=r"\.index"):
-        for _ in range(1000):  # entries are written together, so not the first one fails
+        for _ in range(1000):  # the first batch gets no index entry
             acknowledged += [log.append_as_leader(batch("x"), 0).last_offset]
     data = (log.directory / "00000000000000000000.log").read_bytes()
     assert [found.last_offset for found in iterate_batches(data)] == acknowledged

@@ -1,4 +1,4 @@
-"""A crash at any step of a compaction: after a restart the log is the old one or the new one."""
+"""A crash at any step of a cleaning leaves the old log or the new one after a restart."""
 
 from pathlib import Path
 
@@ -17,7 +17,7 @@ MEMORY = CleanerConfig(dedupe_buffer_size=24 * 1000)
 
 
 def write_log(directory: Path, fs: FileSystem) -> PartitionLog:
-    """Three keys, each written often, over several segments."""
+    """Three keys, each written many times, over several segments."""
     log = open_log(directory, COMPACTED, ManualClock(), fs)
     for number in range(15):
         log.append_as_leader(keyed(f"k{number % 3}", f"v{number}"), 0)

@@ -1,4 +1,4 @@
-"""Clients that go on through every death of their brokers, and remember what they were promised."""
+"""Clients that keep running while brokers are killed, and record what was acknowledged."""
 
 import itertools
 import threading
@@ -9,10 +9,12 @@ from typing import Any
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
+from tests.support.consumed import offset_of, partition_of, value_of
+
 PARTITIONS = 3
 TIMEOUT_S = 60
 PACE_S = 0.0005
-"""Between two records: the load shall last through the deaths, not fill the disk."""
+"""Pause between two records, so that the load outlasts the kills and does not fill the disk."""
 
 IMPATIENT = {
     "log_level": 0,
@@ -33,7 +35,7 @@ def create_topics(servers: str, *names: str, replication_factor: int = 1) -> Non
 
 
 class Work:
-    """A thread that does one thing over and over until it is stopped."""
+    """A thread that repeats `step` until it is stopped."""
 
     def __init__(self) -> None:
         self._is_over = threading.Event()
@@ -41,15 +43,15 @@ class Work:
         self.failure: Exception | None = None
 
     def start(self) -> None:
-        """Begin."""
+        """Start the thread."""
         self._thread.start()
 
     def give_up(self) -> None:
-        """End soon, without waiting for it."""
+        """Tell the thread to end, without waiting for it."""
         self._is_over.set()
 
     def stop(self) -> None:
-        """End in order; raises what the work failed with."""
+        """Stop the thread and wait for it; raises the exception it failed with."""
         self._is_over.set()
         self._thread.join(2 * TIMEOUT_S)
         assert not self._thread.is_alive(), f"{type(self).__name__} does not end"
@@ -65,40 +67,40 @@ class Work:
             self.failure = failure
 
     def step(self) -> None:
-        """Do it once."""
+        """Run one iteration."""
         raise NotImplementedError
 
     def finish(self) -> None:
-        """Close what is open."""
+        """Release resources; called after the last step."""
 
 
 class Sending(Work):
-    """Numbers in order, spread over the partitions; `promised` has what was acknowledged."""
+    """Produces increasing numbers to all partitions; `promised` holds what was acknowledged."""
 
     def __init__(self, topic: str) -> None:
         super().__init__()
         self.topic = topic
         self.promised: dict[bytes, tuple[int, int | None]] = {}
-        """Partition and offset by value. No offset: librdkafka lost the answer, and learnt from
-        that to a later batch that this one is stored too."""
+        """Partition and offset by value. The offset is None if librdkafka lost the response and
+        inferred from that to a later batch that this one is stored."""
         self.refused: list[object] = []
         self.num_sent = 0
         self.longest_silence_s = 0.0
-        """The longest time without a promise."""
+        """The longest time without an acknowledgement."""
         self._last_promise_s = time.monotonic()
 
     def step(self) -> None:
-        """Send one."""
+        """Send one record."""
         self.send(b"%d" % self.num_sent, self.num_sent % PARTITIONS)
         self.num_sent += 1
         time.sleep(PACE_S)
 
     def send(self, value: bytes, partition: int) -> None:
-        """Hand one over to the client."""
+        """Pass one record to the client."""
         raise NotImplementedError
 
     def promise(self, value: bytes, partition: int, offset: int | None) -> None:
-        """The broker has acknowledged it."""
+        """Record that the broker has acknowledged it."""
         self.promised[value] = (partition, offset)
         now_s = time.monotonic()
         self.longest_silence_s = max(self.longest_silence_s, now_s - self._last_promise_s)
@@ -106,7 +108,7 @@ class Sending(Work):
 
 
 class LibrdkafkaSending(Sending):
-    """With librdkafka."""
+    """Produces with librdkafka."""
 
     def __init__(self, servers: str, topic: str, settings: dict[str, Any]) -> None:
         super().__init__(topic)
@@ -114,7 +116,7 @@ class LibrdkafkaSending(Sending):
         self._producer = Producer(common | settings)
 
     def send(self, value: bytes, partition: int) -> None:
-        """Hand one over, and hear of those before it."""
+        """Pass one record to the client and run the callbacks of earlier ones."""
         self._producer.produce(self.topic, value, partition=partition, on_delivery=self._delivered)
         self._producer.poll(0)
 
@@ -138,7 +140,7 @@ class Transacting(Work):
         self.committed: set[int] = set()
         self.aborted: set[int] = set()
         self.unknown: set[int] = set()
-        """Those whose end was not told: all of it may be there, or nothing."""
+        """Transactions of unknown outcome: either all of their records are stored, or none."""
         self._settings = {
             "bootstrap.servers": servers,
             "transactional.id": topic,
@@ -154,7 +156,7 @@ class Transacting(Work):
         return producer
 
     def step(self) -> None:
-        """One transaction."""
+        """Run one transaction."""
         number = next(self._numbers)
         try:
             self._producer.begin_transaction()
@@ -178,7 +180,7 @@ class Transacting(Work):
 
 
 def _patiently(call: Callable[[], object]) -> None:
-    """Call again for as long as librdkafka says that one may."""
+    """Repeat a call while librdkafka reports a retriable error."""
     deadline = time.monotonic() + TIMEOUT_S
     while True:
         try:
@@ -191,7 +193,7 @@ def _patiently(call: Callable[[], object]) -> None:
 
 
 class Following(Work):
-    """A member of a group that reads a topic, commits, and remembers what it was promised."""
+    """A member of a group that reads a topic, commits, and records what was acknowledged."""
 
     def __init__(self, servers: str, topic: str, isolation_level: str = "read_uncommitted") -> None:
         super().__init__()
@@ -201,11 +203,11 @@ class Following(Work):
         self.read: dict[tuple[int, int], bytes] = {}
         """Value by partition and offset."""
         self.changed: list[tuple[int, int]] = []
-        """Where another value was read than before."""
+        """Partitions and offsets where a second read returned another value."""
         self.committed: dict[int, int] = {}
-        """Invariant: acknowledged by the coordinator."""
+        """Offset by partition. Invariant: acknowledged by the coordinator."""
         self.went_back: list[tuple[int, int]] = []
-        """What was read again though it was committed: partition and offset."""
+        """Partitions and offsets that were read again although they were committed."""
         settings = {
             "bootstrap.servers": servers,
             "group.id": self.group_id,
@@ -218,12 +220,13 @@ class Following(Work):
         self._consumer.subscribe([topic])
 
     def step(self) -> None:
-        """Read some and commit it."""
+        """Read some records and commit them."""
         positions: dict[int, int] = {}
         for message in self._consumer.consume(100, 0.1):
             if message.error() is None:
-                self._take(message.partition(), message.offset(), message.value())
-                positions[message.partition()] = message.offset() + 1
+                partition, offset = partition_of(message), offset_of(message)
+                self._take(partition, offset, value_of(message))
+                positions[partition] = offset + 1
         offsets = [TopicPartition(self.topic, *position) for position in positions.items()]
         if offsets:
             self._commit(offsets)
@@ -238,7 +241,7 @@ class Following(Work):
         try:
             done = self._consumer.commit(offsets=offsets, asynchronous=False)
         except KafkaException:
-            return  # nothing was promised; what was read is read again
+            return  # the commit was not acknowledged, so the records are read again
         self.committed |= {each.partition: each.offset for each in done or [] if not each.error}
 
     def finish(self) -> None:
@@ -270,16 +273,16 @@ def _read(servers: str, topic: str, isolation_level: str) -> Iterator[tuple[int,
         while len(ended) < PARTITIONS:
             for message in consumer.consume(1000, 0.1):
                 if (error := message.error()) is None:
-                    yield message.partition(), message.offset(), message.value()
+                    yield partition_of(message), offset_of(message), value_of(message)
                 else:
                     assert error.code() == KafkaError._PARTITION_EOF, error
-                    ended.add(message.partition())
+                    ended.add(partition_of(message))
     finally:
         consumer.close()
 
 
 def committed_offsets(servers: str, group_id: str, topic: str) -> dict[int, int]:
-    """What the coordinator says a group has committed."""
+    """The committed offsets of a group, as its coordinator reports them."""
     consumer = Consumer({"bootstrap.servers": servers, "group.id": group_id})
     try:
         asked = [TopicPartition(topic, index) for index in range(PARTITIONS)]

@@ -1,4 +1,4 @@
-"""Helpers of the log's tests: batches and logs in one line, disks that break on purpose."""
+"""Helpers for the log tests: short constructors for batches and logs, and failing disks."""
 
 import errno
 import os
@@ -33,7 +33,7 @@ GOLDEN_INTERVALS = {"rolled": 100, "txn": 100, "old": 256}
 
 
 def golden_config(directory: Path) -> LogConfig:
-    """The settings that Kafka wrote a golden partition with, as far as files show them."""
+    """The settings that Kafka wrote a golden partition with, as far as they affect its files."""
     name = directory.name.rpartition("-")[0]
     return LogConfig(index_interval_bytes=GOLDEN_INTERVALS.get(name, 4096))
 
@@ -100,7 +100,7 @@ def open_log(
     fs: FileSystem | None = None,
     load_from: LoadFrom | None = None,
 ) -> PartitionLog:
-    """Load (or begin) the log in `directory`."""
+    """Load the log in `directory`, or create it."""
     directory.mkdir(exist_ok=True)
     environment = LogEnvironment(fs or UnflushedDisk(), clock or ManualClock(NOW_MS))
     return load_log(
@@ -131,6 +131,15 @@ def batches_of(log: PartitionLog) -> list[Batch]:
     return list(iterate_batches(everything(log)))
 
 
+def texts_of(found: Batch) -> list[str]:
+    """The values of a batch without tombstones, decoded."""
+    texts: list[str] = []
+    for record in found.records():
+        assert record.value is not None, record
+        texts.append(record.value.decode())
+    return texts
+
+
 def values_of(log: PartitionLog) -> list[str | None]:
     """All values of the log's data records, in order."""
     return [
@@ -158,19 +167,19 @@ def files_of(directory: Path, *suffixes: str) -> dict[str, bytes]:
 
 
 class UnflushedDisk(FileSystem):
-    """The real disk without the waiting: no test pulls the plug."""
+    """The real disk without flushes: no test simulates a power failure."""
 
     def sync(self, file: OpenFile) -> None:
-        """Nothing to wait for."""
+        """Do not flush."""
 
     def sync_directory(self, path: Path) -> None:
-        """Nothing to wait for."""
+        """Do not flush."""
 
 
 class BreakingDisk(UnflushedDisk):
     """A disk that fails at its nth change, and at every change after that if `stays_broken`.
 
-    A failing write first takes `torn_bytes` of what it was given, as a full disk does.
+    A failing write first writes `torn_bytes` of its data, as on a full disk.
     """
 
     def __init__(
@@ -206,6 +215,10 @@ class BreakingDisk(UnflushedDisk):
     def truncate(self, file: OpenFile, size: int) -> None:
         self._change(file.path)
         super().truncate(file, size)
+
+    def allocate(self, file: OpenFile, position: int, length: int) -> None:
+        self._change(file.path)
+        super().allocate(file, position, length)
 
     def sync(self, file: OpenFile) -> None:
         self._change(file.path)

@@ -1,4 +1,4 @@
-"""What a leader refuses, and what it rewrites."""
+"""Batches that a leader refuses, and batches that it rewrites."""
 
 from pathlib import Path
 
@@ -7,9 +7,10 @@ from crc32c import crc32c
 
 from broker.clock import ManualClock
 from broker.errors import ApiError, CorruptRecord, ErrorCode
-from broker.log.append import AppendOrigin, InvalidRecords
+from broker.log.append import AppendOrigin
 from broker.log.config import LogConfig
 from broker.log.partition_log import PartitionLog
+from broker.log.validator import InvalidRecords
 from broker.records.builder import BatchSettings, build_batch
 from broker.records.layout import Codec, TimestampType
 from broker.records.legacy import build_messages
@@ -33,7 +34,7 @@ def log(tmp_path: Path) -> PartitionLog:
 
 
 def patched(data: bytes, position: int, replacement: bytes) -> bytes:
-    """The batch with other bytes, and the crc that they deserve."""
+    """The batch with these bytes changed, and the crc that matches them."""
     changed = bytearray(data)
     changed[position : position + len(replacement)] = replacement
     changed[17:21] = crc32c(bytes(changed[21:])).to_bytes(4, "big")
@@ -93,7 +94,7 @@ class TestTimestamps:
             log.append_as_leader(batch("a", "b", "c", "d", timestamp=NOW_MS), 0)
         assert refused.value.code is ErrorCode.INVALID_TIMESTAMP
         assert [error.batch_index for error in refused.value.record_errors] == [2, 3]
-        assert str(NOW_MS + 2) in refused.value.message
+        assert f"Timestamp {NOW_MS + 2} " in refused.value.record_errors[0].message
 
     def test_old_timestamp_beyond_the_limit_names_the_records(self, tmp_path: Path) -> None:
         log = open_log(tmp_path / "orders-0", LogConfig(message_timestamp_before_max_ms=1))
@@ -101,7 +102,7 @@ class TestTimestamps:
             log.append_as_leader(batch("a", "b", "c", timestamp=NOW_MS - 2), 0)
         assert [error.batch_index for error in refused.value.record_errors] == [0]
 
-    def test_timestamps_within_both_limits_are_taken(self, tmp_path: Path) -> None:
+    def test_timestamps_within_both_limits_are_accepted(self, tmp_path: Path) -> None:
         config = LogConfig(message_timestamp_before_max_ms=5, message_timestamp_after_max_ms=5)
         log = open_log(tmp_path / "orders-0", config)
         assert log.append_as_leader(batch("a", timestamp=NOW_MS - 5), 0).first_offset == 0
@@ -200,7 +201,7 @@ class TestOldFormats:
         assert written.header.partition_leader_epoch == 3
         assert values_of(log) == ["first", "a", "b"]
 
-    def test_follower_keeps_old_messages_and_forgets_epochs(self, log: PartitionLog) -> None:
+    def test_follower_keeps_old_messages_and_clears_epochs(self, log: PartitionLog) -> None:
         log.append_as_leader(batch("first"), 0)
         old = build_messages([(1, NOW_MS, b"k", b"old", ())], 1)
         log.append_as_follower(old)

@@ -1,4 +1,4 @@
-"""Small text files: damaged ones say what is wrong, and where."""
+"""The small text files: errors name the file, the line and the problem."""
 
 from pathlib import Path
 
@@ -38,7 +38,7 @@ def test_malformed_offsets_name_file_line_and_problem(
     assert str(path) in str(found.value)
 
 
-def test_bytes_that_are_no_text_are_told(tmp_path: Path) -> None:
+def test_checkpoint_that_is_not_text_is_corrupt(tmp_path: Path) -> None:
     path = tmp_path / "checkpoint"
     path.write_bytes(b"0\n1\n\xff\xfe 0 1\n")
     with pytest.raises(CorruptCheckpoint, match="expected text"):
@@ -67,7 +67,7 @@ def test_missing_files_read_as_nothing(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["version: 1\ntopic_id: x", "version: 0\ntopic_id: x", "x"])
-def test_malformed_partition_metadata_is_told(text: str, tmp_path: Path) -> None:
+def test_malformed_partition_metadata_is_corrupt(text: str, tmp_path: Path) -> None:
     (tmp_path / "partition.metadata").write_text(text)
     with pytest.raises(CorruptCheckpoint, match=r"partition\.metadata"):
         read_partition_metadata(tmp_path)
@@ -79,7 +79,7 @@ def test_meta_properties_keep_what_newer_versions_added(tmp_path: Path) -> None:
     assert read_meta_properties(tmp_path) == properties
 
 
-def test_meta_properties_without_version_are_told(tmp_path: Path) -> None:
+def test_meta_properties_without_version_are_corrupt(tmp_path: Path) -> None:
     (tmp_path / "meta.properties").write_text("broker.id=1\n")
     with pytest.raises(CorruptCheckpoint, match="version"):
         read_meta_properties(tmp_path)

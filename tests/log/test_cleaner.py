@@ -1,4 +1,4 @@
-"""Compaction: the latest of every key stays, tombstones and markers go when their time is over."""
+"""Compaction: keeps the latest record per key, removes tombstones and markers when they expire."""
 
 import threading
 from pathlib import Path
@@ -41,7 +41,7 @@ MEMORY = CleanerConfig(dedupe_buffer_size=24 * 1_000)
 
 
 class GatedDisk(UnflushedDisk):
-    """A disk on which the cleaner's first write waits until somebody opens the gate."""
+    """A disk on which the cleaner's first write waits until the test opens the gate."""
 
     def __init__(self) -> None:
         self.reached = threading.Event()
@@ -253,8 +253,8 @@ class TestTransactions:
     def test_marker_stays_with_a_horizon_while_consumers_may_need_it(self, tmp_path: Path) -> None:
         clock = ManualClock(NOW_MS)
         log = self.transactional(tmp_path / "orders-0", clock)
-        clean(log)  # the aborted data goes
-        clean(log)  # now the abort marker is of an empty transaction, and gets its horizon
+        clean(log)  # removes the aborted records
+        clean(log)  # the abort marker's transaction is empty now, so it gets a delete horizon
         markers = [found for found in batches_of(log) if found.is_control]
         assert [found.header.producer_id for found in markers] == [1, 2]
         assert markers[0].header.delete_horizon_ms == NOW_MS + DAY_MS

@@ -1,4 +1,4 @@
-"""The door to the disk: whole writes, named errors, slices that outlive their file's name."""
+"""FileSystem: complete writes, errors with file names, slices of deleted files."""
 
 import errno
 import os
@@ -31,7 +31,7 @@ def test_short_write_is_finished(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert file.read(0, 100) == b"abcdef"
 
 
-def test_full_disk_after_a_short_write_is_told(
+def test_full_disk_after_a_short_write_raises(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def full(fd: int, data: bytes, position: int) -> int:
@@ -49,7 +49,7 @@ def test_full_disk_after_a_short_write_is_told(
 def test_error_on_a_descriptor_names_the_file(action: str, tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"x")
     file = DISK.open_file(tmp_path / "file")
-    fd, file.fd = file.fd, 999_999  # a descriptor that nobody has
+    fd, file.fd = file.fd, 999_999  # a closed descriptor
     arguments = {"write": ([b"x"], 0), "truncate": (1,), "sync": ()}[action]
     with pytest.raises(OSError, match="Bad file descriptor") as failure:
         getattr(DISK, action)(file, *arguments)
@@ -57,7 +57,7 @@ def test_error_on_a_descriptor_names_the_file(action: str, tmp_path: Path) -> No
     assert failure.value.filename == str(tmp_path / "file")
 
 
-def test_missing_file_is_made_only_if_asked(tmp_path: Path) -> None:
+def test_missing_file_is_created_only_with_create(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
         DISK.open_file(tmp_path / "file")
     DISK.open_file(tmp_path / "file", create=True)
@@ -75,7 +75,7 @@ def test_descriptor_closes_with_its_last_user(tmp_path: Path) -> None:
         os.fstat(fd)
 
 
-def test_slice_is_what_sendfile_wants(tmp_path: Path) -> None:
+def test_slice_can_be_sent_with_sendfile(tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"0123456789")
     piece = FileSlice(DISK.open_file(tmp_path / "file"), 3, 4)
     assert (len(piece), piece.read()) == (4, b"3456")
@@ -105,7 +105,7 @@ def test_missing_directory_is_no_error_to_sync(tmp_path: Path) -> None:
     DISK.sync_directory(tmp_path / "gone")
 
 
-def test_breaking_disk_breaks_where_it_is_told(tmp_path: Path) -> None:
+def test_breaking_disk_fails_at_the_given_change(tmp_path: Path) -> None:
     disk = BreakingDisk(fails_at=2, error=errno.ENOSPC, torn_bytes=2, stays_broken=False)
     file = disk.open_file(tmp_path / "file", create=True)
     disk.write(file, [b"abc"], 0)

@@ -1,4 +1,4 @@
-"""Byte for byte what Apache Kafka 3.9.1 wrote: opened, rebuilt, appended again."""
+"""Logs written by Apache Kafka 3.9.1 are opened, rebuilt and appended to, byte for byte."""
 
 from pathlib import Path
 
@@ -40,7 +40,7 @@ from tests.log.support import (
 LOGS = sorted(GOLDEN.glob("magic*/*/*.log"))
 DIRECTORIES = sorted({path.parent for path in LOGS})
 MAGIC2 = GOLDEN / "magic2"
-# What a producer sent is in the log as it came; compaction and DeleteRecords took it from these.
+# Logs hold what producers sent, except these: compaction and DeleteRecords removed records.
 APPENDED = [path for path in DIRECTORIES if path.name not in ("compacted-0", "trimmed-0")]
 
 

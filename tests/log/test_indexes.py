@@ -1,5 +1,6 @@
-"""What both indexes promise, and what each adds."""
+"""The contract of both indexes, and of each."""
 
+import errno
 from pathlib import Path
 
 import pytest
@@ -8,6 +9,7 @@ from broker.log.files import DISK
 from broker.log.index import Index
 from broker.log.offset_index import OffsetIndex, OffsetPosition
 from broker.log.time_index import TimeIndex, TimestampOffset
+from tests.log.support import BreakingDisk
 
 BASE = 100
 MAX_BYTES = 1_000
@@ -42,13 +44,33 @@ class TestBothIndexes:
         size = index.ENTRY.size
         assert index.path.stat().st_size == MAX_BYTES // size * size
 
+    def test_entry_is_in_the_file_as_soon_as_it_is_added(self, index: Index) -> None:
+        written = b""
+        for number, offset in enumerate((101, 105, 109), start=1):
+            put(index, offset)
+            written = index.path.read_bytes()
+            assert written[number * index.ENTRY.size :].strip(b"\0") == b""
+            entry = index.ENTRY.unpack_from(written, (number - 1) * index.ENTRY.size)
+            assert offset - BASE in entry
+
+    def test_full_disk_raises_and_adds_no_entry(self, index: Index) -> None:
+        put(index, 101)
+        index.release()
+        index._fs = BreakingDisk(fails_at=1, error=errno.ENOSPC)
+        with pytest.raises(OSError, match="No space left"):
+            put(index, 105)
+        index._fs = DISK
+        assert index.entries == 1
+        put(index, 105)
+        assert index.entries == 2
+
     def test_closed_file_holds_the_entries_and_no_more(self, index: Index) -> None:
         for offset in (101, 105, 109):
             put(index, offset)
         index.close()
         assert index.path.stat().st_size == 3 * index.ENTRY.size
 
-    def test_reopened_file_goes_on_after_its_entries(self, index: Index) -> None:
+    def test_reopened_file_appends_after_its_entries(self, index: Index) -> None:
         put(index, 101)
         index.close()
         reopened = type(index)(index.path, BASE, MAX_BYTES, DISK)

@@ -1,4 +1,4 @@
-"""Names of files and directories, as Kafka gives and reads them."""
+"""Names of files and directories as in Kafka."""
 
 from pathlib import Path
 

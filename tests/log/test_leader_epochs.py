@@ -1,4 +1,4 @@
-"""Which leader wrote which offsets (KIP-101, KIP-279)."""
+"""Leader epochs and their start offsets (KIP-101, KIP-279)."""
 
 from pathlib import Path
 
@@ -24,8 +24,8 @@ def reloaded(epochs: LeaderEpochs) -> tuple[tuple[int, int], ...]:
 
 
 def test_new_epochs_are_in_the_file_when_they_were_flushed(epochs: LeaderEpochs) -> None:
-    assert epochs.is_dirty
-    assert reloaded(epochs) == ()
+    was_dirty = epochs.is_dirty
+    assert (was_dirty, reloaded(epochs)) == (True, ())
     epochs.flush()
     assert not epochs.is_dirty
     assert reloaded(epochs) == epochs.entries == ((2, 0), (3, 10), (7, 20))
@@ -38,19 +38,19 @@ def test_current_epoch_begins_only_once(epochs: LeaderEpochs) -> None:
 
 def test_entries_of_another_history_are_dropped(epochs: LeaderEpochs) -> None:
     epochs.assign(5, 15)
-    assert epochs.entries == ((2, 0), (3, 10), (5, 15))
+    assert list(epochs.entries) == [(2, 0), (3, 10), (5, 15)]
     epochs.assign(6, 10)
-    assert epochs.entries == ((2, 0), (6, 10))
+    assert list(epochs.entries) == [(2, 0), (6, 10)]
 
 
 @pytest.mark.parametrize(
     ("epoch", "answer"),
     [
-        (7, (7, 99)),  # still being written
+        (7, (7, 99)),  # the current epoch
         (2, (2, 10)),
         (3, (3, 20)),
-        (5, (3, 20)),  # nobody wrote in it: the one before
-        (1, (1, 0)),  # older than all: what came before is gone
+        (5, (3, 20)),  # no batch has it: the epoch before
+        (1, (1, 0)),  # older than all: earlier records are deleted
         (8, (-1, -1)),
         (-1, (-1, -1)),
     ],
@@ -94,7 +94,7 @@ def test_truncation_from_the_start_moves_the_first_epoch(
     assert reloaded(epochs) == left
 
 
-def test_cleared_epochs_are_gone_from_the_file(epochs: LeaderEpochs) -> None:
+def test_cleared_epochs_are_removed_from_the_file(epochs: LeaderEpochs) -> None:
     epochs.clear()
     assert epochs.latest_epoch is None
     assert epochs.earliest is None

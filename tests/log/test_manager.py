@@ -1,4 +1,4 @@
-"""All logs of a broker: several directories, clean and unclean stops, deletion, moving."""
+"""LogManager: several directories, clean and unclean shutdowns, deletion, moves."""
 
 import errno
 import os
@@ -14,8 +14,10 @@ from broker.log.checkpoints import MetaProperties, read_offsets
 from broker.log.config import CleanerConfig, LogConfig
 from broker.log.environment import LogEnvironment
 from broker.log.files import FileSystem
+from broker.log.maintenance import LogMaintenance
 from broker.log.manager import LogManager
 from broker.log.offsets import FetchIsolation
+from broker.log.truncation import truncate_fully_and_start_at, truncate_to
 from broker.model import TopicPartition, Uuid
 from tests.log.support import (
     GOLDEN,
@@ -35,7 +37,7 @@ MEMORY = CleanerConfig(dedupe_buffer_size=24 * 1_000)
 
 
 class Broker:
-    """A manager whose parts the test can reach."""
+    """A log manager with its clock, configuration and failed directories."""
 
     def __init__(
         self, *paths: Path, config: LogConfig | None = None, fs: FileSystem | None = None
@@ -47,6 +49,7 @@ class Broker:
         self.logs = LogManager(
             paths, lambda topic: self.config, environment, MEMORY, self.offline.append
         )
+        self.maintenance = LogMaintenance(self.logs)
         self.logs.startup()
 
 
@@ -71,8 +74,8 @@ def test_unclean_stop_recovers_from_the_recovery_point(tmp_path: Path) -> None:
     log = broker.logs.get_or_create(ORDERS)
     log.append_as_leader(batch("a"), 0)
     log.roll()
-    broker.logs.flush_dirty()
-    broker.logs.checkpoint_recovery_points()
+    broker.maintenance.flush_dirty()
+    broker.maintenance.checkpoint_recovery_points()
     log.append_as_leader(batch("b"), 0)
     path = log.segments.active.log.path
     path.write_bytes(path.read_bytes() + b"torn")
@@ -190,7 +193,7 @@ class TestFailingDirectory:
             broker.logs.get_or_create(ORDERS, log_dir=tmp_path / "z")
         assert refused.value.code is ErrorCode.LOG_DIR_NOT_FOUND
 
-    def test_log_in_two_directories_is_told(self, tmp_path: Path) -> None:
+    def test_log_in_two_directories_is_an_error(self, tmp_path: Path) -> None:
         for name in "ab":
             open_log_in(tmp_path / name)
         with pytest.raises(ApiError, match=r"both in .*/a/orders-0 and .*/b/orders-0"):
@@ -207,15 +210,15 @@ class TestDeletion:
         broker = Broker(tmp_path, config=LogConfig(file_delete_delay_ms=60_000))
         broker.logs.get_or_create(ORDERS)
         broker.logs.get_or_create(OTHER)
-        broker.logs.checkpoint_recovery_points()
+        broker.maintenance.checkpoint_recovery_points()
         assert broker.logs.delete(ORDERS) is not None
         assert broker.logs.get(ORDERS) is None
         (marked,) = tmp_path.glob("orders-0.*-delete")
         assert read_offsets(tmp_path / "recovery-point-offset-checkpoint") == {OTHER: 0}
-        broker.logs.delete_expired()
+        broker.maintenance.delete_expired()
         assert marked.exists()
         broker.clock.advance(60_000)
-        broker.logs.delete_expired()
+        broker.maintenance.delete_expired()
         assert not marked.exists()
         assert broker.logs.delete(ORDERS) is None
 
@@ -227,7 +230,7 @@ class TestDeletion:
         again = Broker(tmp_path)
         assert again.logs.get(ORDERS) is None
         again.clock.advance(60_000)
-        again.logs.delete_expired()
+        again.maintenance.delete_expired()
         assert not list(tmp_path.glob("orders-*"))
 
     def test_many_logs_are_deleted_at_once(self, tmp_path: Path) -> None:
@@ -248,7 +251,7 @@ class TestDeletion:
 
         def again_and_again(_: int) -> None:
             for _ in range(100):
-                broker.logs.checkpoint_log_start_offsets()
+                broker.maintenance.checkpoint_log_start_offsets()
 
         with ThreadPoolExecutor(4) as threads:
             list(threads.map(again_and_again, range(4)))
@@ -259,7 +262,7 @@ class TestDeletion:
         broker.logs.get_or_create(ORDERS)
         broker.logs.delete(ORDERS, is_stray=True)
         broker.clock.advance(10**9)
-        broker.logs.delete_expired()
+        broker.maintenance.delete_expired()
         broker.logs.shutdown()
         assert Broker(tmp_path).logs.get(ORDERS) is None
         assert len(list(tmp_path.glob("orders-0.*-stray"))) == 1
@@ -278,7 +281,7 @@ class TestMoving:
         current.append_as_leader(batch("x"), 0)
         current.update_high_watermark(1)
         future = broker.logs.get_or_create(ORDERS, is_future=True, log_dir=tmp_path / "b")
-        assert future.is_future
+        was_future = future.is_future
         data = current.read(0, 1 << 20, FetchIsolation.LOG_END).records
         assert data is not None
         future.append_as_follower(data.read())
@@ -286,11 +289,11 @@ class TestMoving:
         assert broker.logs.get(ORDERS) is future
         assert future.directory == tmp_path / "b" / "orders-0"
         assert future.high_watermark == 1
-        assert not future.is_future
+        assert (was_future, future.is_future) == (True, False)
         assert broker.logs.get(ORDERS, is_future=True) is None
         assert list((tmp_path / "a").glob("orders-0.*-delete"))
         broker.clock.advance(60_000)
-        broker.logs.delete_expired()
+        broker.maintenance.delete_expired()
         assert not list((tmp_path / "a").glob("orders-*"))
 
     def test_future_log_needs_another_directory(self, tmp_path: Path) -> None:
@@ -300,7 +303,7 @@ class TestMoving:
             with pytest.raises(ValueError, match="another log directory"):
                 broker.logs.get_or_create(ORDERS, is_future=True, log_dir=wanted)
 
-    def test_unfinished_move_goes_on_after_a_restart(self, tmp_path: Path) -> None:
+    def test_unfinished_move_continues_after_a_restart(self, tmp_path: Path) -> None:
         broker = Broker(tmp_path / "a", tmp_path / "b")
         broker.logs.get_or_create(ORDERS, log_dir=tmp_path / "a")
         broker.logs.get_or_create(ORDERS, is_future=True, log_dir=tmp_path / "b")
@@ -317,8 +320,8 @@ class TestMaintenance:
         log.append_as_leader(batch("x"), 0)
         log.update_high_watermark(1)
         broker.clock.advance(2_000)
-        assert broker.logs.delete_expired() == 1
-        broker.logs.checkpoint_log_start_offsets()
+        assert broker.maintenance.delete_expired() == 1
+        broker.maintenance.checkpoint_log_start_offsets()
         assert read_offsets(tmp_path / "log-start-offset-checkpoint") == {}
 
     def test_compacted_logs_are_cleaned_until_none_is_dirty(self, tmp_path: Path) -> None:
@@ -329,12 +332,13 @@ class TestMaintenance:
                 log.append_as_leader(keyed("same", f"v{number}"), 0)
             log.roll()
             log.update_high_watermark(5)
-        assert broker.logs.clean() == 2
-        assert broker.logs.clean() == 0
+        assert broker.maintenance.clean() == 2
+        assert broker.maintenance.clean() == 0
         assert values_of(broker.logs.logs[OTHER]) == ["v4"]
         checkpoint = tmp_path / "cleaner-offset-checkpoint"
         assert read_offsets(checkpoint) == {ORDERS: 5, OTHER: 5}
-        broker.logs.truncate_to({ORDERS: 2})
+        with broker.logs.truncating(ORDERS):
+            truncate_to(broker.logs.logs[ORDERS], 2)
         assert read_offsets(checkpoint)[ORDERS] == 0
         broker.logs.delete(OTHER)
         assert OTHER not in read_offsets(checkpoint)
@@ -345,12 +349,25 @@ class TestMaintenance:
         for _ in range(4):
             log.append_as_leader(batch("x"), 0)
         log.flush()
-        broker.logs.truncate_to({ORDERS: 2, OTHER: 7})
+        with broker.logs.truncating(ORDERS):
+            truncate_to(log, 2)
         points = tmp_path / "recovery-point-offset-checkpoint"
         assert read_offsets(points) == {ORDERS: 2}
-        broker.logs.truncate_fully_and_start_at(ORDERS, 50)
+        with broker.logs.truncating(ORDERS):
+            truncate_fully_and_start_at(log, 50)
         assert read_offsets(points) == {ORDERS: 2}
         assert log.log_start_offset == 50
+
+    def test_partition_is_not_cleaned_while_it_is_truncated(self, tmp_path: Path) -> None:
+        broker = Broker(tmp_path, config=LogConfig(cleanup_policy=frozenset({"compact"})))
+        log = broker.logs.get_or_create(ORDERS)
+        for number in range(5):
+            log.append_as_leader(keyed("same", f"v{number}"), 0)
+        log.roll()
+        log.update_high_watermark(5)
+        with broker.logs.truncating(ORDERS):
+            assert broker.maintenance.clean() == 0
+        assert broker.maintenance.clean() == 1
 
     def test_changed_configuration_reaches_the_logs(self, tmp_path: Path) -> None:
         broker = Broker(tmp_path)

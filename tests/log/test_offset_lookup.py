@@ -1,4 +1,4 @@
-"""ListOffsets: from times to offsets."""
+"""ListOffsets: offsets by timestamp."""
 
 import os
 from pathlib import Path

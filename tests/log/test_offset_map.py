@@ -1,4 +1,4 @@
-"""The cleaner's map: exact, and never larger than it was made."""
+"""The cleaner's offset map: exact, and of fixed size."""
 
 import pytest
 
@@ -14,7 +14,7 @@ def test_latest_offset_of_a_key_is_kept() -> None:
     assert (offsets.size, offsets.latest_offset) == (2, 3)
 
 
-def test_offset_zero_is_not_mistaken_for_nothing() -> None:
+def test_offset_zero_is_not_mistaken_for_a_missing_key() -> None:
     offsets = OffsetMap(BYTES_PER_ENTRY * 4)
     offsets.put(b"a", 0)
     assert offsets.get(b"a") == 0

@@ -1,4 +1,4 @@
-"""Apache Kafka's own tools read what we wrote, and its broker opens it."""
+"""Apache Kafka's tools and broker read the logs that we write."""
 
 import shutil
 import subprocess
@@ -29,6 +29,7 @@ from tests.log.support import (
     open_log,
     produced,
 )
+from tests.support.consumed import value_of
 from tests.support.real_kafka import java_command, running_kafka
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(180)]
@@ -125,7 +126,7 @@ def consume(servers: str, topic: str, count: int) -> list[str]:
             message = consumer.poll(60)
             assert message is not None
             assert message.error() is None
-            values.append(message.value().decode())
+            values.append(value_of(message).decode())
     finally:
         consumer.close()
     return values
@@ -182,7 +183,7 @@ def produce_keys(servers: str, topic: str, count: int) -> None:
 
 
 def produce_transactions(servers: str, topic: str, count: int) -> None:
-    """Two producers by turns; every third transaction is aborted."""
+    """Two producers in turn; every third transaction is aborted."""
     producers = [
         Producer({"bootstrap.servers": servers, "transactional.id": name}) for name in ("p", "q")
     ]
@@ -201,11 +202,11 @@ def produce_transactions(servers: str, topic: str, count: int) -> None:
 
 
 def wait_for_cleaner(log_dir: Path, partition: TopicPartition) -> int:
-    """How far Kafka's cleaner says the partition is clean, once it says so."""
+    """The offset in Kafka's cleaner checkpoint; waits until there is one."""
     deadline = time.monotonic() + 60
     while time.monotonic() < deadline:
         cleaned = read_offsets(log_dir / "cleaner-offset-checkpoint").get(partition)
         if cleaned:
             return cleaned
-        time.sleep(0.1)  # a file of another process: there is nothing to wait on
+        time.sleep(0.1)  # another process writes the file, so there is no event to wait for
     raise AssertionError("Kafka did not clean the log within a minute")

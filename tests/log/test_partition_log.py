@@ -1,4 +1,4 @@
-"""Append, read, roll, truncate: what a partition's log answers."""
+"""PartitionLog: append, read, roll, truncate."""
 
 from pathlib import Path
 
@@ -12,6 +12,7 @@ from broker.log.layout import LOG, OFFSET_INDEX, TIME_INDEX
 from broker.log.offset_index import OffsetIndex, OffsetPosition
 from broker.log.offsets import FetchIsolation
 from broker.log.partition_log import PartitionLog
+from broker.log.truncation import truncate_fully_and_start_at, truncate_to
 from broker.model import Uuid
 from broker.records.batch import iterate_batches
 from tests.log.support import (
@@ -120,7 +121,7 @@ class TestRead:
             assert header.base_offset == offset // 2 * 2
             assert int(found.records.file.path.stem) == offset // 2 * 2
 
-    def test_first_batch_comes_whole_only_if_asked(self, log: PartitionLog) -> None:
+    def test_first_batch_is_complete_only_with_min_one_message(self, log: PartitionLog) -> None:
         log.append_as_leader(batch("x" * 500), 0)
         log.update_high_watermark(1)
         whole = log.read(0, 10, min_one_message=True)
@@ -164,7 +165,7 @@ class TestRead:
         log = rolled_log(tmp_path / "orders-0", config=LogConfig(file_delete_delay_ms=0))
         found = log.read(0, 1 << 20)
         assert found.records is not None
-        log.truncate_fully_and_start_at(50)
+        truncate_fully_and_start_at(log, 50)
         log.delete_pending_files()
         assert not list(log.directory.glob("*.deleted"))
         assert next(iterate_batches(found.records.read())).last_offset == 1
@@ -236,7 +237,7 @@ class TestRoll:
 class TestTruncate:
     def test_truncation_inside_of_a_segment(self, tmp_path: Path) -> None:
         log = rolled_log(tmp_path / "orders-0")
-        assert log.truncate_to(4)
+        assert truncate_to(log, 4)
         assert log.log_end_offset == 4
         assert values_of(log) == ["a0", "b0", "a1", "b1"]
         assert log.high_watermark == 4
@@ -246,31 +247,31 @@ class TestTruncate:
     def test_truncation_inside_of_a_batch_drops_the_whole_batch(self, log: PartitionLog) -> None:
         log.append_as_leader(batch("a"), 0)
         log.append_as_leader(batch("b", "c"), 0)
-        log.truncate_to(2)
+        truncate_to(log, 2)
         assert values_of(log) == ["a"]
         assert log.log_end_offset == 2
 
     def test_truncation_at_or_above_the_end_changes_nothing(self, tmp_path: Path) -> None:
         log = rolled_log(tmp_path / "orders-0")
-        assert not log.truncate_to(10)
-        assert not log.truncate_to(99)
+        assert not truncate_to(log, 10)
+        assert not truncate_to(log, 99)
         assert log.log_end_offset == 10
 
-    def test_truncation_forgets_epochs_above(self, tmp_path: Path) -> None:
+    def test_truncation_removes_epochs_above(self, tmp_path: Path) -> None:
         log = rolled_log(tmp_path / "orders-0")
-        log.truncate_to(3)
+        truncate_to(log, 3)
         assert log.leader_epochs.entries == ((0, 0), (1, 2))
 
     def test_truncation_moves_the_recovery_point_back(self, tmp_path: Path) -> None:
         log = rolled_log(tmp_path / "orders-0")
         log.flush()
         assert log.recovery_point == 10
-        log.truncate_to(3)
+        truncate_to(log, 3)
         assert log.recovery_point == 3
 
     def test_truncating_fully_starts_an_empty_log_elsewhere(self, tmp_path: Path) -> None:
         log = rolled_log(tmp_path / "orders-0")
-        log.truncate_fully_and_start_at(100)
+        truncate_fully_and_start_at(log, 100)
         assert (log.log_start_offset, log.log_end_offset, log.high_watermark) == (100, 100, 100)
         assert log.leader_epochs.entries == ()
         assert log.append_as_leader(batch("x"), 7).first_offset == 100
@@ -279,7 +280,7 @@ class TestTruncate:
 
     def test_truncated_log_reopens_the_same(self, tmp_path: Path) -> None:
         log = rolled_log(tmp_path / "orders-0")
-        log.truncate_to(5)
+        truncate_to(log, 5)
         log.close()
         assert values_of(open_log(log.directory)) == ["a0", "b0", "a1", "b1"]
 
@@ -399,7 +400,7 @@ def test_what_was_appended_last_is_found_without_a_look_at_the_index(
         log.read(23, 1 << 20, FetchIsolation.LOG_END)
 
 
-def test_reader_that_goes_on_is_found_its_place_without_a_look_at_the_index(
+def test_sequential_reader_is_served_without_an_index_lookup(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     log = log_of_batches(tmp_path, 40)
@@ -419,7 +420,7 @@ def _not_asked(index: OffsetIndex, offset: int) -> OffsetPosition:
 
 def test_what_was_cut_is_not_found_where_it_lay(tmp_path: Path) -> None:
     log = log_of_batches(tmp_path, 4)
-    log.truncate_to(1)
+    truncate_to(log, 1)
     log.append_as_leader(batch("other"), 0)
     log.append_as_leader(batch("values", "of", "another", "size"), 0)
     for offset in range(1, 6):
@@ -429,12 +430,12 @@ def test_what_was_cut_is_not_found_where_it_lay(tmp_path: Path) -> None:
         assert first.header.base_offset <= offset <= first.last_offset
 
 
-def test_regression_reader_that_goes_on_after_a_cut_is_not_sent_to_where_it_would_have_been(
+def test_regression_sequential_reader_after_a_truncation_gets_the_new_position(
     tmp_path: Path,
 ) -> None:
     log = log_of_batches(tmp_path, 3)
     log.read(1, 100, FetchIsolation.LOG_END)
-    log.truncate_to(1)
+    truncate_to(log, 1)
     log.append_as_leader(batch("second", "third", "fourth, all in one"), 0)
     found = log.read(2, 1 << 20, FetchIsolation.LOG_END).records
     assert found is not None

@@ -13,6 +13,8 @@ from broker.log.layout import SNAPSHOT
 from broker.log.offsets import FetchIsolation
 from broker.log.partition_log import PartitionLog
 from broker.log.recovery import LoadFrom, load_log
+from broker.log.truncation import truncate_to
+from broker.records.control import ControlRecordType
 from broker.records.layout import MAX_INT32
 from tests.log.support import (
     ABORT,
@@ -35,11 +37,15 @@ def log(tmp_path: Path) -> PartitionLog:
 
 
 def end(
-    log: PartitionLog, kind: object, producer_id: int = 7, epoch: int = 0, coordinator: int = 0
+    log: PartitionLog,
+    kind: ControlRecordType,
+    producer_id: int = 7,
+    epoch: int = 0,
+    coordinator: int = 0,
 ) -> None:
     """The transaction coordinator ends a producer's transaction."""
     assert kind in (COMMIT, ABORT)
-    data = marker(kind, producer_id, epoch, coordinator)  # type: ignore[arg-type]
+    data = marker(kind, producer_id, epoch, coordinator)
     log.append_as_leader(data, 0, AppendOrigin.COORDINATOR)
 
 
@@ -112,19 +118,19 @@ class TestIdempotence:
 
 
 class TestExpiry:
-    def test_silent_producer_is_forgotten_and_may_begin_anew(self, tmp_path: Path) -> None:
+    def test_expired_producer_is_removed_and_may_start_again(self, tmp_path: Path) -> None:
         clock = ManualClock(NOW_MS)
         log = open_log(tmp_path / "orders-0", clock=clock)
         log.append_as_leader(produced("a", "b"), 0)
         clock.advance(24 * 60 * 60 * 1000)
         log.remove_expired_producers()
-        assert len(log.active_producers) == 1  # its last record is a millisecond too young
+        assert len(log.active_producers) == 1  # its last record expires a millisecond later
         clock.advance(1)
         log.remove_expired_producers()
         assert log.active_producers == []
         assert log.append_as_leader(produced("c", sequence=17), 0).first_offset == 2
 
-    def test_producer_inside_of_a_transaction_is_never_forgotten(self, tmp_path: Path) -> None:
+    def test_producer_with_an_ongoing_transaction_never_expires(self, tmp_path: Path) -> None:
         clock = ManualClock(NOW_MS)
         log = open_log(tmp_path / "orders-0", clock=clock)
         log.append_as_leader(produced("a", transactional=True), 0)
@@ -225,7 +231,7 @@ class TestTransactions:
         log.append_as_leader(produced("t", transactional=True), 0)
         end(log, ABORT)
         log.update_high_watermark(2)
-        log.truncate_to(1)
+        truncate_to(log, 1)
         assert log.last_stable_offset == 0
         assert log.collect_aborted_txns(0, 10) == []
 
@@ -279,9 +285,7 @@ class TestSnapshots:
         names = [f"{offset:020d}.snapshot" for offset in (1, 2, 3, 4)]
         assert sorted(files_of(log.directory, SNAPSHOT)) == names
 
-    def test_snapshot_of_the_last_stop_goes_once_the_segment_rolled(
-        self, log: PartitionLog
-    ) -> None:
+    def test_snapshot_of_the_last_shutdown_is_deleted_after_a_roll(self, log: PartitionLog) -> None:
         log.append_as_leader(produced("a"), 0)
         log.close()
         reopened = open_log(log.directory)
@@ -295,7 +299,7 @@ class TestSnapshots:
         for number in range(4):
             log.append_as_leader(produced("x", sequence=number), 0)
             log.roll()
-        log.truncate_to(2)
+        truncate_to(log, 2)
         assert log.producer_state.producers[7].last_sequence == 1
         assert log.append_as_leader(produced("again", sequence=2), 0).first_offset == 2
 

@@ -1,4 +1,4 @@
-"""What a log forgets, and when its files really go."""
+"""Retention: which segments are deleted, and when their files are removed."""
 
 from pathlib import Path
 
@@ -97,7 +97,7 @@ class TestByStartOffset:
         log.maybe_increment_log_start_offset(2)
         assert delete_old_segments(log) == 2
 
-    def test_compact_and_delete_together_forget_by_time(self, tmp_path: Path) -> None:
+    def test_compact_and_delete_together_delete_by_time(self, tmp_path: Path) -> None:
         clock = ManualClock(NOW_MS)
         config = LogConfig(cleanup_policy=frozenset({"compact", "delete"}), retention_ms=1)
         log = filled(tmp_path / "orders-0", config, clock)
@@ -132,7 +132,7 @@ def test_files_are_renamed_at_once_and_removed_after_the_delay(tmp_path: Path) -
     assert not list(log.directory.glob("*.deleted"))
 
 
-def test_deleted_files_of_the_last_run_are_gone_after_a_restart(tmp_path: Path) -> None:
+def test_deleted_files_of_the_last_run_are_removed_at_restart(tmp_path: Path) -> None:
     clock = ManualClock(NOW_MS)
     log = filled(tmp_path / "orders-0", LogConfig(retention_ms=1), clock)
     log.append_as_leader(batch("kept", timestamp=NOW_MS + 20_000), 0)

@@ -1,4 +1,4 @@
-"""The aborted transactions of a segment: a file that mostly is not there."""
+"""The index of aborted transactions, whose file is usually missing."""
 
 from pathlib import Path
 
@@ -37,12 +37,17 @@ def test_a_file_of_an_earlier_life_is_found(index: TransactionIndex) -> None:
     assert again.collect(20, 100) == ([], False)
 
 
-def test_missing_file_is_asked_for_once(
+def test_missing_file_is_looked_up_once(
     index: TransactionIndex, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[Path] = []
     exists = Path.exists
-    monkeypatch.setattr(Path, "exists", lambda path: asked.append(path) or exists(path))
+
+    def recorded(path: Path) -> bool:
+        asked.append(path)
+        return exists(path)
+
+    monkeypatch.setattr(Path, "exists", recorded)
     for _ in range(3):
         index.collect(0, 100)
     assert asked == [index.path]
