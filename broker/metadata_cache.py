@@ -1,30 +1,33 @@
-"""What this broker knows of the cluster, for its answers to Metadata and DescribeCluster.
+"""The cluster metadata that this broker serves in Metadata, DescribeCluster and similar responses.
 
-The controller tells it, with UpdateMetadata: all live brokers each time, and the partitions that
-have changed. One request is taken up as a whole; nobody sees half of it.
+The controller sends it with UpdateMetadata: all live brokers each time, and the partitions whose
+state has changed. One request is applied as a whole: no client sees half of it.
 """
 
 import asyncio
+import logging
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, NamedTuple
 
-from broker.model import TopicPartition, Uuid
+from broker.errors import ErrorCode
+from broker.model import LEADER_DURING_DELETE, TopicPartition, Uuid
 from broker.protocol.messages.update_metadata import (
     UpdateMetadataBroker,
     UpdateMetadataPartitionState,
     UpdateMetadataRequest,
     UpdateMetadataTopicState,
 )
+from broker.topic_names import check_partition
 
-NO_LEADER: Final = -1
-_LEADER_DURING_DELETE: Final = -2
-"""The leader of a partition that is being deleted: it is to be forgotten."""
+logger = logging.getLogger("state.change")
+
+"""Sent by the controller as the leader of a partition that must be removed from the cache."""
 
 
 @dataclass(frozen=True, slots=True)
 class BrokerEndpoint:
-    """A live broker, as clients of one listener reach it."""
+    """A live broker and its address on one listener."""
 
     broker_id: int
     host: str
@@ -34,7 +37,7 @@ class BrokerEndpoint:
 
 @dataclass(frozen=True, slots=True)
 class PartitionMetadata:
-    """One partition, as the controller last told."""
+    """The state of one partition in the controller's latest UpdateMetadata."""
 
     leader: int
     leader_epoch: int
@@ -43,39 +46,53 @@ class PartitionMetadata:
     offline_replicas: tuple[int, ...] = ()
 
 
-_NOT_TOLD: Final = PartitionMetadata(NO_LEADER, -1, (), ())
-"""A partition of which only later ones are known, for a moment."""
-
-
 @dataclass(frozen=True, slots=True)
 class TopicMetadata:
-    """One topic and its partitions, by index."""
+    """One topic and its partitions."""
 
     name: str
     topic_id: Uuid
-    partitions: tuple[PartitionMetadata, ...]
+    partitions: dict[int, PartitionMetadata]
+    """Partitions by index, in the order of their indexes.
+
+    A map, as in Kafka: memory must depend on the number of partitions in a request, not on the
+    index it names. Indexes may be missing while the controller has not sent their state.
+    Invariant: never modified; an update replaces the whole topic.
+    """
+
+
+class MetadataUpdate(NamedTuple):
+    """The outcome of an UpdateMetadata request."""
+
+    deleted: list[TopicPartition]
+    """The partitions that the request deletes, whether or not they were known."""
+    error_code: ErrorCode
+    """The last topic's error of those that were left out; NONE if all were applied."""
 
 
 @dataclass
 class MetadataCache:
-    """The cluster as the controller last described it. Changed only from the event loop."""
+    """The cluster as the controller last described it. Modified only on the event loop."""
 
     cluster_id: str
     controller_id: int = -1
+    """Broker id of the active controller; -1 before the first UpdateMetadata."""
     brokers: dict[str, tuple[BrokerEndpoint, ...]] = field(default_factory=dict)
-    """Live brokers by listener name: a client sees the addresses of the listener it came by."""
+    """Live brokers by listener name: a client sees the addresses of the listener it connected to.
+    Invariant: sorted by broker id."""
     topics: dict[str, TopicMetadata] = field(default_factory=dict)
+    """Topics by name. Invariant: each has at least one partition."""
     names: dict[Uuid, str] = field(default_factory=dict)
-    """Topic names by id. Invariant: exactly the topics."""
-    told: asyncio.Event = field(default_factory=asyncio.Event)
-    """Set when the controller has described the cluster for the first time."""
+    """Topic names by id. Invariant: exactly the topics that have an id."""
+    initialized: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set by the first UpdateMetadata."""
 
     def brokers_of(self, listener_name: str) -> tuple[BrokerEndpoint, ...]:
         """The live brokers that have this listener."""
         return self.brokers.get(listener_name, ())
 
     def endpoint(self, broker_id: int, listener_name: str) -> BrokerEndpoint | None:
-        """Where a live broker is reached; None if it is not alive or lacks the listener."""
+        """The address of a live broker; None if it is not alive or lacks the listener."""
         found = (b for b in self.brokers_of(listener_name) if b.broker_id == broker_id)
         return next(found, None)
 
@@ -84,46 +101,59 @@ class MetadataCache:
         return frozenset(broker.broker_id for broker in self.brokers_of(listener_name))
 
     def is_alive(self, broker_id: int) -> bool:
-        """Whether the broker is in the cluster."""
+        """Whether the broker is registered, on whichever listener."""
         return any(b.broker_id == broker_id for listed in self.brokers.values() for b in listed)
+
+    def partition(self, topic: str, index: int) -> PartitionMetadata | None:
+        """The state of a partition; None if there is no such partition."""
+        known = self.topics.get(topic)
+        return known.partitions.get(index) if known is not None else None
 
     def has_partition(self, topic: str, index: int) -> bool:
         """Whether the cluster has such a partition."""
-        known = self.topics.get(topic)
-        return known is not None and 0 <= index < len(known.partitions)
+        return self.partition(topic, index) is not None
 
-    def update(self, request: UpdateMetadataRequest) -> list[TopicPartition]:
-        """Take up what the controller tells; gives the partitions that were deleted."""
+    def update(self, request: UpdateMetadataRequest) -> MetadataUpdate:
+        """Apply an UpdateMetadata request.
+
+        A topic with an illegal name or number is left out and reported; the others are applied:
+        one such topic in the store must not keep a broker from learning of the cluster.
+        """
         self.controller_id = request.controller_id
         self.brokers = _by_listener(request.live_brokers)
         deleted: list[TopicPartition] = []
+        error_code = ErrorCode.NONE
         for topic in _by_topic(request):
-            deleted += self._update_topic(topic)
-        self.told.set()
-        return deleted
+            if code := _check(topic):
+                error_code = code
+                logger.error("ignoring metadata of topic=%r error=%s", topic.topic_name, code.name)
+            else:
+                deleted += self._update_topic(topic)
+        self.initialized.set()
+        return MetadataUpdate(deleted, error_code)
 
     def _update_topic(self, topic: UpdateMetadataTopicState) -> list[TopicPartition]:
         known = self.topics.get(topic.topic_name)
-        partitions = list(known.partitions) if known else []
+        partitions = dict(known.partitions) if known else {}
         deleted = []
         for state in topic.partition_states:
-            if state.leader == _LEADER_DURING_DELETE:
+            if state.leader == LEADER_DURING_DELETE:
                 deleted.append(TopicPartition(topic.topic_name, state.partition_index))
-                continue
-            missing = state.partition_index + 1 - len(partitions)
-            partitions += [_NOT_TOLD] * missing
-            partitions[state.partition_index] = _partition(state)
-        if deleted:
+                partitions.pop(state.partition_index, None)
+            else:
+                partitions[state.partition_index] = _partition(state)
+        if not partitions:
             self.remove([topic.topic_name])
-        else:
-            topic_id = topic.topic_id
-            if topic_id == Uuid.ZERO and known is not None:
-                topic_id = known.topic_id
-            self.put([TopicMetadata(topic.topic_name, topic_id, tuple(partitions))])
+            return deleted
+        topic_id = topic.topic_id
+        if topic_id == Uuid.ZERO and known is not None:
+            topic_id = known.topic_id
+        in_order = dict(sorted(partitions.items()))  # already sorted in the usual case: linear
+        self.put([TopicMetadata(topic.topic_name, topic_id, in_order)])
         return deleted
 
     def put(self, topics: Iterable[TopicMetadata]) -> None:
-        """Add topics, or replace what was known of them."""
+        """Add topics, or replace the ones of the same names."""
         for topic in topics:
             known = self.topics.get(topic.name)
             if known is not None:
@@ -133,7 +163,7 @@ class MetadataCache:
                 self.names[topic.topic_id] = topic.name
 
     def remove(self, names: Iterable[str]) -> None:
-        """Forget topics."""
+        """Remove topics; unknown names are ignored."""
         for name in names:
             topic = self.topics.pop(name, None)
             if topic is not None:
@@ -141,7 +171,7 @@ class MetadataCache:
 
 
 def _by_topic(request: UpdateMetadataRequest) -> Iterable[UpdateMetadataTopicState]:
-    """The states by topic; up to version 4 each of them names its topic itself."""
+    """The partition states by topic; up to version 4 each state carries its topic's name."""
     if not request.ungrouped_partition_states:
         return request.topic_states
     topics: dict[str, UpdateMetadataTopicState] = {}
@@ -151,6 +181,14 @@ def _by_topic(request: UpdateMetadataRequest) -> Iterable[UpdateMetadataTopicSta
         )
         topic.partition_states.append(state)
     return topics.values()
+
+
+def _check(topic: UpdateMetadataTopicState) -> ErrorCode:
+    for state in topic.partition_states:
+        ids = (*state.replicas, *state.isr)
+        if code := check_partition(topic.topic_name, state.partition_index, ids):
+            return code
+    return ErrorCode.NONE
 
 
 def _partition(state: UpdateMetadataPartitionState) -> PartitionMetadata:
@@ -176,4 +214,4 @@ def _by_listener(
 
 
 _PROTOCOLS: Final = {0: "PLAINTEXT", 1: "SSL", 2: "SASL_PLAINTEXT", 3: "SASL_SSL"}
-"""Names of listeners in versions that have no name for them: those of their security protocols."""
+"""Listener names for versions that do not send any: the names of the security protocols."""

@@ -1,4 +1,4 @@
-"""The znodes under /config as a store of settings; see `config.dynamic.ConfigStore`."""
+"""Reads and writes the znodes below /config; implements `config.dynamic.ConfigStore`."""
 
 from collections.abc import Mapping
 
@@ -9,13 +9,13 @@ from broker.metadata.znodes.configs import ConfigChangeZnode, ConfigEntityZnode
 
 
 class ZnodeConfigStore:
-    """Reads and writes the settings of topics, brokers and others."""
+    """The configs of topics, brokers and other entities in the metadata store."""
 
     def __init__(self, store: MetadataStore) -> None:
         self._store = store
 
     async def read(self, entity_type: str, name: str) -> dict[str, str]:
-        """The settings of one entity; none if it has none."""
+        """The configs of one entity; empty if it has none."""
         path = ConfigEntityZnode.path(entity_type, name)
         try:
             return ConfigEntityZnode.decode(path, (await self._store.get(path)).data)
@@ -23,12 +23,12 @@ class ZnodeConfigStore:
             return {}
 
     async def write(self, entity_type: str, name: str, config: Mapping[str, str]) -> None:
-        """Replace the settings of one entity, and leave a note for every broker."""
+        """Replace the configs of one entity, and notify every broker."""
         path = ConfigEntityZnode.path(entity_type, name)
         data = ConfigEntityZnode.encode(config)
         try:
             await self._store.set(path, data)
         except NoNode:
             await create_recursive(self._store, path, data)
-        note = ConfigChangeZnode.encode(path.removeprefix("/config/"))
-        await self._store.create(ConfigChangeZnode.PREFIX, note, sequence=True)
+        notification = ConfigChangeZnode.encode(path.removeprefix("/config/"))
+        await self._store.create(ConfigChangeZnode.PREFIX, notification, sequence=True)

@@ -1,18 +1,19 @@
-"""The metadata of one broker in one SQLite file: no server, nothing to install.
+"""The embedded store: the metadata of a single broker in an SQLite file.
 
-The whole tree is in memory and every read is answered from there. A change is applied to the tree,
-then written as one SQLite transaction, then told to the watches; when it cannot be written it is
-undone and the caller gets a StoreError. Commits are flushed (`synchronous=FULL`), so what has been
-answered survives a crash of the process and of the machine.
+The whole tree is in memory, and all reads are served from there. A change is applied to the tree,
+then written as one SQLite transaction, then reported to the watches. If it cannot be written, it is
+undone in memory and the caller gets StoreWriteFailed. Commits are flushed (`synchronous=FULL`), so
+that an acknowledged change survives a crash of the process and of the machine.
 
-Ephemeral nodes are never written: they end with the process, however it ends. What must not repeat
-after a crash are the zxids they were given (Kafka's broker epoch is one), so a zxid is made as
-ZooKeeper makes it: the upper half counts how often the store was opened, the lower the changes.
+Ephemeral nodes are never written: they end with the process, however it ends. Their zxids must not
+repeat after a crash nevertheless (Kafka's broker epoch is one). A zxid is therefore composed as in
+ZooKeeper: the upper half counts how often the store was opened, the lower half its changes.
 
-The file is held by SQLite's own lock as long as it is open: a second user is refused.
+SQLite's own lock is held as long as the store is open: a second process gets StoreInUse.
 """
 
 import asyncio
+import logging
 import sqlite3
 from collections.abc import Sequence
 from contextlib import suppress
@@ -20,7 +21,7 @@ from pathlib import Path
 from typing import Self
 
 from broker.clock import Clock, SystemClock
-from broker.metadata.errors import SessionExpired, StoreError, StoreInUse
+from broker.metadata.errors import SessionExpired, StoreError, StoreInUse, StoreWriteFailed
 from broker.metadata.session import Session, SessionState
 from broker.metadata.store import (
     Delete,
@@ -36,6 +37,10 @@ from broker.metadata.store import (
     check_path,
 )
 from broker.metadata.tree import Change, ChangeStamp, Node, Tree
+
+logger = logging.getLogger(__name__)
+
+_LOG_INTERVAL_S = 60.0
 
 METADATA_FILE = "metadata.db"
 FORMAT_VERSION = 1  # SQLite's user_version; 0 is a new file
@@ -63,7 +68,12 @@ COMMIT;
 
 
 class EmbeddedStore(MetadataStore):
-    """A store in the file `path`; made with `open`."""
+    """A store in the file `path`; created with `open`.
+
+    Field `_tree`: all nodes. Invariant: its persistent nodes are those in the file.
+    Field `_zxid`: of the last change. Invariant: grows only, over restarts too.
+    Field `_watches`: by path. Invariant: no empty lists.
+    """
 
     def __init__(self, path: Path, database: sqlite3.Connection, clock: Clock) -> None:
         self.path = path
@@ -73,10 +83,15 @@ class EmbeddedStore(MetadataStore):
         self._tree = Tree()
         self._zxid = 0
         self._watches: dict[str, list[_Subscription]] = {}
+        self._quiet_until = float("-inf")
+        """When the next failed write is logged again: a full disk makes every request fail."""
 
     @classmethod
     def open(cls, path: Path, clock: Clock | None = None) -> Self:
-        """Open the store, making the file if there is none; StoreInUse, or StoreError."""
+        """Open the store, creating the file if it does not exist; StoreInUse, or StoreError."""
+        # It holds credentials, so it is the owner's alone; SQLite gives its journal the same mode.
+        with suppress(OSError):
+            path.touch(0o600)
         try:
             database = sqlite3.connect(path, timeout=0, isolation_level=None)
         except sqlite3.Error as error:
@@ -94,7 +109,7 @@ class EmbeddedStore(MetadataStore):
         return store
 
     def _load(self) -> None:
-        """Take the file's lock, and read it."""
+        """Lock the file and read it."""
         self._database.executescript(
             "PRAGMA locking_mode=EXCLUSIVE; PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL;"
         )
@@ -107,7 +122,7 @@ class EmbeddedStore(MetadataStore):
             "UPDATE opened SET times = times + 1 RETURNING times"
         ).fetchone()
         self._zxid = times << 32
-        # In the order of paths a parent comes before its children.
+        # Sorted by path: a parent comes before its children.
         for path, *fields in self._database.execute("SELECT * FROM znode ORDER BY path"):
             self._tree.load(path, Node(*fields))
 
@@ -139,10 +154,10 @@ class EmbeddedStore(MetadataStore):
             self._write(change)
         except sqlite3.Error as error:
             change.roll_back()
-            raise StoreError(str(self.path), str(error)) from error
+            raise self._write_failed(error) from error
         if self._watches:
             for event in change.events():
-                self._tell(event)
+                self._notify(event)
         return change
 
     def _write(self, change: Change) -> None:
@@ -163,6 +178,14 @@ class EmbeddedStore(MetadataStore):
                 self._database.execute("ROLLBACK")
             raise
 
+    def _write_failed(self, error: sqlite3.Error) -> StoreWriteFailed:
+        failed = StoreWriteFailed(str(self.path), str(error))
+        now = self._clock.monotonic()
+        if now >= self._quiet_until:
+            self._quiet_until = now + _LOG_INTERVAL_S
+            logger.error("%s", failed)
+        return failed
+
     def _next_zxid(self) -> int:
         self._zxid += 1
         return self._zxid
@@ -181,18 +204,18 @@ class EmbeddedStore(MetadataStore):
         self._watches.setdefault(path, []).append(watch)
         return watch
 
-    def _tell(self, event: WatchEvent) -> None:
-        """Hand an event to the loop: the writer goes on first, its callers' code is not entered."""
+    def _notify(self, event: WatchEvent) -> None:
+        """Schedule the callbacks: the writer continues first, and is not entered again by them."""
         for watch in self._watches.get(event.path, ()):
             if watch.wants(event.kind):
                 asyncio.get_running_loop().call_soon(watch.deliver, event)
 
     def expire_session(self) -> None:
-        """Do what ZooKeeper does to a session it has not heard of in time; for failure drills."""
+        """Expire the session as ZooKeeper does after a timeout; for tests of failures."""
         ended = list(self._tree.ephemerals(self.session.id))
         self.session.move_to(SessionState.EXPIRED)
         for path in list(self._watches):
-            self._tell(WatchEvent(EventKind.SESSION_EXPIRED, path))
+            self._notify(WatchEvent(EventKind.SESSION_EXPIRED, path))
         self._change([Delete(path) for path in ended])
         self.session.move_to(SessionState.CONNECTED, self._next_zxid())
 
@@ -205,7 +228,7 @@ class EmbeddedStore(MetadataStore):
 
 
 class _Subscription(Watch):
-    """A watch on one node, known to its store under the node's path."""
+    """A watch on one node, registered in its store under the node's path."""
 
     def __init__(
         self,

@@ -1,8 +1,10 @@
-"""How a metadata store fails: the few ZooKeeper errors that callers branch on, and their base."""
+"""Errors of a metadata store: the ZooKeeper errors that callers handle, and their base class."""
+
+from broker.errors import ApiError, ErrorCode
 
 
 class StoreError(Exception):
-    """An operation on `path` that the store did not carry out, or cannot say whether it did."""
+    """An operation on `path` failed; after ConnectionLoss it may have been applied."""
 
     what = "the metadata store failed"
 
@@ -22,13 +24,13 @@ class NoNode(StoreError):
 
 
 class NodeExists(StoreError):
-    """The node to create is there already."""
+    """The node to create exists."""
 
     what = "the node exists already"
 
 
 class BadVersion(StoreError):
-    """Somebody else has changed the node since it was read."""
+    """The node was changed since it was read."""
 
     what = "the node has another version"
 
@@ -46,27 +48,46 @@ class NoChildrenForEphemerals(StoreError):
 
 
 class SessionExpired(StoreError):
-    """The session is over, its ephemeral nodes are gone: nothing was done."""
+    """The session has expired and its ephemeral nodes are gone; nothing was changed."""
 
     what = "the session has expired"
 
 
 class ConnectionLoss(StoreError):
-    """The connection broke before the answer came: a change may or may not have been made."""
+    """The connection broke before the response: the change may or may not have been made."""
 
     what = "the connection to the metadata store was lost"
 
 
 class AuthFailed(StoreError):
-    """ZooKeeper does not take our credentials; it will not take them later either."""
+    """ZooKeeper rejected the credentials; retrying does not help."""
 
-    what = "ZooKeeper refused the credentials"
+    what = "ZooKeeper rejected the credentials"
 
 
 class NotAllowed(StoreError):
-    """The node's ACL does not let us do this."""
+    """The node's ACL does not allow the operation."""
 
     what = "ZooKeeper does not allow it: zookeeper.auth.digest has the wrong credentials, or none"
+
+
+class StoreWriteFailed(StoreError, ApiError):
+    """The embedded store could not write its file, usually because the disk is full.
+
+    The change was undone: memory and file agree. It is also an ApiError, so that any request that
+    changes metadata is answered with KAFKA_STORAGE_ERROR. The store logs the failure itself, at
+    most once a minute; others need not.
+    """
+
+    what = "the metadata store cannot be written"
+
+    def __init__(self, path: str, detail: str = "") -> None:
+        StoreError.__init__(self, path, detail)
+        self.code = ErrorCode.KAFKA_STORAGE_ERROR
+        self.message = str(self)
+
+    def __str__(self) -> str:
+        return StoreError.__str__(self)
 
 
 class StoreInUse(StoreError):

@@ -1,4 +1,4 @@
-"""kazoo's callbacks on our event loop, in the order of its connection thread."""
+"""Runs kazoo's callbacks on the event loop, in the order of its connection thread."""
 
 import asyncio
 import select
@@ -9,10 +9,10 @@ from kazoo.handlers.threading import SequentialThreadingHandler
 
 
 class LoopHandler(SequentialThreadingHandler):  # type: ignore[misc]  # kazoo ships no types
-    """A kazoo handler without worker threads: what would be queued for them goes to the loop.
+    """A kazoo handler without worker threads: their callbacks run on the event loop.
 
-    kazoo's own handler has one thread for answers and one for watch events, so that an answer may
-    overtake the event that ZooKeeper sent before it. Here both keep their order.
+    kazoo's own handler has one thread for responses and one for watch events, so that a response
+    may overtake an event that ZooKeeper sent before it. Here both stay in order.
     """
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
@@ -22,14 +22,14 @@ class LoopHandler(SequentialThreadingHandler):  # type: ignore[misc]  # kazoo sh
 
     @property
     def running(self) -> bool:
-        """Always: kazoo would run callbacks in its own thread otherwise."""
+        """Always true: otherwise kazoo would run callbacks in its own thread."""
         return True
 
     def start(self) -> None:
         """There are no threads to start."""
 
     def stop(self) -> None:
-        """Nor any to stop."""
+        """There are no threads to stop."""
 
     def select(
         self,
@@ -38,9 +38,9 @@ class LoopHandler(SequentialThreadingHandler):  # type: ignore[misc]  # kazoo sh
         xlist: Sequence[socket.socket],
         timeout: float | None = None,
     ) -> tuple[list[socket.socket], list[socket.socket], list[socket.socket]]:
-        """As `select.select`, for sockets that are in one list each and none in the third.
+        """As `select.select`, for sockets that are in one list only; `xlist` is ignored.
 
-        kazoo's own makes and closes an epoll object each time, several times per request.
+        kazoo's own creates and closes an epoll object each time, several times per request.
         """
         poll = select.poll()
         for sockets, event in ((rlist, select.POLLIN), (wlist, select.POLLOUT)):
@@ -54,13 +54,13 @@ class LoopHandler(SequentialThreadingHandler):  # type: ignore[misc]  # kazoo sh
         )
 
     def call(self, function: Callable[[], object]) -> None:
-        """Run `function` on the loop, after everything that was handed over before it."""
+        """Run `function` on the loop, after all functions passed before it."""
         if not self.loop.is_closed():
             self.loop.call_soon_threadsafe(function)
 
 
 class _LoopQueue:
-    """Looks to kazoo like the queue of a worker thread."""
+    """The queue of a worker thread, as kazoo uses it."""
 
     def __init__(self, call: Callable[[Callable[[], object]], None]) -> None:
         self.put = call

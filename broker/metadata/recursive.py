@@ -1,4 +1,4 @@
-"""Whole branches of a store: what one operation on one node cannot do."""
+"""Operations on whole branches of a store, and in batches below ZooKeeper's request limit."""
 
 import asyncio
 import itertools
@@ -32,7 +32,7 @@ class BranchNode(NamedTuple):
 
 
 async def create_recursive(store: MetadataStore, path: str, data: bytes | None = None) -> None:
-    """Create the node, and whatever is missing above it without data; NodeExists."""
+    """Create the node, and missing parents without data; NodeExists."""
     try:
         await store.create(path, data)
     except NoNode:
@@ -41,7 +41,7 @@ async def create_recursive(store: MetadataStore, path: str, data: bytes | None =
 
 
 async def ensure_path(store: MetadataStore, path: str) -> None:
-    """Create what is missing of `path`, without data; nothing if it is there."""
+    """Create the missing nodes of `path`, without data."""
     if await store.exists(path):
         return
     try:
@@ -51,14 +51,14 @@ async def ensure_path(store: MetadataStore, path: str) -> None:
 
 
 async def delete_recursive(store: MetadataStore, path: str) -> None:
-    """Delete the node and all below it; what goes meanwhile, or is not there, is no error.
+    """Delete the node and everything below it; nodes that do not exist are ignored.
 
-    A child that others create meanwhile makes it NotEmpty.
+    NotEmpty if another client creates a child meanwhile.
     """
     found = [node.path for node in reversed(await read_branch(store, path))]
     try:
         await multi_in_batches(store, [Delete(path) for path in found])
-    except NoNode:  # somebody else is at it too
+    except NoNode:  # another client deletes it too
         for path in found:
             await _delete_if_there(store, path)
 
@@ -69,24 +69,24 @@ async def _delete_if_there(store: MetadataStore, path: str) -> None:
 
 
 async def read_branch(store: MetadataStore, path: str) -> list[BranchNode]:
-    """The node and all below it, parents before children; none where there is no node.
+    """The node and everything below it, parents before children; empty if it does not exist.
 
-    Not a snapshot: what changes meanwhile is read as it was or as it is.
+    Not a snapshot: changes made meanwhile may or may not be included.
     """
     try:
         data, stat = await store.get(path)
         names = await store.children(path) if stat.num_children else []
     except NoNode:
-        return []  # gone since its parent was asked
-    # All at once: over a network the way there and back is what takes the time.
+        return []  # deleted since its parent was read
+    # Concurrently: over a network the round trips take most of the time.
     below = await asyncio.gather(*(read_branch(store, join(path, name)) for name in names))
     return [BranchNode(path, data, stat), *itertools.chain.from_iterable(below)]
 
 
 async def multi_in_batches(store: MetadataStore, operations: Sequence[Operation]) -> list[Result]:
-    """As `multi`, but in as many as ZooKeeper's limit makes necessary: atomic each, not together.
+    """As `multi`, in as many transactions as ZooKeeper's limit requires.
 
-    Those before a failing one stay made.
+    Each is atomic; those before a failing one remain applied.
     """
     results: list[Result] = []
     for batch in batches(operations):
@@ -95,7 +95,7 @@ async def multi_in_batches(store: MetadataStore, operations: Sequence[Operation]
 
 
 def batches(operations: Iterable[Operation]) -> list[list[Operation]]:
-    """The operations in their order, in as few batches as ZooKeeper's limit allows."""
+    """The operations in order, in as few batches as ZooKeeper's limit allows."""
     found: list[list[Operation]] = []
     room = 0
     for operation in operations:

@@ -1,13 +1,13 @@
-"""The session of a store: what ephemeral nodes live by, and who is told when it ends."""
+"""The session of a store: ephemeral nodes exist as long as it does."""
 
 from collections.abc import Callable
 from enum import StrEnum
 
 
 class SessionState(StrEnum):
-    """Where a session stands.
+    """The state of a session.
 
-    DISCONNECTED sessions may come back as they were, EXPIRED ones are followed by a new session.
+    A DISCONNECTED session may reconnect as it was; an EXPIRED one is followed by a new session.
     """
 
     CONNECTED = "connected"
@@ -18,10 +18,11 @@ class SessionState(StrEnum):
 
 
 class Session:
-    """What a store's user knows of its session. All callbacks run on the event loop, in order.
+    """The session as the store's users see it. All callbacks run on the event loop, in order.
 
-    Field `id`: of the current session, the owner of the ephemeral nodes made now; another one
-    after each expiry. 0 before the first connection.
+    Field `id`: of the current session, the owner of ephemeral nodes that are created now; 0 before
+    the first connection. Invariant: changes only after an expiry.
+    Field `state`: see SessionState.
     """
 
     def __init__(self) -> None:
@@ -31,7 +32,7 @@ class Session:
         self._moved: list[Callable[[SessionState], None]] = []
 
     def on_expired(self, callback: Callable[[], None]) -> None:
-        """Call back each time the session is lost for good, before any watch is told."""
+        """Call back each time the session expires, before any watch is notified."""
         self._expired.append(callback)
 
     def on_state(self, callback: Callable[[SessionState], None]) -> None:
@@ -39,7 +40,7 @@ class Session:
         self._moved.append(callback)
 
     def move_to(self, state: SessionState, session_id: int | None = None) -> None:
-        """Take on `state` and tell everyone; for the stores."""
+        """Change to `state` and run the callbacks; for the stores."""
         if session_id is not None:
             self.id = session_id
         self.state = state

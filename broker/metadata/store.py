@@ -1,18 +1,18 @@
-"""The tree store: a small file system of versioned nodes, as ZooKeeper has it.
+"""The interface of a metadata store: a tree of versioned nodes, as in ZooKeeper.
 
-Rules that hold for every store, and that tests/metadata/test_store_contract.py proves on each:
+Every store guarantees the following; tests/metadata/test_store_contract.py checks it on each:
 
-- Changes are atomic, `multi` included, and take effect in the order in which they were called for,
-  whether or not the caller awaits one before it calls for the next.
+- Changes are atomic, `multi` included, and are applied in the order of the calls, whether or not
+  the caller awaits one before it makes the next.
 - `version` guards a change: it is made only if the node still has that version (-1: any).
-- A sequence node's name ends in ten digits: how many children its parent has been given so far.
-- Ephemeral nodes end with the session that made them, and have no children.
-- No data (None) and empty data (b"") are different things to Kafka, and are kept apart.
+- The name of a sequence node ends in ten digits: the number of children created before it.
+- Ephemeral nodes end with the session that created them, and have no children.
+- No data (None) and empty data (b"") are distinguished, as Kafka does.
 
-Watches stay until they are cancelled. A watch says that something has changed, not what it is now:
-its user reads again, and is told of any change made after that read. Changes that follow each other
-quickly may come as one event, and after a broken connection one may come without a change. When the
-session expires every watch is told SESSION_EXPIRED, and lives on in the next session.
+Watches stay until they are cancelled. An event says that a node has changed, not how: the
+subscriber reads it again, and is notified of every change after that read. Changes in quick
+succession may give one event, and after a broken connection there may be an event without a change.
+When the session expires every watch gets SESSION_EXPIRED, and continues in the next session.
 """
 
 import re
@@ -27,31 +27,31 @@ from broker.metadata.session import Session
 ANY_VERSION = -1
 MISSING_PARENT = "its parent is missing"
 
-# Names between single slashes; `.` and `..` are none.
+# Names separated by single slashes; `.` and `..` are not allowed.
 _PATH = re.compile(r"/|(?:/(?!\.{1,2}(?:/|\Z))[^/\0]+)+")
 
 
 class Stat(NamedTuple):
-    """What the store knows about a node. zxids are ids of changes: they only grow."""
+    """The attributes of a node. A zxid is the id of a change; later changes have greater ones."""
 
     czxid: int
-    """The change that created the node: of a broker's node, Kafka's broker epoch."""
+    """The change that created the node; for a broker's node this is Kafka's broker epoch."""
     mzxid: int
     pzxid: int
-    """The change that last gave or took a child."""
+    """The last change that added or removed a child."""
     ctime: int
     mtime: int
     version: int
-    """How often the data was set; Kafka's partition epoch, for a partition's state."""
+    """How often the data was set; for a partition's state this is Kafka's partition epoch."""
     cversion: int
-    """How often a child came or went."""
+    """How often a child was added or removed."""
     ephemeral_owner: int
-    """The session the node lives by; 0 for a persistent one."""
+    """The session that owns the node; 0 for a persistent one."""
     num_children: int
 
 
 class Znode(NamedTuple):
-    """A node as it was read."""
+    """The data and the attributes of a node."""
 
     data: bytes | None
     stat: Stat
@@ -59,7 +59,7 @@ class Znode(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Create:
-    """Make a node; its parent must exist."""
+    """Create a node; its parent must exist."""
 
     path: str
     data: bytes | None = None
@@ -78,7 +78,7 @@ class SetData:
 
 @dataclass(frozen=True, slots=True)
 class Delete:
-    """Remove a node without children."""
+    """Delete a node without children."""
 
     path: str
     version: int = ANY_VERSION
@@ -86,7 +86,7 @@ class Delete:
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """Change nothing, but fail the `multi` unless the node has this version."""
+    """Change nothing, but fail the whole `multi` unless the node has this version."""
 
     path: str
     version: int
@@ -94,11 +94,11 @@ class Check:
 
 Operation = Create | SetData | Delete | Check
 Result = str | Stat | None
-"""Of Create the path, of SetData the node's new Stat, of the others nothing."""
+"""The path for Create, the new Stat for SetData, None for the others."""
 
 
 class EventKind(StrEnum):
-    """What a watch is told."""
+    """The kinds of events of a watch."""
 
     CREATED = "created"
     CHANGED = "changed"
@@ -108,7 +108,7 @@ class EventKind(StrEnum):
 
 
 class WatchEvent(NamedTuple):
-    """Something happened to the watched node."""
+    """An event of the watched node."""
 
     kind: EventKind
     path: str
@@ -122,11 +122,11 @@ class Watch(ABC):
 
     @abstractmethod
     def cancel(self) -> None:
-        """Never call back again; events under way included."""
+        """Stop the callbacks, also of events that are being delivered."""
 
 
 class MetadataStore(ABC):
-    """Where the metadata lives. Paths are absolute, `/` is the store's own root.
+    """A metadata store. Paths are absolute, `/` is the root of the store (or its chroot).
 
     Methods raise the errors of `broker.metadata.errors`, with the path in them; a malformed path
     is a ValueError.
@@ -140,7 +140,7 @@ class MetadataStore(ABC):
 
     @abstractmethod
     async def exists(self, path: str) -> Stat | None:
-        """The node's stat; None where there is no node."""
+        """The node's stat; None if it does not exist."""
 
     @abstractmethod
     async def children(self, path: str) -> list[str]:
@@ -148,7 +148,7 @@ class MetadataStore(ABC):
 
     @abstractmethod
     async def multi(self, operations: Sequence[Operation]) -> list[Result]:
-        """Make all changes or none; the error is that of the first operation that cannot be."""
+        """Make all changes or none; raises the error of the first operation that fails."""
 
     async def create(
         self,
@@ -158,7 +158,7 @@ class MetadataStore(ABC):
         ephemeral: bool = False,
         sequence: bool = False,
     ) -> str:
-        """Make a node and return its path; NodeExists, NoNode (of the parent)."""
+        """Create a node and return its path; NodeExists, NoNode (for the parent)."""
         (created,) = await self.multi([Create(path, data, ephemeral, sequence)])
         assert isinstance(created, str)  # noqa: S101 - what a Create results in
         return created
@@ -170,35 +170,35 @@ class MetadataStore(ABC):
         return stat
 
     async def delete(self, path: str, version: int = ANY_VERSION) -> None:
-        """Remove the node; NoNode, BadVersion, NotEmpty."""
+        """Delete the node; NoNode, BadVersion, NotEmpty."""
         await self.multi([Delete(path, version)])
 
     @abstractmethod
     def watch_data(self, path: str, callback: WatchCallback) -> Watch:
-        """Be told when the node is created, changed or deleted; it need not exist yet."""
+        """Watch for the node's creation, change and deletion; it need not exist yet."""
 
     @abstractmethod
     def watch_children(self, path: str, callback: WatchCallback) -> Watch:
-        """Be told when children come or go, with the node itself too; it need not exist yet."""
+        """Watch for children being added or removed, also with the node; it need not exist yet."""
 
     @abstractmethod
     async def close(self) -> None:
-        """End the session: its ephemeral nodes go, watches fall silent."""
+        """End the session: its ephemeral nodes are deleted, watches get no more events."""
 
 
 def check_path(path: str) -> None:
-    """ValueError unless `path` is one that a node can have."""
+    """ValueError unless `path` is a legal path."""
     if not _PATH.fullmatch(path):
-        raise ValueError(f"{path!r} is no path of a node")
+        raise ValueError(f"{path!r} is not a legal path of a node")
 
 
 def check_created_path(create: Create) -> None:
-    """ValueError unless the node can have its path; that of a sequence node gets its digits."""
+    """ValueError unless the path is legal; that of a sequence node gets its digits appended."""
     check_path(f"{create.path}0" if create.sequence else create.path)
 
 
 def parent_of(path: str) -> str:
-    """The path of the node above; of a topmost node, `/`."""
+    """The path of the parent node; `/` for a top-level node."""
     return path.rpartition("/")[0] or "/"
 
 

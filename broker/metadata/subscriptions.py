@@ -1,8 +1,8 @@
-"""Lasting watches on ZooKeeper's single-use ones. Everything here runs on the event loop.
+"""Persistent watches, built on ZooKeeper's one-time watches. All code here runs on the event loop.
 
-A subscription remembers the mark of its node (its zxids) from the time the current watch was set.
-When the watch has to be set anew after a broken connection and the mark is another one, something
-happened in between, and the subscription says so as if the watch had.
+A subscription remembers the zxids of its node (its mark) from the time when the current watch was
+set. When the watch is set again after a broken connection and the mark has changed, the node has
+changed meanwhile, and the subscription reports that as the watch would have done.
 """
 
 from abc import abstractmethod
@@ -16,18 +16,20 @@ from kazoo.protocol.states import EventType, WatchedEvent, ZnodeStat
 from broker.metadata.store import EventKind, Watch, WatchCallback, WatchEvent
 
 Mark = tuple[int, int] | None
-"""None: there is no such node."""
+"""The zxids that identify the state of a node; None if it does not exist."""
 
 _UNKNOWN: Mark = (-1, -1)
 _LOST: Mark = (-2, -2)
 
 
 class Subscription(Watch):
-    """One lasting watch.
+    """One persistent watch.
 
-    Field `_mark`: the node when the current watch was set. `_UNKNOWN` while the first answer is
-    awaited, or that to a request which was sent before anybody was told; `_LOST` when that answer
-    never came, so that others may have read before the next watch is set, and have to be told.
+    Field `_mark`: the node's mark when the current watch was set. `_UNKNOWN` until the response to
+    the request that sets the watch arrives; a change before that needs no event, as the subscriber
+    reads after it. `_LOST` if the connection broke before that response: the subscriber may have
+    read already, so that the next response is reported as a change.
+    Field `_active`: false once cancelled.
     """
 
     def __init__(self, client: KazooClient, path: str, callback: WatchCallback) -> None:
@@ -40,15 +42,15 @@ class Subscription(Watch):
 
     @abstractmethod
     def arm(self) -> None:
-        """Ask ZooKeeper for its next watch; what it answers goes to `_armed`."""
+        """Set the next watch; the response goes to `_armed`."""
 
     @abstractmethod
     def _kind(self, before: Mark, now: Mark) -> EventKind:
-        """What to call a change that no watch has reported."""
+        """The kind of a change that no watch has reported."""
 
     @abstractmethod
     def _kind_of(self, event_type: EventType) -> EventKind:
-        """What to call a change that a watch has reported."""
+        """The kind of a change that a watch has reported."""
 
     def cancel(self) -> None:
         """See Watch."""
@@ -57,35 +59,35 @@ class Subscription(Watch):
             self.forget(self)
 
     def session_expired(self) -> None:
-        """Pass it on; the next session will `arm` again."""
-        self._tell(EventKind.SESSION_EXPIRED)
+        """Report the expiry; the store calls `arm` in the next session."""
+        self._notify(EventKind.SESSION_EXPIRED)
 
     def _fired(self, event: WatchedEvent) -> None:
-        """Called for ZooKeeper's watch. An event without a type says that the connection broke:
-        the watch is set again when there is a new one."""
+        """Called by ZooKeeper's watch. An event of type NONE means that the connection broke: the
+        watch is set again by the next connection."""
         if not self._active or event.type == EventType.NONE:
             return
         self._mark = _UNKNOWN
         self.arm()
-        self._tell(self._kind_of(event.type))
+        self._notify(self._kind_of(event.type))
 
     def _armed(self, mark: Mark) -> None:
         before, self._mark = self._mark, mark
         if before not in (_UNKNOWN, mark):
-            self._tell(self._kind(before, mark))
+            self._notify(self._kind(before, mark))
 
     def _failed(self) -> None:
-        """The connection broke; the watch is asked for again when there is a new one."""
+        """The connection broke; the watch is set again by the next connection."""
         if self._mark == _UNKNOWN:
             self._mark = _LOST
 
-    def _tell(self, kind: EventKind) -> None:
+    def _notify(self, kind: EventKind) -> None:
         if self._active:
             self._callback(WatchEvent(kind, self.path))
 
 
 class DataSubscription(Subscription):
-    """Tells when the node is created, changed or deleted."""
+    """Reports that the node was created, changed or deleted."""
 
     def arm(self) -> None:
         """See Subscription."""
@@ -107,7 +109,7 @@ class DataSubscription(Subscription):
 
 
 class ChildrenSubscription(Subscription):
-    """Tells when children come or go. Where there is no node yet, waits for it to be created."""
+    """Reports added and removed children. Without a node it waits for its creation."""
 
     def arm(self) -> None:
         """See Subscription."""

@@ -1,7 +1,7 @@
-"""The nodes of an embedded store in memory, with ZooKeeper's rules. No files, no clock, no loop.
+"""The tree of an embedded store in memory, with ZooKeeper's rules. No files, no clock, no loop.
 
-A list of operations is applied whole: when one of them cannot be made, those before it are undone
-in reverse, so that nobody has seen them.
+A list of operations is atomic: if one of them fails, those before it are undone in reverse order,
+before any other code can run.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -38,7 +38,7 @@ from broker.metadata.store import (
 class Node:
     """One node.
 
-    Field `num_created`: how many children it has ever been given, the next sequence number.
+    Field `num_created`: the number of children ever created, the next sequence number.
     Invariant: num_created >= len(children).
     """
 
@@ -54,7 +54,7 @@ class Node:
     children: set[str] = field(default_factory=set)
 
     def stat(self) -> Stat:
-        """What the node's readers see; every child came once, and those that are not there went."""
+        """The node's attributes. cversion counts each child's creation, and the deletions."""
         return Stat(
             self.czxid,
             self.mzxid,
@@ -70,7 +70,7 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class ChangeStamp:
-    """Which change this is, when it is made, and by whose session."""
+    """The zxid, the time and the session of a change."""
 
     zxid: int
     now_ms: int
@@ -79,10 +79,12 @@ class ChangeStamp:
 
 @dataclass(slots=True)
 class Change:
-    """What a list of operations did.
+    """The outcome of a list of operations.
 
-    Field `persistent`: nodes whose stored form has changed; those no longer in the tree are gone.
-    Field `happened`: what became of which node, in order.
+    Field `persistent`: nodes whose row in the file must be written, or deleted if the tree does not
+    have them any more.
+    Field `happened`: the kind of each change and its node, in order.
+    Field `undo`: functions that undo the changes, in order.
     """
 
     stamp: ChangeStamp
@@ -92,17 +94,17 @@ class Change:
     undo: list[Callable[[], object]] = field(default_factory=list)
 
     def events(self) -> Iterator[WatchEvent]:
-        """What watches are to be told, once each, in order."""
+        """The events for watches, each once, in order."""
         told: dict[WatchEvent, None] = {}
         for kind, path in self.happened:
             told[WatchEvent(kind, path)] = None
-            if kind is not EventKind.CHANGED:  # it came or went, with its children if any
+            if kind is not EventKind.CHANGED:  # created or deleted
                 told[WatchEvent(EventKind.CHILDREN, path)] = None
                 told[WatchEvent(EventKind.CHILDREN, parent_of(path))] = None
         return iter(told)
 
     def roll_back(self) -> None:
-        """Make it as if nothing had been done."""
+        """Undo all changes."""
         for step in reversed(self.undo):
             step()
 
@@ -122,7 +124,7 @@ class Tree:
             raise NoNode(path) from None
 
     def load(self, path: str, node: Node) -> None:
-        """Put a stored node where it belongs; its parent must be there already."""
+        """Add a stored node; its parent must have been added before."""
         self.nodes[path] = node
         if path != "/":
             self.nodes[parent_of(path)].children.add(name_of(path))
@@ -132,11 +134,11 @@ class Tree:
         self.nodes[parent_of(path)].children.remove(name_of(path))
 
     def ephemerals(self, session_id: int) -> Iterator[str]:
-        """The nodes that live by a session."""
+        """The ephemeral nodes of a session."""
         return (path for path, node in self.nodes.items() if node.ephemeral_owner == session_id)
 
     def apply(self, operations: Sequence[Operation], stamp: ChangeStamp) -> Change:
-        """Make all changes, or raise the error of the first that cannot be made and make none."""
+        """Make all changes, or none and raise the error of the first that fails."""
         change = Change(stamp)
         try:
             for operation in operations:
@@ -212,9 +214,9 @@ class Tree:
         change.happened.append((EventKind.DELETED, path))
 
     def _note_child(self, parent_path: str, path: str, change: Change, num_created: int) -> None:
-        """Let the parent know that a child comes or goes.
+        """Update the parent of a node that is created or deleted.
 
-        An ephemeral child leaves no trace in the stored form: after a restart it never was.
+        For an ephemeral child nothing is written: after a restart it has never existed.
         """
         parent = self.nodes[parent_path]
         before = (parent.pzxid, parent.num_created)

@@ -1,14 +1,14 @@
-"""The metadata in a real ZooKeeper ensemble, through kazoo: the project's only thread hop.
+"""The metadata store in a ZooKeeper ensemble, through kazoo.
 
-kazoo keeps the connection in a thread of its own. `LoopHandler` makes everything that this thread
-has to say (answers, watch events) a `call_soon_threadsafe` on our loop, so that they arrive in the
-order in which ZooKeeper sent them, and no code but kazoo's runs outside the loop. In particular
-a watch event is seen before any answer that shows the change, as ZooKeeper promises.
+kazoo runs the connection in a thread of its own. `LoopHandler` passes its responses and watch
+events to the event loop with `call_soon_threadsafe`, so that they arrive in the order in which
+ZooKeeper sent them, and only kazoo's own code runs outside of the loop. In particular, a watch
+event arrives before any response that shows the change, as ZooKeeper guarantees.
 
-ZooKeeper's own watches are good for one event. A subscription therefore asks for its next watch
-first, and calls back then: ZooKeeper works through a session's requests in order, so whatever the
-callback's user reads comes after the new watch, and no change can fall in between. After a broken
-connection the watches are asked for again, and what changed meanwhile shows in the node's stat.
+ZooKeeper's watches fire once. A subscription therefore sets its next watch before it calls back:
+ZooKeeper processes the requests of a session in order, so that whatever the subscriber reads is
+read after the new watch was set, and no change is missed. After a broken connection the watches are
+set again, and changes made meanwhile are recognized by the node's zxids.
 """
 
 import asyncio
@@ -62,22 +62,22 @@ logger = logging.getLogger(__name__)
 RECONNECT_DELAY_S = 0.1
 MAX_RECONNECT_DELAY_S = 1.0
 
-# Under these only the creator may read, as there may be passwords in them (Kafka's choice).
+# Nodes below these may contain passwords: only their creator may read them, as in Kafka.
 SENSITIVE_PATHS = ("/config/users", "/config/brokers", "/delegation_token/tokens")
-# Old consumers, which know no password, write here.
+# Old consumers, which do not authenticate, write here.
 OPEN_PATH = "/consumers"
 
 
 @dataclass(frozen=True)
 class ZooKeeperSettings:
-    """How to reach an ensemble: Kafka's `zookeeper.*` settings."""
+    """The connection to an ensemble: Kafka's `zookeeper.*` settings."""
 
     connect: str
     """`host:port,host:port/chroot`."""
     session_timeout_ms: int = 18_000
     connection_timeout_ms: int = 18_000
     set_acl: bool = False
-    """Make nodes that only we may change (`zookeeper.set.acl`); needs `auth` or `sasl`."""
+    """Create nodes that only this user may change (`zookeeper.set.acl`); needs `auth` or `sasl`."""
     auth: tuple[tuple[str, str], ...] = ()
     """Credentials by scheme: `("digest", "user:password")`."""
     sasl: tuple[tuple[str, str], ...] = ()
@@ -90,7 +90,7 @@ class ZooKeeperSettings:
     check_hostname: bool = True
 
     def client(self, handler: LoopHandler) -> KazooClient:
-        """A kazoo client, not yet started. It never gives up looking for a server."""
+        """A kazoo client, not yet started. It retries to connect without limit."""
         retry = KazooRetry(
             max_tries=-1, delay=RECONNECT_DELAY_S, max_delay=MAX_RECONNECT_DELAY_S, backoff=2
         )
@@ -112,11 +112,15 @@ class ZooKeeperSettings:
 
 
 class ZooKeeperStore(MetadataStore):
-    """A store in ZooKeeper; made with `open`.
+    """A store in ZooKeeper; created with `open`.
 
-    Reads are repeated when the connection breaks. Changes are not, as nobody can say whether they
-    were made: ConnectionLoss goes to the caller, who looks and decides. A call made while there is
-    no connection waits for the next one.
+    Reads are repeated when the connection breaks. Changes are not, as they may have been applied:
+    the caller gets ConnectionLoss and has to find out. Calls made without a connection wait for the
+    next one.
+
+    Field `_subscriptions`: all watches that are not cancelled.
+    Field `_connected`: set while there is a connection, and for good when there will be none.
+    Field `_closing`: set by `close`; the end of the session is no expiry then.
     """
 
     def __init__(self, settings: ZooKeeperSettings) -> None:
@@ -131,9 +135,9 @@ class ZooKeeperStore(MetadataStore):
 
     @classmethod
     async def open(cls, settings: ZooKeeperSettings, *, create_chroot: bool = True) -> Self:
-        """Connect; a missing chroot is made, or without `create_chroot` a NoNode.
+        """Connect; a missing chroot is created, or NoNode without `create_chroot`.
 
-        ConnectionLoss when no server answers within the connection timeout.
+        ConnectionLoss if no server answers within the connection timeout.
         """
         store = cls(settings)
         store._client.start_async()
@@ -153,14 +157,14 @@ class ZooKeeperStore(MetadataStore):
             raise ConnectionLoss(
                 self._settings.connect, f"no ZooKeeper answered within {wait_ms} ms"
             ) from None
-        # Asked in any case: credentials are refused only after the connection is made.
+        # Read even without a chroot: credentials are rejected only after the connection is made.
         if await self.exists("/") is None:
             await self._create_chroot(create_chroot)
 
     async def _create_chroot(self, wanted: bool) -> None:
         chroot = self._client.chroot
         if not wanted:
-            raise NoNode(chroot, "there is no such chroot")
+            raise NoNode(chroot, "the chroot does not exist")
         hosts = self._settings.connect.partition("/")[0]
         above = await ZooKeeperStore.open(replace(self._settings, connect=hosts))
         try:
@@ -202,7 +206,7 @@ class ZooKeeperStore(MetadataStore):
         transaction.operations = [self._request(operation) for operation in operations]
         results = await self._answer(operations[0].path, transaction.commit_async)
         for operation, result in zip(operations, results, strict=True):
-            # Those before and after the one that failed only say that they were not made.
+            # The other operations report that they were rolled back: find the one that failed.
             if isinstance(result, Exception) and not isinstance(
                 result, (kazoo_errors.RolledBackError, kazoo_errors.RuntimeInconsistency)
             ):
@@ -210,7 +214,7 @@ class ZooKeeperStore(MetadataStore):
         return [_result(result) for result in results]
 
     def _request(self, operation: Operation) -> Any:
-        """An operation as kazoo sends it; made here because kazoo's own form knows no None."""
+        """An operation as kazoo serializes it; kazoo's own methods do not accept data of None."""
         match operation:
             case Create(path, data, ephemeral, sequence):
                 check_created_path(operation)
@@ -238,7 +242,7 @@ class ZooKeeperStore(MetadataStore):
         return [*CREATOR_ALL_ACL, *READ_ACL_UNSAFE]
 
     async def _answer(self, path: str, call: Callable[[], Any]) -> Any:
-        """Send what `call` sends and wait for ZooKeeper's answer; a StoreError if it refuses."""
+        """Make kazoo's asynchronous `call` and await its result; StoreError if it fails."""
         answered: asyncio.Future[Any] = self._handler.loop.create_future()
         try:
             call().rawlink(lambda result: _settle(answered, result))
@@ -266,7 +270,7 @@ class ZooKeeperStore(MetadataStore):
     # The session
 
     def _listen(self, state: KazooState) -> None:
-        """Called by kazoo in its thread, at every change of state, before pending calls fail."""
+        """Called in kazoo's thread at every change of state, before pending calls fail."""
         session_id, _ = self._client.client_id or (None, None)
         client_state = self._client.client_state
         self._handler.call(lambda: self._move(state, client_state, session_id))
@@ -282,7 +286,7 @@ class ZooKeeperStore(MetadataStore):
             self.session.move_to(SessionState.DISCONNECTED)
         elif client_state == KeeperState.AUTH_FAILED:
             self.session.move_to(SessionState.AUTH_FAILED)
-            self._connected.set()  # whoever waits for a connection must learn that none will come
+            self._connected.set()  # wakes callers: there will be no connection
         elif not self._closing:
             self._expire()
 
@@ -299,7 +303,7 @@ class ZooKeeperStore(MetadataStore):
         self._closing = True
         for subscription in list(self._subscriptions):
             subscription.cancel()
-        # kazoo waits for its thread to end, up to the session timeout when no server answers.
+        # kazoo joins its thread, which takes up to the session timeout if no server answers.
         await asyncio.to_thread(self._client.stop)
         self._client.close()
         self._connected.set()
@@ -326,7 +330,7 @@ def _detail(operation: Operation, error: Exception) -> str:
 
 
 def to_store_error(path: str, error: Exception, detail: str = "") -> StoreError:
-    """What kazoo raised, as the store's users know it."""
+    """The StoreError for an exception of kazoo."""
     known = _ERRORS.get(type(error))
     if known:
         return known(path, detail)
@@ -334,7 +338,7 @@ def to_store_error(path: str, error: Exception, detail: str = "") -> StoreError:
 
 
 def to_stat(stat: ZnodeStat) -> Stat:
-    """kazoo's stat as ours."""
+    """kazoo's stat as a Stat."""
     return Stat(
         stat.czxid,
         stat.mzxid,

@@ -1,4 +1,4 @@
-"""What only the embedded store promises: one file, one user, nothing lost."""
+"""Guarantees of the embedded store alone: one file, one user, nothing lost."""
 
 import asyncio
 import os
@@ -44,7 +44,7 @@ def path(tmp_path: Path) -> Path:
 
 
 def killed_while_writing(path: Path) -> int:
-    """The last change that the writer says was answered before it was killed."""
+    """The last change that was acknowledged before the writer was killed."""
     command = [sys.executable, "-c", WRITER, str(path)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as writer:
         assert writer.stdout
@@ -54,11 +54,11 @@ def killed_while_writing(path: Path) -> int:
     return int(lines[-2])  # the last whole line
 
 
-async def test_everything_answered_survives_kill_9(path: Path) -> None:
+async def test_every_acknowledged_change_survives_kill_9(path: Path) -> None:
     answered = await asyncio.to_thread(killed_while_writing, path)
     store = EmbeddedStore.open(path)
     counter = int((await store.get("/counter")).data or b"")
-    assert counter in (answered, answered + 1)  # the last may have been made and not printed
+    assert counter in (answered, answered + 1)  # the last may have been applied and not printed
     names = await store.children("/p")
     assert len(names) == 2 * counter, "a multi is there whole or not at all"
     assert await store.exists("/me") is None
@@ -66,7 +66,7 @@ async def test_everything_answered_survives_kill_9(path: Path) -> None:
     await store.close()
 
 
-async def test_second_user_is_refused_until_the_first_is_done(path: Path) -> None:
+async def test_second_user_is_rejected_until_the_first_has_closed_the_store(path: Path) -> None:
     store = EmbeddedStore.open(path)
     with pytest.raises(StoreInUse, match="another process uses"):
         EmbeddedStore.open(path)
@@ -75,7 +75,7 @@ async def test_second_user_is_refused_until_the_first_is_done(path: Path) -> Non
     await EmbeddedStore.open(path).close()
 
 
-async def test_second_process_is_refused(path: Path) -> None:
+async def test_second_process_is_rejected(path: Path) -> None:
     store = EmbeddedStore.open(path)
     code = (
         "import sys; from pathlib import Path; from broker.metadata.embedded import EmbeddedStore\n"
@@ -88,7 +88,7 @@ async def test_second_process_is_refused(path: Path) -> None:
     await store.close()
 
 
-async def test_reopened_store_is_the_same_but_for_ephemerals(path: Path) -> None:
+async def test_reopened_store_is_the_same_except_for_ephemerals(path: Path) -> None:
     clock = ManualClock(now_ms=1000)
     store = EmbeddedStore.open(path, clock)
     await store.multi([Create("/a", b"\x00\xff"), Create("/a/none"), Create("/a/empty", b"")])
@@ -117,7 +117,7 @@ async def test_change_that_cannot_be_written_is_undone(path: Path) -> None:
     before = await store.get("/a")
     events: list[WatchEvent] = []
     store.watch_data("/a", events.append)
-    # From here on SQLite refuses: the file may not grow.
+    # From here on SQLite fails as on a full disk: the file may not grow.
     store._database.execute("PRAGMA max_page_count=1")
     with pytest.raises(StoreError, match="full"):
         await store.multi(
@@ -142,12 +142,16 @@ async def test_change_that_cannot_be_written_is_undone(path: Path) -> None:
     await store.close()
 
 
-async def test_callback_that_fails_harms_neither_writer_nor_other_watches(path: Path) -> None:
+async def test_failing_callback_affects_neither_the_writer_nor_other_watches(path: Path) -> None:
     failures: list[object] = []
     asyncio.get_running_loop().set_exception_handler(lambda _, context: failures.append(context))
     store = EmbeddedStore.open(path)
     events: list[WatchEvent] = []
-    store.watch_data("/a", lambda event: events.index(event))
+
+    def fail(event: WatchEvent) -> None:
+        raise ValueError(event)
+
+    store.watch_data("/a", fail)
     store.watch_data("/a", events.append)
     await store.create("/a")
     await asyncio.sleep(0)
@@ -156,13 +160,13 @@ async def test_callback_that_fails_harms_neither_writer_nor_other_watches(path: 
     await store.close()
 
 
-def test_file_that_is_no_store_is_named(path: Path) -> None:
+def test_error_names_a_file_that_is_not_a_store(path: Path) -> None:
     path.write_text("something else, and long enough to be looked at " * 20)
     with pytest.raises(StoreError, match=f"{path}.*not a database"):
         EmbeddedStore.open(path)
 
 
-def test_store_of_a_newer_format_is_refused(path: Path) -> None:
+def test_store_of_a_newer_format_is_rejected(path: Path) -> None:
     database = sqlite3.connect(path)
     database.execute("PRAGMA user_version=7")
     database.close()
@@ -170,7 +174,7 @@ def test_store_of_a_newer_format_is_refused(path: Path) -> None:
         EmbeddedStore.open(path)
 
 
-def test_file_that_cannot_be_made_is_named(tmp_path: Path) -> None:
+def test_error_names_a_file_that_cannot_be_created(tmp_path: Path) -> None:
     path = tmp_path / "missing" / METADATA_FILE
     with pytest.raises(StoreError, match=f"{path}.*unable to open"):
         EmbeddedStore.open(path)

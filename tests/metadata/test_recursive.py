@@ -19,7 +19,7 @@ from tests.metadata.conftest import StoreMaker
 
 
 class LosesNode:
-    """A store from which somebody else deletes a node just before the first change."""
+    """A store from which another client deletes a node just before the first change."""
 
     def __init__(self, store: MetadataStore, lost: str) -> None:
         self._store = store
@@ -50,7 +50,7 @@ async def test_missing_parents_are_created_without_data(maker: StoreMaker) -> No
         ]
 
 
-async def test_node_that_is_there_is_not_created_recursively(maker: StoreMaker) -> None:
+async def test_existing_node_is_not_created_recursively(maker: StoreMaker) -> None:
     async with maker.open() as store:
         await create_recursive(store, "/a/b", b"x")
         with pytest.raises(NodeExists):
@@ -58,7 +58,9 @@ async def test_node_that_is_there_is_not_created_recursively(maker: StoreMaker) 
         assert (await store.get("/a/b")).data == b"x"
 
 
-async def test_branch_is_deleted_whole_and_a_missing_one_is_no_error(maker: StoreMaker) -> None:
+async def test_branch_is_deleted_completely_and_a_missing_one_is_no_error(
+    maker: StoreMaker,
+) -> None:
     async with maker.open() as store:
         for path in ("/a/b/c", "/a/b/d", "/a/e", "/ab"):
             await ensure_path(store, path)
@@ -67,7 +69,7 @@ async def test_branch_is_deleted_whole_and_a_missing_one_is_no_error(maker: Stor
         assert [name for name in await store.children("/") if name.startswith("a")] == ["ab"]
 
 
-async def test_branch_that_two_delete_at_once_is_gone_for_both(maker: StoreMaker) -> None:
+async def test_branch_can_be_deleted_by_two_clients_at_once(maker: StoreMaker) -> None:
     async with maker.open() as store, maker.second(store) as other:
         await store.create("/a")
         await store.multi([Create(f"/a/{n}") for n in range(100)])
@@ -75,14 +77,16 @@ async def test_branch_that_two_delete_at_once_is_gone_for_both(maker: StoreMaker
         assert await store.exists("/a") is None
 
 
-async def test_nodes_that_go_while_a_branch_is_deleted_are_no_error(maker: StoreMaker) -> None:
+async def test_nodes_deleted_by_others_while_a_branch_is_deleted_are_no_error(
+    maker: StoreMaker,
+) -> None:
     async with maker.open() as store:
         await store.multi([Create("/a"), Create("/a/b"), Create("/a/c")])
         await delete_recursive(cast(MetadataStore, LosesNode(store, "/a/b")), "/a")
         assert await store.exists("/a") is None
 
 
-async def test_more_than_zookeeper_takes_at_once_goes_in_batches(maker: StoreMaker) -> None:
+async def test_more_than_zookeepers_request_limit_is_sent_in_batches(maker: StoreMaker) -> None:
     async with maker.open() as store:
         creations = [Create("/p"), *(Create(f"/p/{n}", bytes(100_000)) for n in range(15))]
         results = await multi_in_batches(store, creations)

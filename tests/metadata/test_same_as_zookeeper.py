@@ -1,4 +1,4 @@
-"""Whatever is asked of both, the embedded store answers as a real ZooKeeper does."""
+"""The embedded store gives the same results as a real ZooKeeper for any operations."""
 
 import asyncio
 import itertools
@@ -44,7 +44,7 @@ roots = itertools.count()
 
 
 async def play(store: MetadataStore, root: str, script: list[list[Operation]]) -> Seen:
-    """What each multi answered, and what is there afterwards; without what no two stores share."""
+    """The result of each multi and the final tree, without zxids and times."""
     await store.create(root)
     seen: Seen = []
     for operations in script:
@@ -83,7 +83,7 @@ async def play_on_both(connect: str, script: list[list[Operation]]) -> tuple[See
 @pytest.mark.zk
 @settings(max_examples=60)
 @given(script=SCRIPTS)
-def test_every_script_has_the_same_answers_and_the_same_end(
+def test_every_script_has_the_same_results_and_the_same_final_tree(
     zookeeper_server: ZooKeeper, script: list[list[Operation]]
 ) -> None:
     ours, zookeepers = asyncio.run(play_on_both(zookeeper_server.address, script))
@@ -92,7 +92,7 @@ def test_every_script_has_the_same_answers_and_the_same_end(
 
 @settings(max_examples=60)
 @given(script=SCRIPTS)
-def test_every_script_ends_in_a_store_that_reopens_the_same_but_for_ephemerals(
+def test_every_final_tree_is_the_same_after_reopening_except_for_ephemerals(
     script: list[list[Operation]],
 ) -> None:
     async def end_twice() -> None:

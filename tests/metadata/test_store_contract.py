@@ -1,4 +1,4 @@
-"""What every store promises, on the embedded one and on a real ZooKeeper."""
+"""The contract of all stores, on the embedded one and on a real ZooKeeper."""
 
 import asyncio
 import time
@@ -40,7 +40,7 @@ class Events:
         self._queue.put_nowait(event)
 
     async def wait(self, kind: EventKind) -> WatchEvent:
-        """The next event of a kind; others before it are passed over."""
+        """The next event of a kind; others before it are skipped."""
         async with asyncio.timeout(15):
             while True:
                 event = await self._queue.get()
@@ -66,7 +66,7 @@ class TestNodes:
             assert (stat.version, stat.cversion, stat.ephemeral_owner) == (0, 0, 0)
             assert stat.num_children == 0
 
-    async def test_no_data_and_empty_data_are_kept_apart(self, maker: StoreMaker) -> None:
+    async def test_no_data_and_empty_data_are_distinguished(self, maker: StoreMaker) -> None:
         async with maker.open() as store:
             await store.create("/none")
             await store.create("/empty", b"")
@@ -75,7 +75,7 @@ class TestNodes:
             await store.set("/empty", None)
             assert (await store.get("/empty")).data is None
 
-    async def test_set_raises_the_version_and_leaves_the_creation_alone(
+    async def test_set_raises_the_version_and_keeps_the_creation_zxid(
         self, maker: StoreMaker
     ) -> None:
         async with maker.open() as store:
@@ -125,7 +125,7 @@ class TestNodes:
             await store.multi([Create("/a"), Create("/a/b")])
             with pytest.raises(NotEmpty):
                 await store.delete("/a")
-            with pytest.raises(BadVersion):  # looked at first
+            with pytest.raises(BadVersion):  # checked first
                 await store.delete("/a", version=1)
             await store.delete("/a/b", version=0)
             await store.delete("/a")
@@ -137,7 +137,9 @@ class TestNodes:
             assert await store.children("/p") == ["a", "b"]
             assert "p" in await store.children("/")
 
-    async def test_stat_of_a_parent_counts_what_came_and_went(self, maker: StoreMaker) -> None:
+    async def test_stat_of_a_parent_counts_created_and_deleted_children(
+        self, maker: StoreMaker
+    ) -> None:
         async with maker.open() as store:
             await store.create("/p")
             for name in ("a", "b", "c"):
@@ -152,7 +154,7 @@ class TestNodes:
     async def test_malformed_path_is_a_value_error(self, maker: StoreMaker, path: str) -> None:
         async with maker.open() as store:
             for call in (store.get(path), store.exists(path), store.create(path)):
-                with pytest.raises(ValueError, match="no path of a node"):
+                with pytest.raises(ValueError, match="not a legal path of a node"):
                     await call
 
 
@@ -190,7 +192,7 @@ class TestMulti:
             assert stat.version == 1
             assert stat.czxid == stat.mzxid
 
-    async def test_nothing_to_do_is_done_at_once(self, maker: StoreMaker) -> None:
+    async def test_empty_multi_succeeds(self, maker: StoreMaker) -> None:
         async with maker.open() as store:
             assert await store.multi([]) == []
 
@@ -254,7 +256,7 @@ class TestEphemerals:
                     await store.create("/e/child", sequence=sequence)
                 assert caught.value.path == "/e/child"
 
-    async def test_creation_ids_grow_from_one_life_to_the_next(self, maker: StoreMaker) -> None:
+    async def test_creation_zxids_grow_across_reopening(self, maker: StoreMaker) -> None:
         broker_epochs = []
         for _ in range(3):
             async with maker.open() as store:
@@ -264,9 +266,7 @@ class TestEphemerals:
 
 
 class TestWatches:
-    async def test_data_watch_tells_of_creation_change_and_deletion(
-        self, maker: StoreMaker
-    ) -> None:
+    async def test_data_watch_reports_creation_change_and_deletion(self, maker: StoreMaker) -> None:
         async with maker.open() as store:
             events = Events()
             store.watch_data("/a", events)
@@ -280,7 +280,9 @@ class TestWatches:
             await store.create("/a")
             await events.wait(EventKind.CREATED)
 
-    async def test_children_watch_tells_who_came_and_went(self, maker: StoreMaker) -> None:
+    async def test_children_watch_reports_added_and_removed_children(
+        self, maker: StoreMaker
+    ) -> None:
         async with maker.open() as store:
             await store.create("/p")
             events = Events()
@@ -307,7 +309,7 @@ class TestWatches:
                 await store.delete("/p")
                 await events.wait(EventKind.CHILDREN)
 
-    async def test_children_watch_keeps_quiet_about_data_and_grandchildren(
+    async def test_children_watch_does_not_report_data_and_grandchildren(
         self, maker: StoreMaker
     ) -> None:
         async with maker.open() as store:
@@ -322,7 +324,7 @@ class TestWatches:
             assert children.seen == []
             assert data.seen == [(EventKind.CHANGED, "/p")]
 
-    async def test_no_change_goes_unseen_by_one_who_reads_at_every_event(
+    async def test_a_reader_that_reads_at_every_event_misses_no_change(
         self, maker: StoreMaker
     ) -> None:
         async with maker.open() as reader, maker.second(reader) as writer:
@@ -338,7 +340,7 @@ class TestWatches:
                     known = set(await reader.children("/p"))
             await creation
 
-    async def test_cancelled_watch_is_silent_and_others_go_on(self, maker: StoreMaker) -> None:
+    async def test_cancelled_watch_gets_no_events_and_others_do(self, maker: StoreMaker) -> None:
         async with maker.open() as store:
             cancelled, going_on = Events(), Events()
             watch = store.watch_data("/a", cancelled)
@@ -350,7 +352,7 @@ class TestWatches:
             await going_on.wait(EventKind.CHANGED)
             assert EventKind.CHANGED not in {event.kind for event in cancelled.seen}
 
-    async def test_multi_tells_once_of_many_children(self, maker: StoreMaker) -> None:
+    async def test_multi_reports_many_children_once(self, maker: StoreMaker) -> None:
         async with maker.open() as store:
             await store.create("/p")
             events = Events()
@@ -362,7 +364,7 @@ class TestWatches:
 
 
 class TestSession:
-    async def test_expiry_ends_ephemerals_tells_watches_and_begins_a_new_session(
+    async def test_expiry_deletes_ephemerals_notifies_watches_and_starts_a_new_session(
         self, maker: StoreMaker
     ) -> None:
         async with maker.open() as store:
@@ -401,14 +403,14 @@ class TestSession:
             await ids.wait(EventKind.CHILDREN)
             assert EventKind.CHILDREN not in {event.kind for event in quiet.seen}
 
-    async def test_closed_store_refuses_changes(self, maker: StoreMaker) -> None:
+    async def test_closed_store_rejects_changes(self, maker: StoreMaker) -> None:
         async with maker.open() as store:
-            assert store.session.state is SessionState.CONNECTED
+            before = store.session.state
             events = Events()
             store.watch_children("/", events)
             await store.close()
             await store.close()
-            assert store.session.state is SessionState.CLOSED
+            assert (before, store.session.state) == (SessionState.CONNECTED, SessionState.CLOSED)
             with pytest.raises(StoreError):
                 await store.create("/a")
             assert events.seen == []

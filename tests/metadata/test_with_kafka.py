@@ -10,6 +10,7 @@ from confluent_kafka import Consumer, Producer, TopicCollection, TopicPartition
 from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic
 
 from broker.metadata.embedded import METADATA_FILE
+from tests.support.consumed import value_of
 from tests.support.kctl import Kctl
 from tests.support.processes import ServerProcess, free_port
 from tests.support.real_kafka import java_command
@@ -57,7 +58,7 @@ def make_topic_and_records(address: str) -> None:
 
 
 def wait_until_served(admin: AdminClient) -> None:
-    """A Kafka that starts accepts connections before its controller has told it of its topics."""
+    """A starting Kafka accepts connections before its controller has sent it its topics."""
     deadline = time.monotonic() + 30
     while time.monotonic() < deadline:
         topic = admin.list_topics(timeout=30).topics.get("orders")
@@ -68,7 +69,7 @@ def wait_until_served(admin: AdminClient) -> None:
 
 
 def what_clients_see(address: str) -> dict[str, object]:
-    """Everything that must be the same before and after."""
+    """Everything that must not change."""
     admin = AdminClient({"bootstrap.servers": address})
     wait_until_served(admin)
     description = admin.describe_topics(TopicCollection(["orders"]))["orders"].result(30)
@@ -79,7 +80,7 @@ def what_clients_see(address: str) -> dict[str, object]:
     )
     (committed,) = consumer.committed([TopicPartition("orders", 3)], timeout=30)
     consumer.assign([TopicPartition("orders", n, 0) for n in range(13)])
-    records = [message.value() for message in consumer.consume(NUM_RECORDS, timeout=30)]
+    records = [value_of(message) for message in consumer.consume(NUM_RECORDS, timeout=30)]
     consumer.close()
     return {
         "cluster": admin.describe_cluster().result(30).cluster_id,
@@ -92,7 +93,7 @@ def what_clients_see(address: str) -> dict[str, object]:
 
 
 @pytest.mark.zk
-def test_kafka_goes_on_after_its_metadata_went_through_our_store(
+def test_kafka_continues_with_metadata_copied_through_our_store(
     kctl: Kctl, zookeeper: str, tmp_path: Path
 ) -> None:
     """The seeds' path of growing up, both ways: ZooKeeper → one broker's store → ZooKeeper."""

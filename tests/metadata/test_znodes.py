@@ -130,13 +130,13 @@ def is_ours(path: str) -> bool:
 @pytest.mark.parametrize(
     "znode", [z for z in WITH_DATA if "order" not in z and is_ours(z["path"])], ids=path_of
 )
-def test_znode_read_and_written_again_is_what_kafka_wrote(znode: dict[str, Any]) -> None:
+def test_decoded_and_encoded_znode_is_what_kafka_wrote(znode: dict[str, Any]) -> None:
     data = znode["data"].encode()
     assert again(znode["path"])(znode["path"], data) == data
 
 
 @pytest.mark.parametrize("znode", [z for z in ENCODED if "order" in z], ids=path_of)
-def test_config_is_written_in_the_order_of_javas_properties(znode: dict[str, Any]) -> None:
+def test_config_is_encoded_in_the_order_of_javas_properties(znode: dict[str, Any]) -> None:
     config = json.loads(znode["data"])["config"]
     as_it_came = {key: config[key] for key in znode["order"]}
     assert ConfigEntityZnode.encode(as_it_came) == znode["data"].encode()
@@ -231,7 +231,7 @@ class TestWhatIsRead:
         assert acls[1] == AclEntry("User:alice", "ALLOW", "DESCRIBE_CONFIGS", "*")
         assert ResourceZnode.decode("/kafka-acl/Topic/orders", None) == []
 
-    def test_token_of_version_1_was_asked_for_by_its_owner(self) -> None:
+    def test_token_of_version_1_was_requested_by_its_owner(self) -> None:
         token = DelegationTokenZnode("id", "User:a b", "User:a b", ("User:r",), 1, 3, 2)
         fields = json.loads(token.encode()) | {"version": 1}
         del fields["tokenRequester"]
@@ -287,14 +287,14 @@ class TestPaths:
             "/consumers/g/owners/orders/3",
         ]
 
-    def test_paths_made_at_start_are_those_of_a_kafka_cluster(self) -> None:
-        """Whatever has no data in the sample; but topics, and the parent of /cluster/id."""
+    def test_paths_created_at_startup_are_those_of_a_kafka_cluster(self) -> None:
+        """All nodes without data in the sample, except topics and the parent of /cluster/id."""
         made = {*persistent_paths(), *authorizer_paths(), *delegation_token_paths()}
         above = {parent_of(path) for path in made} | {"/", "/kafka-acl-extended", "/cluster"}
         without_data = {z["path"] for z in CLUSTER if not z["data"] and "/topics/" not in z["path"]}
         assert made | above == without_data | {"/latest_producer_id_block"}
 
-    def test_every_sampled_path_is_known_to_be_kafkas(self) -> None:
+    def test_every_sampled_path_belongs_to_kafka(self) -> None:
         tops = {"/" + z["path"].split("/")[1] for z in CLUSTER if z["path"] != "/"}
         assert tops <= set(TOP_LEVEL_PATHS)
 
@@ -306,9 +306,7 @@ class TestMalformed:
     @pytest.mark.parametrize(
         "path", ["/brokers/ids/1", "/cluster/id", "/feature", "/latest_producer_id_block"]
     )
-    def test_data_that_is_none_names_the_path_and_shows_itself(
-        self, path: str, data: bytes
-    ) -> None:
+    def test_error_of_malformed_data_contains_path_and_data(self, path: str, data: bytes) -> None:
         with pytest.raises(MalformedZnode, match=re.escape(f"{path}: ")) as caught:
             again(path)(path, data)
         assert repr(data) in str(caught.value)
@@ -326,7 +324,7 @@ class TestMalformed:
             ),
         ),
     )
-    def test_any_json_is_read_or_malformed_and_nothing_else(
+    def test_any_json_is_decoded_or_malformed_and_raises_nothing_else(
         self, pattern: str, value: object
     ) -> None:
         try:
@@ -348,7 +346,7 @@ class TestOrder:
             assert ordered(entries) == entries
 
     @given(st.permutations([str(n) for n in range(30)]))
-    def test_partitions_come_in_the_same_order_however_they_were_given(
+    def test_order_of_partitions_does_not_depend_on_the_insertion_order(
         self, partitions: list[str]
     ) -> None:
         sorted_first = scala_mutable_map({str(n): n for n in range(30)})

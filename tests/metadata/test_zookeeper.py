@@ -1,4 +1,4 @@
-"""What only the ZooKeeper store has: connections that break, chroots, credentials, ACLs."""
+"""The ZooKeeper store alone: broken connections, chroots, credentials, ACLs."""
 
 import asyncio
 import gc
@@ -24,8 +24,8 @@ from tests.support.processes import free_port
 pytestmark = pytest.mark.zk
 
 
-class Wire:
-    """A port in front of ZooKeeper that can be cut and mended."""
+class BreakableProxy:
+    """A proxy in front of ZooKeeper whose connections can be cut and restored."""
 
     def __init__(self, target: str, tls: ssl.SSLContext | None = None) -> None:
         self._tls = tls
@@ -89,10 +89,10 @@ async def reach(states: "asyncio.Queue[SessionState]", wanted: SessionState) -> 
             pass
 
 
-async def test_broken_connection_keeps_session_and_watches_and_tells_what_was_missed(
+async def test_broken_connection_keeps_session_and_watches_and_reports_missed_changes(
     zookeeper: str,
 ) -> None:
-    wire = Wire(zookeeper)
+    wire = BreakableProxy(zookeeper)
     await wire.mend()
     settings = ZooKeeperSettings(wire.connect, session_timeout_ms=10_000)
     async with opened(settings) as store, opened(replace(settings, connect=zookeeper)) as other:
@@ -129,10 +129,10 @@ async def test_broken_connection_keeps_session_and_watches_and_tells_what_was_mi
         await wire.cut()
 
 
-async def test_change_under_way_when_the_connection_breaks_is_a_connection_loss(
+async def test_change_in_flight_when_the_connection_breaks_is_a_connection_loss(
     zookeeper: str,
 ) -> None:
-    wire = Wire(zookeeper)
+    wire = BreakableProxy(zookeeper)
     await wire.mend()
     async with opened(ZooKeeperSettings(wire.connect, session_timeout_ms=10_000)) as store:
         states = states_of(store)
@@ -156,9 +156,9 @@ async def test_no_zookeeper_is_a_connection_loss_that_names_it() -> None:
         await ZooKeeperStore.open(settings)
 
 
-async def test_credentials_that_are_refused_are_named(zookeeper: str) -> None:
+async def test_rejected_credentials_raise_auth_failed(zookeeper: str) -> None:
     settings = ZooKeeperSettings(zookeeper, auth=(("nonsense", "user:password"),))
-    with pytest.raises(AuthFailed, match="refused the credentials"):
+    with pytest.raises(AuthFailed, match="rejected the credentials"):
         await ZooKeeperStore.open(settings)
 
 
@@ -175,13 +175,13 @@ def certificate(tmp_path: Path) -> tuple[Path, Path]:
     return cert, key
 
 
-async def test_tls_is_spoken_to_whom_the_ca_vouches_for_and_to_nobody_else(
+async def test_tls_connects_only_to_servers_that_the_ca_has_signed(
     zookeeper: str, certificate: tuple[Path, Path], caplog: pytest.LogCaptureFixture
 ) -> None:
     cert, key = certificate
     tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     tls.load_cert_chain(cert, key)
-    wire = Wire(zookeeper, tls)
+    wire = BreakableProxy(zookeeper, tls)
     await wire.mend()
     settings = ZooKeeperSettings(wire.connect, use_tls=True, ca_file=str(cert))
     async with opened(settings) as store:
@@ -199,9 +199,9 @@ async def test_tls_is_spoken_to_whom_the_ca_vouches_for_and_to_nobody_else(
     await wire.cut()
 
 
-async def test_missing_chroot_is_created_or_named(zookeeper: str) -> None:
+async def test_missing_chroot_is_created_or_reported(zookeeper: str) -> None:
     settings = ZooKeeperSettings(f"{zookeeper}/deep/down")
-    with pytest.raises(NoNode, match=r"/deep/down.*no such chroot"):
+    with pytest.raises(NoNode, match=r"/deep/down.*the chroot does not exist"):
         await ZooKeeperStore.open(settings, create_chroot=False)
     async with opened(settings) as store:
         await store.create("/a", b"x")
@@ -211,7 +211,7 @@ async def test_missing_chroot_is_created_or_named(zookeeper: str) -> None:
         assert (await above.get("/deep/down/a")).data == b"x"
 
 
-async def test_secured_nodes_are_for_their_creator_and_only_sensitive_ones_unreadable(
+async def test_secured_nodes_are_writable_by_their_creator_and_sensitive_ones_readable_only_by_it(
     zookeeper: str,
 ) -> None:
     settings = ZooKeeperSettings(zookeeper, auth=(("digest", "kafka:secret"),), set_acl=True)

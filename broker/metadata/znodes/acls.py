@@ -1,8 +1,8 @@
-"""/kafka-acl and its kin: ACLs by resource, and the notes of their changes.
+"""/kafka-acl and /kafka-acl-extended: ACLs by resource, and the notifications of their changes.
 
-Literal patterns stand under /kafka-acl, where they stood before there were others (KIP-290); all
-others under /kafka-acl-extended/<pattern type>. Types, operations and permissions have the names
-of Kafka's enums here (`TRANSACTIONAL_ID`); the nodes write most of them as `TransactionalId`.
+Literal patterns are below /kafka-acl, as before KIP-290, which added others; these are below
+/kafka-acl-extended/<pattern type>. Types, operations and permissions have the names of Kafka's
+enums here (`TRANSACTIONAL_ID`); in the nodes most of them are written as `TransactionalId`.
 """
 
 import re
@@ -20,7 +20,7 @@ _INNER_CAPITAL = re.compile(r"(?<!^)(?=[A-Z])")
 
 
 class ResourcePattern(NamedTuple):
-    """What an ACL is about."""
+    """The resource pattern that an ACL applies to."""
 
     resource_type: str
     name: str
@@ -28,7 +28,7 @@ class ResourcePattern(NamedTuple):
 
 
 class AclEntry(NamedTuple):
-    """Who may, or may not, do what, from where."""
+    """One access control entry: principal, host, operation, permission."""
 
     principal: str
     permission_type: str
@@ -48,11 +48,11 @@ def _root(pattern_type: str) -> str:
 
 
 class ResourceZnode:
-    """/kafka-acl/Topic/orders and the like: the ACLs of one resource pattern."""
+    """/kafka-acl/TYPE/NAME, for example /kafka-acl/Topic/orders: the ACLs of one pattern."""
 
     @staticmethod
     def path(resource: ResourcePattern) -> str:
-        """Where the ACLs stand."""
+        """The path of a pattern's ACLs."""
         parent = resource_type_path(resource.resource_type, resource.pattern_type)
         return f"{parent}/{resource.name}"
 
@@ -72,7 +72,7 @@ class ResourceZnode:
 
     @staticmethod
     def decode(path: str, data: bytes | None) -> list[AclEntry]:
-        """The ACLs; none for a node without data."""
+        """The ACLs; empty for a node without data."""
         if not data:
             return []
         fields = decode_json(path, data)
@@ -91,20 +91,20 @@ class ResourceZnode:
 
 
 class AclChangeZnode:
-    """acl_changes_N: says whose ACLs are to be read again."""
+    """acl_changes_N: notifies brokers that the ACLs of a resource have changed."""
 
     LITERAL_PARENT: ClassVar[str] = "/kafka-acl-changes"
     EXTENDED_PARENT: ClassVar[str] = "/kafka-acl-extended-changes"
 
     @classmethod
     def prefix(cls, resource: ResourcePattern) -> str:
-        """The path to create the sequence node with."""
+        """The path with which the sequence node is created."""
         is_literal = resource.pattern_type == LITERAL
         return f"{cls.LITERAL_PARENT if is_literal else cls.EXTENDED_PARENT}/acl_changes_"
 
     @staticmethod
     def encode(resource: ResourcePattern) -> bytes:
-        """As Kafka writes it: of literal patterns plain text, of others JSON."""
+        """As Kafka writes it: plain text for literal patterns, JSON for others."""
         if resource.pattern_type == LITERAL:
             return f"{resource.resource_type}:{resource.name}".encode()
         return encode_json(
@@ -118,14 +118,14 @@ class AclChangeZnode:
 
     @classmethod
     def decode_literal(cls, data: bytes | None) -> ResourcePattern:
-        """The resource of a note under /kafka-acl-changes."""
+        """The resource of a notification below /kafka-acl-changes."""
         with reading(cls.LITERAL_PARENT, data):
             resource_type, name = (data or b"").decode().split(":", 1)
             return ResourcePattern(resource_type.upper(), name)
 
     @classmethod
     def decode_extended(cls, data: bytes | None) -> ResourcePattern:
-        """The resource of a note under /kafka-acl-extended-changes."""
+        """The resource of a notification below /kafka-acl-extended-changes."""
         fields = decode_json(cls.EXTENDED_PARENT, data)
         with reading(cls.EXTENDED_PARENT, data):
             return ResourcePattern(fields["resourceType"], fields["name"], fields["patternType"])

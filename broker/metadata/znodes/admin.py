@@ -1,4 +1,4 @@
-"""/admin: what tools ask the controller to do by leaving a znode."""
+"""/admin: requests to the controller that tools make by creating a znode."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar
@@ -11,12 +11,12 @@ DELETE_TOPICS_PATH = "/admin/delete_topics"
 
 
 def delete_topic_path(topic: str) -> str:
-    """The node that asks for a topic's deletion; it has no data."""
+    """The node that requests a topic's deletion; it has no data."""
     return f"{DELETE_TOPICS_PATH}/{topic}"
 
 
 class PartitionsZnode:
-    """A list of partitions; what its subclasses have in common."""
+    """A node with a list of partitions; base class."""
 
     PATH: ClassVar[str]
 
@@ -34,13 +34,13 @@ class PartitionsZnode:
 
 
 class PreferredReplicaElectionZnode(PartitionsZnode):
-    """/admin/preferred_replica_election: partitions to give back to their preferred leaders."""
+    """/admin/preferred_replica_election: partitions whose preferred leaders are to be elected."""
 
     PATH: ClassVar[str] = "/admin/preferred_replica_election"
 
 
 class ReassignPartitionsZnode:
-    """/admin/reassign_partitions: the replicas that partitions shall have; KIP-455 replaced it."""
+    """/admin/reassign_partitions: requested replicas by partition; superseded by KIP-455."""
 
     PATH: ClassVar[str] = "/admin/reassign_partitions"
 

@@ -1,4 +1,4 @@
-"""/brokers/ids and /brokers/seqid: who is there, and the source of generated broker ids."""
+"""/brokers/ids and /brokers/seqid: the registered brokers, and the source of generated ids."""
 
 import re
 from collections.abc import Mapping
@@ -10,14 +10,14 @@ from broker.metadata.znodes.json_text import decode_json, encode_json, reading, 
 BROKERS_PATH = "/brokers"
 BROKER_IDS_PATH = "/brokers/ids"
 BROKER_SEQUENCE_ID_PATH = "/brokers/seqid"
-"""Kafka sets its data to get its next version: that, plus reserved.broker.max.id, is a new id."""
+"""Kafka writes its data to raise its version: that plus reserved.broker.max.id is a new id."""
 
 _ENDPOINT = re.compile(r"(?P<name>.+)://(?:\[(?P<ipv6>.*)\]|(?P<host>[^\[\]]*)):(?P<port>-?\d+)")
 _PLAINTEXT = "PLAINTEXT"
 
 
 class Endpoint(NamedTuple):
-    """Where a broker says it can be reached, and how."""
+    """An advertised listener: its name, address and security protocol."""
 
     listener_name: str
     host: str
@@ -33,7 +33,7 @@ class Endpoint(NamedTuple):
 class BrokerIdZnode:
     """/brokers/ids/N: a live broker; ephemeral, its czxid is the broker epoch.
 
-    Version 1 knows one host and port, 2 endpoints named by their protocol, 3 the rack, 4 listener
+    Version 1 has one host and port, 2 endpoints named by their protocols, 3 the rack, 4 listener
     names with a map to their protocols (KIP-103), 5 the features (KIP-584).
     """
 
@@ -51,11 +51,11 @@ class BrokerIdZnode:
 
     @staticmethod
     def path(broker_id: int) -> str:
-        """Where the broker registers."""
+        """The path of a broker's registration."""
         return f"{BROKER_IDS_PATH}/{broker_id}"
 
     def encode(self) -> bytes:
-        """As Kafka writes it. Host and port are for clients that know no endpoints."""
+        """As Kafka writes it. Host and port are for clients of version 1."""
         plain = next((e for e in self.endpoints if e.security_protocol == _PLAINTEXT), None)
         fields: dict[str, Any] = {}
         if self.version >= self.FEATURES_SINCE:
@@ -102,7 +102,7 @@ def _endpoints(fields: Mapping[str, Any]) -> tuple[Endpoint, ...]:
 def _endpoint(text: str, protocols: Mapping[str, str] | None) -> Endpoint:
     found = _ENDPOINT.fullmatch(text)
     if not found:
-        raise ValueError(f"{text!r} is no endpoint")
+        raise ValueError(f"{text!r} is not an endpoint")
     name = found["name"]
     protocol = name if protocols is None else protocols[name]
     return Endpoint(name, found["ipv6"] or found["host"] or "", int(found["port"]), protocol)

@@ -1,4 +1,4 @@
-"""Nodes there is one of: the cluster's id, its features, its producer ids."""
+"""Nodes of which a cluster has one: its id, its features, its producer ids."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -10,7 +10,7 @@ CLUSTER_PATH = "/cluster"
 
 
 class ClusterIdZnode:
-    """/cluster/id: written once by the first broker, and in every `meta.properties`."""
+    """/cluster/id: written once by the first broker; every `meta.properties` contains it too."""
 
     PATH: ClassVar[str] = "/cluster/id"
 
@@ -29,7 +29,7 @@ class ClusterIdZnode:
 
 @dataclass(frozen=True, slots=True)
 class FeatureZnode:
-    """/feature: the finalized features (KIP-584); version 1 gives each a lowest level too."""
+    """/feature: the finalized features (KIP-584); version 1 has a minimum level for each too."""
 
     is_enabled: bool
     features: Mapping[str, int] = field(default_factory=dict)
@@ -46,7 +46,7 @@ class FeatureZnode:
 
     @classmethod
     def decode(cls, data: bytes | None) -> "FeatureZnode":
-        """The features and their highest levels."""
+        """The features and their maximum levels."""
         fields = decode_json(cls.PATH, data)
         with reading(cls.PATH, data):
             if fields["version"] not in (1, 2) or fields["status"] not in (0, 1):
@@ -57,9 +57,9 @@ class FeatureZnode:
 
 @dataclass(frozen=True, slots=True)
 class ProducerIdBlockZnode:
-    """/latest_producer_id_block: the producer ids that were last given to a broker to hand out.
+    """/latest_producer_id_block: the block of producer ids that was allocated last.
 
-    Kafka makes the node, without data, before the first block is claimed.
+    Kafka creates the node, without data, before the first block is allocated.
     """
 
     broker_id: int
@@ -91,6 +91,6 @@ class ProducerIdBlockZnode:
     def next_block(
         cls, broker_id: int, latest: "ProducerIdBlockZnode | None"
     ) -> "ProducerIdBlockZnode":
-        """The block that follows `latest`; the first of all begins with 0."""
+        """The block after `latest`; the first block begins with 0."""
         first = latest.last_producer_id + 1 if latest else 0
         return cls(broker_id, first, first + cls.NUM_IDS - 1)

@@ -1,4 +1,4 @@
-"""/config: dynamic configs of topics, brokers, clients, users and ips, and the notes of changes."""
+"""/config: dynamic configs of topics, brokers, clients, users and ips, and notifications."""
 
 from collections.abc import Mapping
 from typing import ClassVar
@@ -9,7 +9,7 @@ from broker.metadata.znodes.json_text import decode_json, encode_json, java_prop
 CONFIG_PATH = "/config"
 CONFIG_TYPES = ("topics", "clients", "users", "brokers", "ips")
 DEFAULT_ENTITY = "<default>"
-"""The entity that stands for all which have no config of their own."""
+"""The entity whose config applies to all that have none of their own."""
 
 
 def sanitize(name: str) -> str:
@@ -18,7 +18,7 @@ def sanitize(name: str) -> str:
 
 
 def desanitize(name: str) -> str:
-    """The user or client name that `sanitize` made a node name of."""
+    """The inverse of `sanitize`."""
     return unquote_plus(name)
 
 
@@ -27,12 +27,12 @@ class ConfigEntityZnode:
 
     @staticmethod
     def path(entity_type: str, entity: str) -> str:
-        """Where the entity's config stands."""
+        """The path of an entity's config."""
         return f"{CONFIG_PATH}/{entity_type}/{entity}"
 
     @staticmethod
     def encode(config: Mapping[str, str]) -> bytes:
-        """As Kafka writes a config whose keys were put in this order."""
+        """As Kafka writes a config whose keys were added in this order."""
         return encode_json({"version": 1, "config": java_properties(config)})
 
     @staticmethod
@@ -46,7 +46,7 @@ class ConfigEntityZnode:
 
 
 class ConfigChangeZnode:
-    """/config/changes/config_change_N: says which config is to be read again."""
+    """/config/changes/config_change_N: notifies brokers that a config has changed."""
 
     PARENT: ClassVar[str] = "/config/changes"
     PREFIX: ClassVar[str] = "/config/changes/config_change_"
@@ -58,7 +58,7 @@ class ConfigChangeZnode:
 
     @classmethod
     def decode(cls, data: bytes | None) -> str:
-        """The entity's path; version 1 had type and name apart."""
+        """The entity's path; version 1 has type and name in separate fields."""
         fields = decode_json(cls.PARENT, data)
         with reading(cls.PARENT, data):
             if fields["version"] == 1:

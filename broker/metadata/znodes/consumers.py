@@ -1,6 +1,6 @@
-"""/consumers: the groups of old consumers, which kept members, owners and offsets in ZooKeeper.
+"""/consumers: groups of old consumers, which stored members, owners and offsets in ZooKeeper.
 
-Kafka still keeps offsets there for OffsetCommit and OffsetFetch of version 0.
+Kafka still stores offsets there for OffsetCommit and OffsetFetch version 0.
 """
 
 from collections.abc import Mapping
@@ -18,7 +18,7 @@ class ConsumerOffsetZnode:
 
     @staticmethod
     def path(group: str, partition: TopicPartition) -> str:
-        """Where the offset stands."""
+        """The path of a committed offset."""
         return f"{CONSUMERS_PATH}/{group}/offsets/{partition.topic}/{partition.partition}"
 
     @staticmethod
@@ -41,14 +41,14 @@ class ConsumerIdZnode:
 
     subscription: Mapping[str, int]
     pattern: str
-    """`static`, or how the keys of the subscription choose topics: `white_list`, `black_list`."""
+    """How the keys of the subscription select topics: `static`, `white_list`, `black_list`."""
     timestamp: int
 
     STATIC: ClassVar[str] = "static"
 
     @staticmethod
     def path(group: str, consumer_id: str) -> str:
-        """Where the member registers."""
+        """The path of a member's registration."""
         return f"{CONSUMERS_PATH}/{group}/ids/{consumer_id}"
 
     def encode(self) -> bytes:

@@ -1,6 +1,6 @@
-"""/controller and /controller_epoch: who decides, and how often that has changed.
+"""/controller and /controller_epoch: the active controller, and the number of elections so far.
 
-/controller_candidates is ours: the queue of `controller.election=fair`.
+/controller_candidates is not Kafka's: it is the queue of `controller.election=fair`.
 """
 
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ NO_KRAFT_EPOCH = -1
 
 @dataclass(frozen=True, slots=True)
 class ControllerZnode:
-    """/controller: the controller's id; ephemeral, whoever creates it is the controller."""
+    """/controller: the controller's id; ephemeral, the broker that creates it is the controller."""
 
     broker_id: int
     timestamp: int
@@ -45,7 +45,7 @@ class ControllerZnode:
 
 
 class ControllerEpochZnode:
-    """/controller_epoch: the epoch as a number in text; its node's version fences old ones."""
+    """/controller_epoch: the epoch in decimal; the node's version fences older controllers."""
 
     PATH: ClassVar[str] = "/controller_epoch"
     INITIAL: ClassVar[int] = 0
@@ -70,5 +70,5 @@ class ControllerCandidateZnode:
 
     @staticmethod
     def encode(broker_id: int) -> bytes:
-        """The broker's id, for people who look."""
+        """The broker's id, for people who read the node; no code does."""
         return encode_json({"version": 1, "brokerid": broker_id})

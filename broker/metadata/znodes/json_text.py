@@ -11,6 +11,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
+from broker.java_strings import java_hash
+
 Value = TypeVar("Value")
 
 _MASK = 0xFFFFFFFF
@@ -57,18 +59,9 @@ def decode_json(path: str, data: bytes | None) -> dict[str, Any]:
     return value
 
 
-def java_hash(text: str) -> int:
-    """`String.hashCode`, as 32 bits without a sign."""
-    result = 0
-    units = text.encode("utf-16-be", "surrogatepass")
-    for high, low in zip(units[::2], units[1::2], strict=True):
-        result = (31 * result + (high << 8 | low)) & _MASK
-    return result
-
-
 def _spread(text: str) -> int:
     """How both libraries mix the upper half of a hash into the lower, which picks the bucket."""
-    hashed = java_hash(text)
+    hashed = java_hash(text) & _MASK
     return hashed ^ hashed >> 16
 
 
@@ -95,7 +88,7 @@ def _trie_order(keys: Iterable[str], shift: int) -> list[str]:
         return list(keys)
     branches: dict[int, list[str]] = {}
     for key in keys:
-        branches.setdefault(_improve(java_hash(key)) >> shift & 31, []).append(key)
+        branches.setdefault(_improve(java_hash(key) & _MASK) >> shift & 31, []).append(key)
     ordered = [branches[branch] for branch in sorted(branches)]
     alone = [branch[0] for branch in ordered if len(branch) == 1]
     crowded = (branch for branch in ordered if len(branch) > 1)

@@ -1,4 +1,4 @@
-"""Which nodes a cluster has: what a broker creates when it starts, and what is Kafka's at all."""
+"""The nodes of a cluster: which ones a broker creates at startup, and which ones are Kafka's."""
 
 from broker.metadata.znodes.acls import (
     EXTENDED_ACLS_PATH,
@@ -44,9 +44,9 @@ TOP_LEVEL_PATHS = (
     LogDirEventZnode.PARENT,
     MIGRATION_PATH,
 )
-"""Everything of Kafka's is one of these or below; others may share the ensemble."""
+"""All nodes of Kafka are these or below them; other programs may share the ensemble."""
 
-CHANGE_NOTE_PARENTS = (
+CHANGE_NOTIFICATION_PARENTS = (
     ConfigChangeZnode.PARENT,
     AclChangeZnode.LITERAL_PARENT,
     AclChangeZnode.EXTENDED_PARENT,
@@ -54,11 +54,11 @@ CHANGE_NOTE_PARENTS = (
     IsrChangeZnode.PARENT,
     LogDirEventZnode.PARENT,
 )
-"""Children of these are notes to brokers that run now; a broker that starts reads everything."""
+"""Children of these notify running brokers; a broker that starts reads everything anyway."""
 
 
 def persistent_paths() -> list[str]:
-    """What must exist before a broker can work: it creates what is missing, without data."""
+    """Nodes that a broker creates at startup if they are missing, without data."""
     return [
         CONSUMERS_PATH,
         BROKER_IDS_PATH,
@@ -74,7 +74,7 @@ def persistent_paths() -> list[str]:
 
 
 def authorizer_paths() -> list[str]:
-    """What must exist before ACLs can be kept."""
+    """Nodes that the authorizer creates at startup if they are missing."""
     patterns = (LITERAL, "PREFIXED")
     return [
         *(resource_type_path(kind, pattern) for pattern in patterns for kind in RESOURCE_TYPES),
@@ -84,5 +84,5 @@ def authorizer_paths() -> list[str]:
 
 
 def delegation_token_paths() -> list[str]:
-    """What must exist before delegation tokens can be kept."""
+    """Nodes that are created at startup for delegation tokens if they are missing."""
     return [TOKENS_PATH, TokenChangeZnode.PARENT]

@@ -1,4 +1,4 @@
-"""Notes from brokers to the controller: a changed ISR, a failed log directory. Sequence nodes."""
+"""Notifications from brokers to the controller: a changed ISR, a failed log directory."""
 
 from typing import ClassVar
 
@@ -9,9 +9,9 @@ LOG_DIR_FAILURE = 1
 
 
 class IsrChangeZnode(PartitionsZnode):
-    """/isr_change_notification/isr_change_N: partitions whose ISR their leader has changed.
+    """/isr_change_notification/isr_change_N: partitions whose leader has written a new ISR.
 
-    From before AlterPartition (KIP-497); Kafka still reads them.
+    Superseded by AlterPartition (KIP-497); Kafka still reads them.
     """
 
     PARENT: ClassVar[str] = "/isr_change_notification"

@@ -1,4 +1,4 @@
-"""/delegation_token: delegation tokens (KIP-48), and the notes of their changes."""
+"""/delegation_token: delegation tokens (KIP-48), and the notifications of their changes."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -11,9 +11,9 @@ TOKENS_PATH = "/delegation_token/tokens"
 
 @dataclass(frozen=True, slots=True)
 class DelegationTokenZnode:
-    """/delegation_token/tokens/ID. Principals read `User:alice`.
+    """/delegation_token/tokens/ID. Principals are written as `User:alice`.
 
-    Version 3 tells who asked for the token apart from whose it is (KIP-373).
+    Version 3 distinguishes the requester from the owner of the token (KIP-373).
     """
 
     token_id: str
@@ -26,7 +26,7 @@ class DelegationTokenZnode:
 
     @staticmethod
     def path(token_id: str) -> str:
-        """Where the token stands."""
+        """The path of a token."""
         return f"{TOKENS_PATH}/{token_id}"
 
     def encode(self) -> bytes:
@@ -64,7 +64,7 @@ class DelegationTokenZnode:
 
 
 class TokenChangeZnode:
-    """/delegation_token/token_changes/token_change_N: the id of a token to read again."""
+    """/delegation_token/token_changes/token_change_N: the id of a token that has changed."""
 
     PARENT: ClassVar[str] = "/delegation_token/token_changes"
     PREFIX: ClassVar[str] = "/delegation_token/token_changes/token_change_"

@@ -16,7 +16,7 @@ TOPICS_PATH = "/brokers/topics"
 
 
 class ReplicaAssignment(NamedTuple):
-    """The replicas of a partition; while it is reassigned, those that come and go (KIP-455).
+    """The replicas of a partition; during a reassignment also those added and removed (KIP-455).
 
     Invariant: adding and removing replicas are among the replicas.
     """
@@ -28,7 +28,7 @@ class ReplicaAssignment(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class TopicZnode:
-    """/brokers/topics/T. Version 2 brought reassignments (KIP-455), 3 the topic's id (KIP-516)."""
+    """/brokers/topics/T. Version 2 added reassignments (KIP-455), 3 the topic's id (KIP-516)."""
 
     topic: str
     topic_id: Uuid | None
@@ -38,7 +38,7 @@ class TopicZnode:
 
     @staticmethod
     def path(topic: str) -> str:
-        """Where the topic's assignment stands."""
+        """The path of a topic's assignment."""
         return f"{TOPICS_PATH}/{topic}"
 
     def encode(self) -> bytes:
@@ -59,7 +59,7 @@ class TopicZnode:
 
     @classmethod
     def decode(cls, topic: str, data: bytes | None) -> "TopicZnode":
-        """The assignment, partitions in their order; of any version."""
+        """The assignment, sorted by partition; accepts all versions."""
         path = cls.path(topic)
         fields = decode_json(path, data)
         with reading(path, data):
@@ -97,8 +97,8 @@ def partition_path(partition: TopicPartition) -> str:
 class PartitionStateZnode:
     """/brokers/topics/T/partitions/N/state: leader and ISR.
 
-    The node's version is the partition epoch; it is no part of the data.
-    Field `is_recovering`: the leader was elected uncleanly and is not done recovering (KIP-704).
+    The node's version is the partition epoch; it is not part of the data.
+    Field `is_recovering`: the leader was elected uncleanly and has not finished recovery (KIP-704).
     """
 
     leader: int
@@ -109,7 +109,7 @@ class PartitionStateZnode:
 
     @staticmethod
     def path(partition: TopicPartition) -> str:
-        """Where the partition's state stands."""
+        """The path of a partition's state."""
         return f"{partition_path(partition)}/state"
 
     def encode(self) -> bytes:

@@ -1,4 +1,4 @@
-"""Settings follow the store: notes of changes, topics that are new, topics that come again."""
+"""Dynamic configs follow the store: notifications, new topics, recreated topics."""
 
 import asyncio
 from collections.abc import Callable
@@ -6,11 +6,11 @@ from collections.abc import Callable
 from broker.clock import ManualClock
 from broker.config import BrokerConfig
 from broker.config.dynamic import CLUSTER_DEFAULT, DynamicConfig, EntityType
-from broker.metadata.change_notes import EXPIRATION_MS, ChangeNotes
+from broker.metadata.change_notification_listener import EXPIRATION_MS, ChangeNotificationListener
 from broker.metadata.config_store import ZnodeConfigStore
-from broker.metadata.config_watch import ConfigWatch
 from broker.metadata.recursive import create_recursive, ensure_path
 from broker.metadata.store import MetadataStore
+from broker.metadata.zk_config_manager import ZkConfigManager
 from broker.metadata.znodes.configs import ConfigChangeZnode, ConfigEntityZnode
 from broker.model import Uuid
 from tests.metadata.conftest import StoreMaker
@@ -19,9 +19,9 @@ PARENT = ConfigChangeZnode.PARENT
 
 
 async def until(condition: Callable[[], object]) -> None:
-    """Let others run until it is so."""
+    """Run the loop until the condition is true."""
     async with asyncio.timeout(10):
-        while not condition():  # noqa: ASYNC110  # nothing tells of it
+        while not condition():  # noqa: ASYNC110  # there is no event for it
             await asyncio.sleep(0.005)
 
 
@@ -31,7 +31,7 @@ async def prepared(store: MetadataStore) -> DynamicConfig:
 
 
 async def write_topic(store: MetadataStore, topic: str, **config: str) -> None:
-    """As topics are created: without a note."""
+    """As topics are created: without a notification."""
     path = ConfigEntityZnode.path(EntityType.TOPIC, topic)
     data = ConfigEntityZnode.encode({key.replace("_", "."): v for key, v in config.items()})
     if await store.exists(path):
@@ -40,12 +40,12 @@ async def write_topic(store: MetadataStore, topic: str, **config: str) -> None:
         await create_recursive(store, path, data)
 
 
-async def test_changes_of_topics_and_brokers_are_taken_over_when_they_are_noted(
+async def test_changes_of_topics_and_brokers_are_applied_on_notification(
     maker: StoreMaker, manual_clock: ManualClock
 ) -> None:
     async with maker.open() as store:
         dynamic = await prepared(store)
-        watch = ConfigWatch(store, dynamic, manual_clock)
+        watch = ZkConfigManager(store, dynamic, manual_clock)
         await watch.start()
         other = ZnodeConfigStore(store)
         await other.write(EntityType.TOPIC, "orders", {"retention.ms": "7"})
@@ -59,26 +59,26 @@ async def test_changes_of_topics_and_brokers_are_taken_over_when_they_are_noted(
         await watch.stop()
 
 
-async def test_what_was_there_before_the_start_holds_from_the_start(
+async def test_configs_written_before_the_start_are_applied_at_the_start(
     maker: StoreMaker, manual_clock: ManualClock
 ) -> None:
     async with maker.open() as store:
         dynamic = await prepared(store)
         await ZnodeConfigStore(store).write(EntityType.BROKER, "1", {"log.segment.bytes": "99999"})
         await write_topic(store, "orders", retention_ms="7")
-        watch = ConfigWatch(store, dynamic, manual_clock)
+        watch = ZkConfigManager(store, dynamic, manual_clock)
         await watch.start()
         assert dynamic.broker.log_segment_bytes == 99999
         assert dynamic.topic("orders").retention_ms == 7
         await watch.stop()
 
 
-async def test_a_new_topic_brings_its_settings_and_does_not_inherit_from_its_namesake(
+async def test_a_new_topic_has_its_own_configs_and_not_those_of_a_deleted_namesake(
     maker: StoreMaker, manual_clock: ManualClock
 ) -> None:
     async with maker.open() as store:
         dynamic = await prepared(store)
-        watch = ConfigWatch(store, dynamic, manual_clock)
+        watch = ZkConfigManager(store, dynamic, manual_clock)
         await watch.start()
         first, second = Uuid.random(), Uuid.random()
         await write_topic(store, "orders", retention_ms="7")
@@ -96,7 +96,7 @@ async def test_a_new_topic_brings_its_settings_and_does_not_inherit_from_its_nam
         await watch.stop()
 
 
-async def test_notes_are_followed_in_order_once_and_old_ones_taken_away(
+async def test_notifications_are_processed_in_order_once_and_old_ones_deleted(
     maker: StoreMaker,
 ) -> None:
     async with maker.open() as store:
@@ -110,7 +110,7 @@ async def test_notes_are_followed_in_order_once_and_old_ones_taken_away(
             if data == b"bad":
                 raise ValueError("cannot be read")
 
-        notes = ChangeNotes(store, PARENT, follow, clock)
+        notes = ChangeNotificationListener(store, PARENT, follow, clock)
         await notes.start()
         for data in (b"bad", b"good"):
             await store.create(ConfigChangeZnode.PREFIX, data, sequence=True)
@@ -122,6 +122,6 @@ async def test_notes_are_followed_in_order_once_and_old_ones_taken_away(
         await until(lambda: len(followed) == 3)
         assert followed == [b"bad", b"good", b"last"]
         async with asyncio.timeout(10):
-            while await store.exists(before):  # noqa: ASYNC110  # nothing tells of it
+            while await store.exists(before):  # noqa: ASYNC110  # there is no event for it
                 await asyncio.sleep(0.005)
         await notes.stop()
