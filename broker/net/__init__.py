@@ -1,4 +1,5 @@
-"""① Sockets: listener and connections (inbound), client (outbound: other brokers, and kctl).
+"""Sockets. Inbound: listener, connection, transport. Outbound: client, for brokers and kctl.
 
-May use protocol, metrics, model, errors, clock.
+Inbound, a request passes poller → connection → dispatcher (in broker.api); the states of a
+connection are in `connection_state`, the limits of all connections in `connection_quotas`.
 """

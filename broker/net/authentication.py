@@ -1,8 +1,9 @@
-"""How outbound connections are made safe: TLS around them, SASL at their beginning.
+"""Security of outbound connections: TLS around them, SASL at their beginning.
 
-SASL goes `SaslHandshake v1` to agree on the mechanism, then `SaslAuthenticate` once per token
-(KIP-152). What tokens contain is the mechanism's business: a generator that yields ours and is sent
-the broker's, and raises ValueError when the broker is not who it should be.
+SASL begins with `SaslHandshake v1`, which selects the mechanism, followed by one `SaslAuthenticate`
+per token (KIP-152). The tokens are made and checked by the mechanism, a generator: it yields the
+client's tokens, receives the broker's, and raises ValueError if the broker fails to prove its
+identity.
 """
 
 from collections.abc import Callable, Generator
@@ -17,14 +18,14 @@ from broker.protocol.schema import Request, ResponseT
 
 
 class Sasl(NamedTuple):
-    """A mechanism, and how to begin its conversation: anew for every connection."""
+    """A mechanism, and the function that starts its exchange, once per connection."""
 
     mechanism: str
     begin: Callable[[], Generator[bytes, bytes, None]]
 
 
 class Security(NamedTuple):
-    """What outbound connections do before the first request; nothing, unless said."""
+    """What outbound connections do before the first request; by default nothing."""
 
     tls: SSLContext | None = None
     sasl: Sasl | None = None
@@ -34,7 +35,7 @@ PLAINTEXT = Security()
 
 
 class Sender(Protocol):
-    """The part of a connection that is needed here."""
+    """What authentication needs of a connection."""
 
     @property
     def node(self) -> object:
@@ -42,24 +43,24 @@ class Sender(Protocol):
         ...
 
     async def send(self, request: Request[ResponseT], version: int | None = None) -> ResponseT:
-        """Send a request and give its answer."""
+        """Send a request and return its response."""
         ...
 
 
 async def authenticate(connection: Sender, sasl: Sasl) -> None:
-    """Tell the broker who we are; SecurityFailed if it does not let us in."""
-    await _agree_on(connection, sasl.mechanism)
+    """Authenticate to the broker; SecurityFailed if it refuses."""
+    await _select_mechanism(connection, sasl.mechanism)
     conversation = sasl.begin()
     token = next(conversation)
     while True:
-        answer = await connection.send(SaslAuthenticateRequest(auth_bytes=token))
-        if answer.error_code:
-            reason = answer.error_message or ErrorCode.name_of(answer.error_code)
+        response = await connection.send(SaslAuthenticateRequest(auth_bytes=token))
+        if response.error_code:
+            reason = response.error_message or ErrorCode.name_of(response.error_code)
             raise SecurityFailed(
                 f"{connection.node} refused the login: {reason}", SecurityProblem.BAD_CREDENTIALS
             )
         try:
-            token = conversation.send(answer.auth_bytes)
+            token = conversation.send(response.auth_bytes)
         except StopIteration:
             return
         except ValueError as error:
@@ -68,17 +69,17 @@ async def authenticate(connection: Sender, sasl: Sasl) -> None:
             ) from error
 
 
-async def _agree_on(connection: Sender, mechanism: str) -> None:
+async def _select_mechanism(connection: Sender, mechanism: str) -> None:
     try:
-        answer = await connection.send(SaslHandshakeRequest(mechanism=mechanism), version=1)
-    except ApiError as error:  # it does not serve the request at all
+        response = await connection.send(SaslHandshakeRequest(mechanism=mechanism), version=1)
+    except ApiError as error:  # the broker does not serve SaslHandshake at all
         raise _no_sasl(connection.node) from error
-    if answer.error_code == ErrorCode.ILLEGAL_SASL_STATE:
+    if response.error_code == ErrorCode.ILLEGAL_SASL_STATE:
         raise _no_sasl(connection.node)
-    if answer.error_code:
-        offer = ", ".join(sorted(answer.mechanisms)) or "none"
+    if response.error_code:
+        offer = ", ".join(sorted(response.mechanisms)) or "none"
         raise SecurityFailed(
-            f"{connection.node} has {mechanism} not enabled; it offers {offer}",
+            f"{connection.node} has not enabled {mechanism}; it offers {offer}",
             SecurityProblem.MECHANISM_NOT_ENABLED,
         )
 

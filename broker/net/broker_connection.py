@@ -1,4 +1,4 @@
-"""A connection to one broker: versions negotiated, requests pipelined, answers matched in order."""
+"""A connection to one broker: negotiates versions, pipelines requests, matches responses."""
 
 import asyncio
 import logging
@@ -36,13 +36,13 @@ logger = logging.getLogger(__name__)
 
 _ERROR_CODE = struct.Struct(">h")
 _MAX_RESPONSE_BYTES = 2**31 - 1
-"""A response may be as large as its frame can say: it is we who asked for it."""
+"""Responses may have any size: they are ours, and we requested them."""
 _TLS_ALERT = b"\x15\x03"
-"""How the answer of a TLS listener to a plaintext request begins."""
+"""First bytes of a TLS alert, which a TLS listener sends in response to plaintext."""
 
 
 class UnsupportedVersion(ApiError):
-    """The broker and we have no version of an API in common."""
+    """Client and broker have no version of an API in common."""
 
     def __init__(self, api_key: int, ours: tuple[int, int], theirs: tuple[int, int] | None) -> None:
         name = ApiKey(api_key).display_name
@@ -68,38 +68,39 @@ class Node(NamedTuple):
 
 
 class _Pending(NamedTuple):
-    """A request that was sent and not yet answered."""
+    """A request without a response yet."""
 
     correlation_id: int
     api_key: int
     version: int
-    answer: asyncio.Future[Response]
+    response: asyncio.Future[Response]
 
 
 class BrokerConnection(asyncio.BufferedProtocol):
-    """Made by `open_connection`. Answers come in the order of the requests, as Kafka promises.
+    """Opened by `open_connection`. Responses come in the order of the requests, as Kafka promises.
 
-    A request given up by its caller (timeout, cancellation) stays in line, so that its answer,
-    when it comes, is not taken for another's.
+    A request that its caller abandoned (timeout, cancellation) stays in the queue, so that its
+    response is not mistaken for that of another request.
     """
 
     def __init__(self, node: Node, client_id: str) -> None:
         self.node = node
         self.client_id = client_id
         self.versions: Mapping[int, tuple[int, int]] = {}
-        """What the broker serves: lowest and highest version by API key."""
+        """The versions that the broker serves: lowest and highest, by API key."""
         self._frames = FrameBuffer(_MAX_RESPONSE_BYTES)
         self._pending: deque[_Pending] = deque()
-        """Invariant: in the order sent; answers are matched from the left."""
+        """Invariant: in the order sent; responses belong to the leftmost."""
         self._correlation_id = 0
         self._transport: asyncio.Transport | None = None
-        self._last_answered: int | None = None
-        """The API that the broker has answered last: how far we had come when it hangs up."""
+        self._last_responded: int | None = None
+        """The API of the last response: helps to explain why the broker closes the connection."""
         self._window = memoryview(b"")
-        """Where the bytes go that come next."""
+        """The buffer that was given to asyncio for the next bytes."""
         self._lost: ConnectionFailed | None = None
+        """Why the connection is closed; None while it is open."""
 
-    # asyncio's side
+    # Called by asyncio
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Part of asyncio's protocol."""
@@ -113,17 +114,17 @@ class BrokerConnection(asyncio.BufferedProtocol):
 
     def buffer_updated(self, nbytes: int) -> None:
         """Part of asyncio's protocol."""
-        if self._last_answered is None and self._window[:2] == _TLS_ALERT:
-            self._fail_with(_wants_tls(self.node))
+        if self._last_responded is None and self._window[:2] == _TLS_ALERT:
+            self._fail_with(_requires_tls(self.node))
             return
         self._frames.wrote(nbytes)
         try:
             while (frame := self._frames.next_frame()) is not None:
-                self._answer(
+                self._on_response(
                     bytes(frame)
-                )  # a copy: the records of a Fetch response are views of it
+                )  # copied: the records of a Fetch response are views of it
         except DecodeError as error:
-            self._fail(f"sent what cannot be read: {error}")
+            self._fail(f"invalid response: {error}")
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Part of asyncio's protocol."""
@@ -132,7 +133,7 @@ class BrokerConnection(asyncio.BufferedProtocol):
         else:
             self._fail(str(exc) if exc else self._why_closed())
 
-    # ours
+    # Called by users
 
     @property
     def is_open(self) -> bool:
@@ -140,12 +141,12 @@ class BrokerConnection(asyncio.BufferedProtocol):
         return self._lost is None
 
     async def send(self, request: Request[ResponseT], version: int | None = None) -> ResponseT:
-        """Send a request in the highest version both have, and give its answer."""
-        answer: Any = await self._send(request, self.version_for(request, version))
-        return answer  # type: ignore[no-any-return]
+        """Send a request in the highest common version, and return its response."""
+        response: Any = await self._send(request, self.version_for(request, version))
+        return response  # type: ignore[no-any-return]
 
     def version_for(self, request: Request[Any], at_most: int | None = None) -> int:
-        """The highest version both sides have; UnsupportedVersion when there is none."""
+        """The highest common version; UnsupportedVersion if there is no common one."""
         ours, theirs = request.versions, self.versions.get(request.api_key)
         if theirs is not None:
             highest = min(ours[1], theirs[1]) if at_most is None else min(at_most, theirs[1])
@@ -154,22 +155,24 @@ class BrokerConnection(asyncio.BufferedProtocol):
         raise UnsupportedVersion(request.api_key, ours, theirs)
 
     async def negotiate(self) -> None:
-        """Ask what the broker serves; an older one is asked again in a version that it has."""
+        """Learn the versions that the broker serves; an older broker needs a second request."""
         request = ApiVersionsRequest(
             client_software_name="kctl", client_software_version=__version__
         )
-        answer = await self._send(request, request.versions[1])
-        if answer.error_code == ErrorCode.UNSUPPORTED_VERSION:
-            own = {api.api_key: api.max_version for api in answer.api_keys}
+        response = await self._send(request, request.versions[1])
+        if response.error_code == ErrorCode.UNSUPPORTED_VERSION:
+            own = {api.api_key: api.max_version for api in response.api_keys}
             version = min(own.get(ApiKey.API_VERSIONS, 0), request.versions[1])
-            answer = await self._send(request, version)
-        if answer.error_code:
-            raise ConnectionFailed(f"{self.node}: {ErrorCode.name_of(answer.error_code)}")
-        self.versions = {api.api_key: (api.min_version, api.max_version) for api in answer.api_keys}
+            response = await self._send(request, version)
+        if response.error_code:
+            raise ConnectionFailed(f"{self.node}: {ErrorCode.name_of(response.error_code)}")
+        self.versions = {
+            api.api_key: (api.min_version, api.max_version) for api in response.api_keys
+        }
 
     def close(self) -> None:
-        """Close; requests under way fail."""
-        self._fail("closed by us")
+        """Close; requests in flight fail."""
+        self._fail("the connection was closed locally")
 
     async def _send(self, request: Request[Any], version: int) -> Any:
         if self._lost is not None:
@@ -185,12 +188,12 @@ class BrokerConnection(asyncio.BufferedProtocol):
         frame = _encode(request, version, self._correlation_id, self.client_id)
         self._pending.append(pending)
         self._transport.write(frame)
-        return await pending.answer
+        return await pending.response
 
-    def _answer(self, frame: bytes) -> None:
-        """Match a response with the oldest request; raises DecodeError on nonsense."""
+    def _on_response(self, frame: bytes) -> None:
+        """Complete the oldest request; DecodeError if this is not its response."""
         if not self._pending:
-            raise DecodeError("a response to no request")
+            raise DecodeError("response without a request")
         pending = self._pending[0]
         header_version = response_header_version(pending.api_key, pending.version)
         header, body = decode_from(ResponseHeader, frame, 0, header_version)
@@ -200,17 +203,17 @@ class BrokerConnection(asyncio.BufferedProtocol):
             )
         message = _decode_response(pending, frame, body)
         self._pending.popleft()
-        self._last_answered = pending.api_key
-        if not pending.answer.done():
-            pending.answer.set_result(message)
+        self._last_responded = pending.api_key
+        if not pending.response.done():
+            pending.response.set_result(message)
 
     def _why_closed(self) -> str:
-        """The broker's silence explained by how far we had come."""
+        """The likely reason why the broker closed the connection, by its last response."""
         closed = "the broker closed the connection"
-        if self._last_answered is None:
-            return f"{closed} before it said anything: does the listener want TLS?"
-        if self._last_answered == ApiKey.API_VERSIONS and self._pending:
-            return f"{closed} at the first request: does the listener want SASL?"
+        if self._last_responded is None:
+            return f"{closed} before any response: does the listener require TLS?"
+        if self._last_responded == ApiKey.API_VERSIONS and self._pending:
+            return f"{closed} at the first request: does the listener require SASL?"
         return closed
 
     def _fail(self, reason: str) -> None:
@@ -222,20 +225,20 @@ class BrokerConnection(asyncio.BufferedProtocol):
         if self._transport is not None:
             self._transport.abort()
         while self._pending:
-            answer = self._pending.popleft().answer
-            if not answer.done():
-                answer.set_exception(self._lost)
+            response = self._pending.popleft().response
+            if not response.done():
+                response.set_exception(self._lost)
 
 
-def _wants_tls(node: Node) -> SecurityFailed:
+def _requires_tls(node: Node) -> SecurityFailed:
     return SecurityFailed(f"{node} is a TLS listener", SecurityProblem.WANTS_TLS)
 
 
 def _decode_response(pending: _Pending, frame: bytes, body: int) -> Response:
     version = pending.version
     if pending.api_key == ApiKey.API_VERSIONS and version > 0:
-        # A broker that does not know the version answers in version 0; the error code is in the
-        # same place in all of them.
+        # A broker that does not know the version responds in version 0. The error code is at the
+        # same position in all versions.
         (code,) = _ERROR_CODE.unpack_from(frame, body) if len(frame) >= body + 2 else (0,)
         if code == ErrorCode.UNSUPPORTED_VERSION:
             return decode_from(ApiVersionsResponse, frame, body, 0)[0]
@@ -257,7 +260,7 @@ def _encode(request: Request[Any], version: int, correlation_id: int, client_id:
 async def open_connection(
     node: Node, client_id: str, timeout_s: float, security: Security = PLAINTEXT
 ) -> BrokerConnection:
-    """Connect, negotiate, and log in; ConnectionFailed says which broker and why."""
+    """Connect, negotiate versions and authenticate; ConnectionFailed names broker and reason."""
     try:
         async with asyncio.timeout(timeout_s):
             _, connection = await asyncio.get_running_loop().create_connection(
@@ -272,7 +275,7 @@ async def open_connection(
                 raise
             return connection
     except TimeoutError:
-        raise ConnectionFailed(f"{node}: no answer within {timeout_s:g} s") from None
+        raise ConnectionFailed(f"{node}: no response within {timeout_s:g} s") from None
     except ConnectionFailed:
         raise
     except OSError as error:

@@ -1,13 +1,14 @@
-"""The client that brokers and kctl use: bootstrap, routing, retries, over any Kafka.
+"""A client of any Kafka cluster, for brokers and kctl: bootstrap, routing, retries.
 
     async with Client("host1:9092,host2:9092") as client:
         response = await client.send(MetadataRequest(topics=None))         # any broker
         response = await client.send_to_controller(CreateTopicsRequest(...))
 
-Each call has `request_timeout_s` to succeed. Within that time it is tried again, with a growing
-pause, when the connection is lost or when the answer says nothing else than that the wrong broker
-was asked or that it was asked too early; metadata is refreshed before. Any other error code is the
-caller's business. A request that may have been carried out is not sent again (READ_ONLY ones are).
+Each call has `request_timeout_s` to succeed. Within that time it is retried with exponential
+backoff, after a refresh of the metadata, if the connection fails or if all error codes of the
+response say that this broker cannot serve the request now (`RETRIABLE`). Other error codes are
+returned to the caller. A request that the broker may have executed is retried only if it is
+READ_ONLY.
 """
 
 import asyncio
@@ -30,7 +31,7 @@ from broker.protocol.messages.metadata import (
 )
 from broker.protocol.schema import Request, ResponseT, Struct
 
-ASK_ELSEWHERE_OR_LATER: Final = frozenset(
+RETRIABLE: Final = frozenset(
     {
         ErrorCode.NOT_CONTROLLER,
         ErrorCode.NOT_COORDINATOR,
@@ -44,7 +45,7 @@ ASK_ELSEWHERE_OR_LATER: Final = frozenset(
         ErrorCode.CONCURRENT_TRANSACTIONS,
     }
 )
-"""Codes that say the request was not carried out here and now, but may be elsewhere or soon."""
+"""Codes that say: not executed; another broker, or this one a little later, may execute it."""
 
 READ_ONLY: Final = frozenset(
     api
@@ -53,39 +54,39 @@ READ_ONLY: Final = frozenset(
     or api in (ApiKey.METADATA, ApiKey.API_VERSIONS, ApiKey.FIND_COORDINATOR, ApiKey.FETCH)
     or api in (ApiKey.OFFSET_FETCH, ApiKey.OFFSET_FOR_LEADER_EPOCH)
 )
-"""APIs that change nothing, so that a request can be sent again when its answer was lost."""
+"""APIs that change nothing: a request can be sent again if its response was lost."""
 
-TELL_ERRORS: Final = frozenset(
+REPORTS_ERRORS: Final = frozenset(
     {ApiKey.METADATA, ApiKey.DESCRIBE_TOPIC_PARTITIONS, ApiKey.DESCRIBE_LOG_DIRS}
 )
-"""APIs whose codes are the very thing asked for: that a partition has no leader is an answer."""
+"""APIs whose error codes are part of the result, such as a partition without a leader."""
 
 DEFAULT_PORT: Final = 9092
 _CONNECTION_FAILURES: Final = 4
-"""How often a broker may be unreachable before a request is given up: a matter of a second."""
+"""After this many failed connections a request fails, which is about a second."""
 
 GROUP: Final = 0
 TRANSACTION: Final = 1
-"""Key types of coordinators."""
+"""Key types of FindCoordinator."""
 
 
 class NoBrokerAvailable(ConnectionFailed):
-    """None of the brokers could be reached; the text says why for each."""
+    """No broker could be reached; the text has the reason for each."""
 
 
 class RequestTimedOut(TimeoutError):
-    """No answer in time; names the API and the broker that was asked last."""
+    """No response in time; names the API and the last failure."""
 
 
 @dataclass(frozen=True)
 class Cluster:
-    """What Metadata said last."""
+    """The cluster as of the last Metadata response."""
 
     cluster_id: str | None = None
     controller_id: int = -1
     nodes: Mapping[int, Node] = field(default_factory=dict)
     leaders: Mapping[TopicPartition, int] = field(default_factory=dict)
-    """Leader ids; -1 for a partition without one."""
+    """Leader ids; -1 for a partition without a leader."""
 
 
 class Client:
@@ -107,13 +108,13 @@ class Client:
         self._security = security
         self._bootstrap = parse_bootstrap(bootstrap)
         self._connections: dict[int, BrokerConnection] = {}
-        """By node id; the bootstrap connection is known under its id as soon as it tells it."""
+        """By node id; not including the bootstrap connection."""
         self._seed: BrokerConnection | None = None
-        """A connection to whichever bootstrap address answered."""
+        """A connection to the first bootstrap address that accepted one."""
         self._connecting: dict[int, asyncio.Lock] = {}
-        """By node id; -1 for the bootstrap connection. Two that want the same one share it."""
+        """By node id, -1 for the bootstrap connection: concurrent requests open one connection."""
         self._unreachable: set[int] = set()
-        """Brokers that did not answer: they may have come back elsewhere, so metadata is asked."""
+        """Brokers that could not be reached: their address is looked up before the next try."""
 
     async def __aenter__(self) -> Self:
         return self
@@ -128,63 +129,65 @@ class Client:
         self._connections.clear()
         self._seed = None
 
-    # sending
+    # Sending
 
     async def send(self, request: Request[ResponseT]) -> ResponseT:
-        """Ask any broker."""
-        return await self._retrying(request, self._any_connection)
+        """Send to any broker."""
+        return await self._send_with_retries(request, self._any_connection)
 
     async def send_to(self, node_id: int, request: Request[ResponseT]) -> ResponseT:
-        """Ask the broker with this id."""
-        return await self._retrying(request, lambda: self._connection_to(node_id))
+        """Send to the broker with this id."""
+        return await self._send_with_retries(request, lambda: self._connection_to(node_id))
 
     async def send_to_controller(self, request: Request[ResponseT]) -> ResponseT:
-        """Ask the controller, whoever that is by now."""
-        return await self._retrying(request, self._controller_connection)
+        """Send to the active controller."""
+        return await self._send_with_retries(request, self._controller_connection)
 
     async def send_to_leader(
         self, partition: TopicPartition, request: Request[ResponseT]
     ) -> ResponseT:
-        """Ask the leader of a partition, whoever that is by now."""
-        return await self._retrying(request, lambda: self._leader_connection(partition))
+        """Send to the current leader of a partition."""
+        return await self._send_with_retries(request, lambda: self._leader_connection(partition))
 
     async def send_to_coordinator(
         self, key: str, request: Request[ResponseT], key_type: int = GROUP
     ) -> ResponseT:
-        """Ask the coordinator of a group or a transactional id, whoever that is by now."""
-        return await self._retrying(request, lambda: self._coordinator_connection(key, key_type))
+        """Send to the current coordinator of a group or a transactional id."""
+        return await self._send_with_retries(
+            request, lambda: self._coordinator_connection(key, key_type)
+        )
 
     async def send_to_all(self, request: Request[ResponseT]) -> dict[int, ResponseT | Exception]:
-        """Ask every broker at once; one that fails has its exception in the result."""
+        """Send to all brokers concurrently; the result has the exception of each that failed."""
         await self.refresh_metadata()
         nodes = sorted(self.cluster.nodes)
-        answers = await asyncio.gather(
+        responses = await asyncio.gather(
             *(self.send_to(node_id, request) for node_id in nodes), return_exceptions=True
         )
         failures = (ConnectionFailed, RequestTimedOut, ApiError)
-        for answer in answers:
-            if isinstance(answer, BaseException) and not isinstance(answer, failures):
-                raise answer
-        return dict(zip(nodes, answers, strict=True))  # type: ignore[arg-type]
+        for response in responses:
+            if isinstance(response, BaseException) and not isinstance(response, failures):
+                raise response
+        return dict(zip(nodes, responses, strict=True))  # type: ignore[arg-type]
 
     async def versions_of(self, node_id: int) -> Mapping[int, tuple[int, int]]:
-        """What a broker serves: lowest and highest version by API key."""
+        """The versions that a broker serves: lowest and highest, by API key."""
         return (await self._connection_to(node_id)).versions
 
-    # what the cluster looks like
+    # Metadata
 
     async def refresh_metadata(self, topics: Iterable[str] | None = ()) -> MetadataResponse:
-        """Ask for brokers, controller and the leaders of `topics` (None: all of them)."""
+        """Fetch brokers, controller and the leaders of `topics` (None: all topics)."""
         wanted = None if topics is None else [MetadataRequestTopic(name=name) for name in topics]
         request = MetadataRequest(topics=wanted, allow_auto_topic_creation=False)
         response = await self.send(request)
-        self._learn(response)
+        self._update(response)
         return response
 
     async def leaders_of(
         self, partitions: Iterable[TopicPartition]
     ) -> dict[int, list[TopicPartition]]:
-        """Partitions by the broker that leads them; -1 for those without a leader or unknown."""
+        """Partitions by leader id; -1 for unknown ones and those without a leader."""
         partitions = list(partitions)
         if any(partition not in self.cluster.leaders for partition in partitions):
             await self.refresh_metadata({partition.topic for partition in partitions})
@@ -193,7 +196,7 @@ class Client:
             by_leader.setdefault(self.cluster.leaders.get(partition, -1), []).append(partition)
         return by_leader
 
-    def _learn(self, response: MetadataResponse) -> None:
+    def _update(self, response: MetadataResponse) -> None:
         leaders = {
             TopicPartition(topic.name or "", partition.partition_index): partition.leader_id
             for topic in response.topics
@@ -209,25 +212,25 @@ class Client:
             {**self.cluster.leaders, **leaders},
         )
 
-    # connections
+    # Connections
 
     async def _any_connection(self) -> BrokerConnection:
-        """One that is open; else to the bootstrap addresses in random order, then known brokers."""
+        """An open connection, or one to a bootstrap address (in random order) or a known broker."""
         async with self._connecting.setdefault(-1, asyncio.Lock()):
             for connection in (self._seed, *self._connections.values()):
                 if connection is not None and connection.is_open:
                     return connection
-            self._seed = await self._first_that_answers()
+            self._seed = await self._first_that_connects()
             return self._seed
 
-    async def _first_that_answers(self) -> BrokerConnection:
+    async def _first_that_connects(self) -> BrokerConnection:
         candidates = random.sample(self._bootstrap, len(self._bootstrap))
         reasons = []
         for node in (*candidates, *self.cluster.nodes.values()):
             try:
                 return await self._open(node)
             except SecurityFailed:
-                raise  # the others are set up alike
+                raise  # the other brokers are configured alike
             except ConnectionFailed as error:
                 reasons.append(str(error))
         raise NoBrokerAvailable("; ".join(reasons))
@@ -252,18 +255,18 @@ class Client:
         if self.cluster.controller_id < 0:
             await self.refresh_metadata()
         if self.cluster.controller_id < 0:
-            raise ConnectionFailed("the cluster has no controller at present")
+            raise ConnectionFailed("the cluster has no active controller")
         return await self._connection_to(self.cluster.controller_id)
 
     async def _leader_connection(self, partition: TopicPartition) -> BrokerConnection:
         [leader] = await self.leaders_of([partition])
         if leader < 0:
-            raise ConnectionFailed(f"{partition} has no leader at present")
+            raise ConnectionFailed(f"{partition} has no leader")
         return await self._connection_to(leader)
 
     async def _coordinator_connection(self, key: str, key_type: int) -> BrokerConnection:
         connection = await self._any_connection()
-        # Version 3 at most: from 4 on the same question is asked for many keys at once.
+        # At most version 3: from version 4 on the request has a list of keys.
         request = FindCoordinatorRequest(key=key, key_type=key_type)
         response = await connection.send(request, version=3)
         if response.error_code:
@@ -275,67 +278,67 @@ class Client:
     async def _open(self, node: Node) -> BrokerConnection:
         return await open_connection(node, self.client_id, self._connect_timeout_s, self._security)
 
-    # retries
+    # Retries
 
-    async def _retrying(
+    async def _send_with_retries(
         self, request: Request[ResponseT], route: Callable[[], Awaitable[BrokerConnection]]
     ) -> ResponseT:
-        """Try until there is an answer that counts, time is up, or nobody can be reached."""
+        """Retry until a final response, a timeout, or too many failed connections."""
         attempts = failures = 0
-        again: _TryAgain | None = None
+        again: _Retriable | None = None
         try:
             async with asyncio.timeout(self.request_timeout_s):
                 while True:
                     try:
                         return await self._attempt(request, route)
-                    except _TryAgain as error:
+                    except _Retriable as error:
                         again = error
                     attempts += 1
                     failures += again.is_connection_failure
                     if failures == _CONNECTION_FAILURES:
                         raise again.reason
                     self._forget_routes()
-                    await asyncio.sleep(_pause_s(attempts))
+                    await asyncio.sleep(_backoff_s(attempts))
         except TimeoutError as error:
-            raise RequestTimedOut(self._timed_out(request, again)) from error
+            raise RequestTimedOut(self._timeout_message(request, again)) from error
 
     async def _attempt(
         self, request: Request[ResponseT], route: Callable[[], Awaitable[BrokerConnection]]
     ) -> ResponseT:
-        """One try; _TryAgain if nothing was done and another try may help."""
+        """One attempt; _Retriable if nothing was executed and another attempt may succeed."""
         try:
             connection = await route()
         except (NoBrokerAvailable, SecurityFailed):
             raise
         except ConnectionFailed as error:
-            raise _TryAgain(error) from error
+            raise _Retriable(error) from error
         except ApiError as error:
-            if error.code in ASK_ELSEWHERE_OR_LATER:
-                raise _TryAgain(error) from error
+            if error.code in RETRIABLE:
+                raise _Retriable(error) from error
             raise
         try:
             response = await connection.send(request)
         except ConnectionFailed as error:
             if request.api_key in READ_ONLY:
-                raise _TryAgain(error) from error
-            raise  # it may have been carried out
-        codes = [] if request.api_key in TELL_ERRORS else outcomes(response)
-        if codes and all(code in ASK_ELSEWHERE_OR_LATER for code in codes):
-            raise _TryAgain(ApiError(ErrorCode(codes[0])))
+                raise _Retriable(error) from error
+            raise  # the broker may have executed it
+        codes = [] if request.api_key in REPORTS_ERRORS else error_codes(response)
+        if codes and all(code in RETRIABLE for code in codes):
+            raise _Retriable(ApiError(ErrorCode(codes[0])))
         return response
 
     def _forget_routes(self) -> None:
-        """Who leads and who controls is asked again; addresses are kept, to ask at all."""
+        """Forget leaders and controller, so that they are looked up again; keep the addresses."""
         self.cluster = Cluster(self.cluster.cluster_id, -1, self.cluster.nodes)
 
-    def _timed_out(self, request: Request[Any], again: "_TryAgain | None") -> str:
+    def _timeout_message(self, request: Request[Any], again: "_Retriable | None") -> str:
         api = ApiKey(request.api_key).display_name
-        last = f"; last: {again.reason}" if again else ""
-        return f"{api} was not answered within {self.request_timeout_s:g} s{last}"
+        last = f"; last error: {again.reason}" if again else ""
+        return f"no response to {api} within {self.request_timeout_s:g} s{last}"
 
 
-class _TryAgain(Exception):
-    """An attempt that changed nothing."""
+class _Retriable(Exception):
+    """A failed attempt that changed nothing."""
 
     def __init__(self, reason: Exception) -> None:
         super().__init__(reason)
@@ -346,15 +349,15 @@ class _TryAgain(Exception):
         return isinstance(self.reason, ConnectionFailed)
 
 
-def _pause_s(attempts: int) -> float:
-    """Grows with the attempts, with some chance in it so that clients do not return together."""
+def _backoff_s(attempts: int) -> float:
+    """Exponential backoff with jitter, so that clients do not retry at the same moment."""
     return min(1.0, 0.1 * 2.0 ** min(attempts - 1, 4)) * random.uniform(0.8, 1.2)  # noqa: S311
 
 
-def outcomes(struct: Struct) -> list[int]:
-    """The error codes of a response, one per thing that was asked for; 0 is success.
+def error_codes(struct: Struct) -> list[int]:
+    """The error codes of a response, one per item that was requested; 0 is success.
 
-    A code of 0 above others says only that the parts were looked at, so it does not count.
+    A top-level code of 0 above codes of items is left out: it says nothing of the items.
     """
     own: list[int] = []
     nested: list[int] = []
@@ -363,18 +366,18 @@ def outcomes(struct: Struct) -> list[int]:
         if declared.name.endswith("error_code"):
             own.append(value)
         elif isinstance(value, Struct):
-            nested += outcomes(value)
+            nested += error_codes(value)
         elif declared.is_array and value and isinstance(value[0], Struct):
-            nested += [code for item in value for code in outcomes(item)]
+            nested += [code for item in value for code in error_codes(item)]
     return [code for code in own if code] + nested or own
 
 
 def parse_bootstrap(bootstrap: str | Iterable[str]) -> list[Node]:
-    """`host:port,host:port` → addresses; the port may be left out (9092). ValueError if bad."""
+    """Parse `host:port,host:port`; the default port is 9092. ValueError if it is malformed."""
     parts = bootstrap.split(",") if isinstance(bootstrap, str) else bootstrap
     nodes = [_parse_address(part.strip()) for part in parts if part.strip()]
     if not nodes:
-        raise ValueError("no bootstrap server was given; wanted is host:port[,host:port]")
+        raise ValueError("no bootstrap servers: expected host:port[,host:port]")
     return nodes
 
 
@@ -385,5 +388,5 @@ def _parse_address(text: str) -> Node:
     is_bare_ipv6 = ":" in host and not (host.startswith("[") and host.endswith("]"))
     is_port = port.isdecimal() and 0 < int(port) < 65536
     if not host or is_bare_ipv6 or not is_port:
-        raise ValueError(f"{text!r} is not an address; wanted is host:port or [ipv6]:port")
+        raise ValueError(f"invalid address {text!r}: expected host:port or [ipv6]:port")
     return Node(-1, host.removeprefix("[").removesuffix("]"), int(port))

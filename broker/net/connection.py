@@ -1,42 +1,48 @@
-"""One client's connection: frames in, answers out, strictly in order, one at a time.
+"""One client's connection: frames in, responses out, strictly in order, one at a time.
 
-    poller → read → next_frame → answer(frame) → parts → sender → socket
-                                      ↓ not yet
-                            do not read, await it, go on
+    poller → read → next_frame → answer(frame) → parts → transport → socket
+                                      ↓ deferred
+                         stop reading until the response is there
 
-While an answer is awaited, or the client does not read what it was sent, nothing more is read from
-it: what it goes on sending waits in the kernel, and then in the client. So a connection holds at
-most one request, one response and one read, whatever the client does. (Kafka mutes its channels
-likewise.)
+The states and their transitions are in `connection_state`; this module is the I/O around them. It
+holds at most one request, one response and one read per connection, whatever the client does.
 """
 
 import asyncio
 import logging
-import socket
 from collections.abc import Awaitable, Callable
 from functools import partial
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
-from broker.net.later import Done, Later, as_later
+from broker.net.connection_state import ConnectionState, Event, State
+from broker.net.deferred import Completion, DeferredResponse, as_deferred
 from broker.net.poller import AT_END, GONE, READABLE, WRITABLE, Poller
-from broker.net.sender import Sender
+from broker.net.request_memory import RequestMemory
+from broker.net.transport import Transport
 from broker.protocol.errors import DecodeError
 from broker.protocol.framing import FrameBuffer
 from broker.protocol.primitives import Part
 
 logger = logging.getLogger(__name__)
 
-_SMALL_BYTES = 4096
-"""Answers up to this wait for the next ones, as long as requests are there to be answered."""
+_SMALL_BYTES: Final = 4096
+"""Responses up to this size are collected while further requests are there to be processed."""
 
-_READS_PER_TURN = 5
-_REQUESTS_PER_TURN = 5
-"""So often one connection is read, and so many requests are enough, before others have their turn:
-a read can hold thousands of small ones."""
+_READS_PER_TURN: Final = 5
+_REQUESTS_PER_TURN: Final = 5
+"""A connection is read this often, and no further after this many requests, before others have
+their turn: one read can bring thousands of small requests."""
+
+_MIN_PROGRESS_BYTES: Final = 1024 * 1024
+_PROGRESS_INTERVAL_S = 30.0
+"""While others wait for memory, a large request must grow by this much in this time."""
+
+_BYTES_OR_END: Final = READABLE | AT_END | GONE
+_END: Final = AT_END | GONE
 
 
 class Peer(NamedTuple):
-    """Who is at the other end, and through which listener it came."""
+    """The client's address, and the listener that it connected to."""
 
     host: str
     port: int
@@ -47,240 +53,305 @@ class Peer(NamedTuple):
 
 
 class CloseConnection(Exception):
-    """The only fitting answer is to close; the text goes to the log."""
+    """The request can only be answered by closing the connection; the text goes to the log."""
 
 
-Answer = list[Part] | None
-"""The parts of a response frame; None when the request gets none (produce with acks=0)."""
+ResponseParts = list[Part] | None
+"""The parts of a response frame; None if the request gets no response (produce with acks=0)."""
 
-Answerer = Callable[[memoryview, Peer], Answer | Awaitable[Answer]]
-"""Answers one request frame, at once where nothing has to be waited for.
+RequestHandler = Callable[[memoryview, Peer], ResponseParts | Awaitable[ResponseParts]]
+"""Processes one request frame, and returns the response or an awaitable of it.
 
-The frame is valid until the answer is there. DecodeError and CloseConnection end the connection.
+The frame is valid until the response is there. DecodeError and CloseConnection close the
+connection.
 """
 
 
-class Connection:
-    """See the module. `on_lost` is called once, when the connection is gone."""
+class ConnectionContext(NamedTuple):
+    """What all connections of a listener share."""
 
-    def __init__(
-        self,
-        client: socket.socket,
-        peer: Peer,
-        answerer: Answerer,
-        poller: Poller,
-        max_frame_bytes: int,
-        on_lost: Callable[["Connection"], None],
-    ) -> None:
+    handle_request: RequestHandler
+    poller: Poller
+    socket_request_max_bytes: int
+    request_memory: RequestMemory
+    on_closed: Callable[["Connection"], None]
+    """Called once, when a connection is closed."""
+
+
+class Connection:
+    """See the module."""
+
+    def __init__(self, transport: Transport, peer: Peer, context: ConnectionContext) -> None:
         self.peer = peer
-        self.socket = client
-        self._answerer = answerer
-        self._poller = poller
-        self._frames = FrameBuffer(max_frame_bytes)
-        self._on_lost = on_lost
+        self.transport = transport
+        self._context = context
+        self._handle_request = context.handle_request
+        self._read_into = transport.read_into
+        self._frames = FrameBuffer(context.socket_request_max_bytes, context.request_memory)
+        self._state = ConnectionState()
         self._loop = asyncio.get_running_loop()
         self.last_active_s = self._loop.time()
-        """The loop's time when bytes last came or went: idle connections are closed by it."""
-        self._sender = Sender(client)
-        self._answered = bytearray()
-        """Small answers that wait for those to requests that came soon after theirs."""
-        self._has_more = False
-        """Whether the kernel may have bytes for us. Invariant: where it is False we are told."""
-        self._sends_much = False
-        """Whether requests come so fast that while one is answered the next is likely to come."""
+        """When bytes last came or went, in the loop's time: idle connections are closed by it."""
+        self._small_responses = bytearray()
+        """Small responses that are not written yet, because more requests are being processed."""
+        self._is_readable = False
+        """Whether the kernel may have bytes, or the end. Events are edge-triggered: it stays True
+        until a read finds nothing, also while nothing may be read."""
         self._is_at_end = False
-        """Whether the client has said all that it will. Its last requests may not be read yet."""
-        self._closes_when_sent = False
-        self._is_closed = False
-        self._awaiting: Done | None = None
-        """The answer under way. Invariant: while it is, no frame is taken from the buffer."""
+        """Whether the client has sent its last byte. Its last requests may not have been read."""
+        self._pipelines = False
+        """Whether requests come so fast that the next one is likely to arrive while one is
+        processed."""
+        self._completion: Completion | None = None
+        """What a deferred response waits for. Invariant: None unless RESPONDING."""
+        self._progress = (0, self.last_active_s)
+        """How many bytes of a large request were here when it was last checked that it makes
+        progress, and since when it has made too little."""
 
     def start(self) -> None:
-        """Serve the client from now on; OSError if that cannot be."""
-        self._poller.watch(self.socket.fileno(), self._on_ready)
+        """Serve the client from now on; OSError if its socket cannot be polled."""
+        self._context.poller.watch(self.transport.fileno(), self._on_ready)
 
     def close(self) -> None:
-        """Close after what was written has gone out."""
-        if self._sender.is_blocked:
-            self._closes_when_sent = True
-        else:
+        """Close after what was written has been sent."""
+        self._state.on(Event.CLOSE)
+        self._abandon_request()
+        if not self.transport.has_unsent:
             self.abort()
 
     def abort(self) -> None:
         """Close now."""
-        if self._is_closed:
-            return
-        self._is_closed = True
-        if self._awaiting is not None:
-            self._awaiting.cancel()
-        self._sender.clear()
-        self._poller.forget(self.socket.fileno())
-        self.socket.close()
-        self._on_lost(self)
+        if self._state.current is not State.CLOSED:
+            self._state.on(Event.LOST)
+            self._release()
+
+    @property
+    def has_request_in_progress(self) -> bool:
+        """Whether a response is awaited or has not been sent completely."""
+        return self._state.current is State.RESPONDING or self.transport.has_unsent
 
     def shrink(self) -> None:
-        """Give back the memory of large frames; for connections that have gone quiet."""
-        if self._awaiting is None:
+        """Free the memory of large frames; for connections that are quiet."""
+        if self._completion is None:
             self._frames.shrink()
 
-    # --- what the kernel tells -------------------------------------------------------------------
+    def maybe_close_slow(self, now_s: float) -> None:
+        """Close if a large request has arrived too slowly; for when others wait for memory.
+
+        A connection that must not be read is not to blame.
+        """
+        num_bytes, since_s = self._progress
+        received = self._frames.num_unread
+        is_receiving = self._frames.is_counted and self._state.may_read
+        if not is_receiving or not 0 <= received - num_bytes < _MIN_PROGRESS_BYTES:
+            self._progress = (received, now_s)
+        elif now_s - since_s >= _PROGRESS_INTERVAL_S:
+            logger.warning(
+                "closing connection peer=%s reason=request too slow while others wait for memory "
+                "received=%s",
+                self.peer,
+                received,
+            )
+            self.abort()
+
+    # --- events of the socket ---------------------------------------------------------------------
 
     def _on_ready(self, events: int) -> None:
-        if events & (AT_END | GONE):
-            self._is_at_end = True
-        if events & (READABLE | AT_END | GONE):
-            self._has_more = True  # bytes, or the end
+        if events & _BYTES_OR_END:
+            self._is_readable = True
+            if events & _END:
+                self._is_at_end = True
         try:
-            if self._sender.is_blocked and events & (WRITABLE | GONE):
-                self._push()
-            elif events & GONE and self._awaiting is not None:
-                self.abort()  # nobody is there to read the answer
-            elif self._has_more:
-                self._go_on()
-        except Exception as error:  # noqa: BLE001  # the fence: it is not told again
+            if self._state.may_read:
+                if self._is_readable:
+                    self._serve()
+            elif events & (WRITABLE | GONE) and self.transport.has_unsent:
+                self._flush()
+            elif events & GONE:
+                self.abort()  # no client is left to read the response
+        except Exception as error:  # noqa: BLE001  # the fence: the event is not repeated
             self._close_because(error)
 
-    def _push(self) -> None:
-        """Write what waits, now that there is room."""
+    def _flush(self) -> None:
+        """Send what is unsent, now that the socket has room."""
         try:
-            self._sender.push()
+            is_drained = self.transport.flush()
         except OSError:  # the client is gone
             self.abort()
             return
         self.last_active_s = self._loop.time()
-        if self._sender.is_blocked:
+        if not is_drained:
             return
-        if self._closes_when_sent:
-            self.abort()
-        else:
-            self._go_on()
+        if self._state.on(Event.SOCKET_DRAINED) is State.CLOSED:
+            self._release()
+        elif self._state.may_read:
+            self._serve()
 
     def _read(self) -> bool:
-        """Read what has come; whether there was something."""
+        """Read what has arrived; whether there was something."""
         room = self._frames.writable()
+        if not room:
+            self._state.on(Event.MUTE)
+            self._context.request_memory.wait(self._frames, self._unmute)
+            return False
         try:
-            count = self.socket.recv_into(room)
+            count = self._read_into(room)
         except BlockingIOError:
-            self._has_more = self._sends_much = False
+            self._is_readable = self._pipelines = False
             return False
         except OSError:  # the client is gone
             count = 0
         if not count:
-            self._send_answered()
+            self._write_small_responses()
             self.close()
             return False
         self._frames.wrote(count)
-        # Less than there was room for was all that there was, but for the news of the end.
-        self._has_more = count == len(room) or self._is_at_end
+        # Less than there was room for is all that there was, but for the end of the stream.
+        self._is_readable = count == len(room) or self._is_at_end
         return True
 
-    # --- answering -------------------------------------------------------------------------------
+    def _unmute(self) -> None:
+        if self._state.current is not State.MUTED:
+            return  # it is being closed
+        self._state.on(Event.UNMUTE)
+        if self.transport.has_unsent:
+            self._state.on(Event.SOCKET_FULL)
+        else:
+            self._loop.call_soon(self._maybe_serve)
 
-    def _go_on(self) -> None:
-        """Answer what is here and what comes meanwhile; small answers go together at the end.
+    # --- requests and responses -------------------------------------------------------------------
 
-        To wake the client once for several costs both sides a fraction of waking it for each.
+    def _serve(self) -> None:
+        """Process the requests that are here and that arrive meanwhile.
+
+        Small responses are written together at the end: waking the client once for several costs
+        both sides a fraction of waking it for each.
         """
         self.last_active_s = self._loop.time()
+        state = self._state
         try:
-            answered = self._answer_frames() if self._frames.has_bytes else 0
+            processed = self._process_frames() if self._frames.has_bytes else 0
             for _ in range(_READS_PER_TURN):
-                if not self._may_read or answered >= _REQUESTS_PER_TURN or not self._read():
+                if (
+                    not self._is_readable
+                    or not state.may_read
+                    or processed >= _REQUESTS_PER_TURN
+                    or not self._read()
+                ):
                     break
-                count = self._answer_frames()
-                answered += count
+                count = self._process_frames()
+                processed += count
                 if count > 1:
-                    self._sends_much = True
-                # To look costs less than to be told, where there is something; else it delays.
-                self._has_more = self._has_more or (self._sends_much and count > 0)
-            self._send_answered()
+                    self._pipelines = True
+                # Reading again costs less than an event, if there is something; else it is wasted.
+                if self._pipelines and count:
+                    self._is_readable = True
+            if self._small_responses:
+                self._write_small_responses()
         except Exception as error:  # noqa: BLE001  # the fence
-            self._send_answered()
+            self._write_small_responses()
             self._close_because(error)
-        if self._may_read:  # enough for one turn
-            self._loop.call_soon(self._maybe_go_on)
+        if self._is_readable and state.may_read:  # enough for one turn
+            self._loop.call_soon(self._maybe_serve)
 
-    @property
-    def _may_go_on(self) -> bool:
-        return self._awaiting is None and not self._is_closed and not self._sender.is_blocked
+    def _maybe_serve(self) -> None:
+        if self._state.may_read:
+            self._serve()
 
-    @property
-    def _may_read(self) -> bool:
-        return self._has_more and self._may_go_on
+    def _process_frames(self) -> int:
+        """Process whole frames while responses come at once and the client reads them.
 
-    def _maybe_go_on(self) -> None:
-        if self._may_go_on:
-            self._go_on()
-
-    def _answer_frames(self) -> int:
-        """Answer whole frames for as long as answers come at once and the client reads them.
-
-        How many were answered. Small answers are left in `_answered`.
+        Returns how many. Small responses are left in `_small_responses`.
         """
         count = 0
-        while (
-            self._awaiting is None
-            and not self._sender.is_blocked
-            and not self._is_closed
-            and (frame := self._frames.next_frame()) is not None
-        ):
+        state, frames = self._state, self._frames
+        while state.may_read and (frame := frames.next_frame()) is not None:
             count += 1
-            answer = self._answerer(frame, self.peer)
-            if answer is None:
+            response = self._handle_request(frame, self.peer)
+            if response is None:
                 continue
-            if not isinstance(answer, list):
-                self._wait_for(as_later(answer))
-                break
-            head = answer[0]
-            if isinstance(head, bytearray) and len(answer) == 1 and len(head) <= _SMALL_BYTES:
-                self._answered += head
-                if len(self._answered) > _SMALL_BYTES:
-                    self._send_answered()
+            if not isinstance(response, list):
+                state.on(Event.REQUEST_DEFERRED)
+                self._await(as_deferred(response))
+                return count
+            head = response[0]
+            if isinstance(head, bytearray) and len(response) == 1 and len(head) <= _SMALL_BYTES:
+                self._small_responses += head
+                if len(self._small_responses) > _SMALL_BYTES:
+                    self._write_small_responses()
             else:
-                self._send_answered()
-                self._send(answer)
+                self._write_small_responses()
+                self._write(response)
+        if frames.is_counted:
+            frames.release_processed()
         return count
 
+    def _await(self, deferred: DeferredResponse[ResponseParts]) -> None:
+        self._completion = deferred.completion
+        deferred.completion.add_done_callback(partial(self._on_completed, deferred))
+
+    def _on_completed(
+        self, deferred: DeferredResponse[ResponseParts], completion: Completion
+    ) -> None:
+        if completion.cancelled() or self._state.current is not State.RESPONDING:
+            return  # the connection was closed
+        try:
+            response = deferred.respond()
+            if isinstance(response, DeferredResponse):  # it waits for something else now
+                self._await(response)
+                return
+            self._completion = None
+            self._state.on(Event.RESPONSE_READY)
+            self._write(response)
+        except Exception as error:  # noqa: BLE001  # the fence
+            self._close_because(error)
+            return
+        if self._frames.is_counted:
+            self._frames.release_processed()
+        self.last_active_s = self._loop.time()
+        if self._state.may_read and (self._is_readable or self._frames.has_bytes):
+            # Not now: this may run in the middle of another client's request, which completed it.
+            self._loop.call_soon(self._maybe_serve)
+
+    def _write_small_responses(self) -> None:
+        if self._small_responses:
+            responses, self._small_responses = self._small_responses, bytearray()
+            self._write([responses])
+
+    def _write(self, parts: ResponseParts) -> None:
+        """Write a response; what the socket does not take blocks the connection.
+
+        Without a response there may still be bytes of earlier ones unsent.
+        """
+        if self._state.current is State.CLOSED:
+            return
+        try:
+            is_sent = self.transport.write(parts) if parts else not self.transport.has_unsent
+        except OSError:  # the client is gone
+            self.abort()
+            return
+        if not is_sent:
+            self._state.on(Event.SOCKET_FULL)
+
+    # --- the end ----------------------------------------------------------------------------------
+
     def _close_because(self, error: Exception) -> None:
-        """Close: there will be no answer, and the client would take the next one for it."""
+        """Close: the client would take the next response for the one that is missing."""
         if isinstance(error, DecodeError | CloseConnection):
             logger.warning("closing connection peer=%s reason=%s", self.peer, error)
-        else:  # a fault of ours that the handler's fence could not answer
+        else:  # a bug that the fence of the dispatcher did not catch
             logger.error("closing connection peer=%s", self.peer, exc_info=error)
         self.abort()
 
-    def _wait_for(self, later: Later[Answer]) -> None:
-        self._awaiting = later.done
-        later.done.add_done_callback(partial(self._finish, later))
+    def _abandon_request(self) -> None:
+        if self._completion is not None:
+            self._completion.cancel()
+            self._completion = None
 
-    def _finish(self, later: Later[Answer], done: Done) -> None:
-        if done.cancelled():  # the client has gone
-            return
-        try:
-            answer = later.answer()
-            if isinstance(answer, Later):  # it waits for something else now
-                self._wait_for(answer)
-                return
-            self._send(answer)
-        except Exception as error:  # noqa: BLE001  # the fence
-            self._close_because(error)
-        self._awaiting = None
-        self.last_active_s = self._loop.time()
-        if self._has_more or self._frames.has_bytes:
-            # Not now: it may be in the middle of another client's request that this one is let go.
-            self._loop.call_soon(self._maybe_go_on)
-
-    def _send_answered(self) -> None:
-        """Write the small answers that wait."""
-        if self._answered:
-            answered, self._answered = self._answered, bytearray()
-            self._send([answered])
-
-    def _send(self, parts: Answer) -> None:
-        """Write a response, as far as the client reads it."""
-        if not parts or self._is_closed:
-            return
-        try:
-            self._sender.send(parts)
-        except OSError:  # the client is gone
-            self.abort()
+    def _release(self) -> None:
+        """Free everything, once, when the state has become CLOSED."""
+        self._abandon_request()
+        self._frames.close()
+        self._context.poller.forget(self.transport.fileno())
+        self.transport.close()
+        self._context.on_closed(self)

@@ -1,4 +1,4 @@
-"""How an outbound connection fails, in words that name the broker and the reason."""
+"""Failures of outbound connections, with messages that name the broker and the reason."""
 
 import os
 import socket
@@ -7,11 +7,11 @@ from enum import Enum, auto
 
 
 class ConnectionFailed(ConnectionError):
-    """No connection could be made, or it was lost; names the broker and the reason."""
+    """A connection could not be opened, or was lost; names the broker and the reason."""
 
 
 class SecurityProblem(Enum):
-    """What the two sides do not agree on; asking again does not help with any of them."""
+    """How the security settings of client and broker differ; retrying helps with none of these."""
 
     NOT_TLS = auto()
     WANTS_TLS = auto()
@@ -25,7 +25,7 @@ class SecurityProblem(Enum):
 
 
 class SecurityFailed(ConnectionFailed):
-    """The connection could not be made safe, or the broker did not let us in."""
+    """The TLS handshake or the authentication failed."""
 
     def __init__(self, message: str, problem: SecurityProblem) -> None:
         super().__init__(message)
@@ -40,7 +40,7 @@ _CERTIFICATE_REASONS = {"TLSV13_ALERT_CERTIFICATE_REQUIRED", "SSLV3_ALERT_BAD_CE
 
 
 def connecting_failed(node: object, error: OSError, is_tls: bool) -> ConnectionFailed:
-    """Why there is no connection to `node`."""
+    """The failure to connect to `node`."""
     if isinstance(error, ssl.SSLError):
         return tls_failed(node, error)
     if is_tls and isinstance(error, ConnectionResetError | ConnectionAbortedError):
@@ -51,7 +51,7 @@ def connecting_failed(node: object, error: OSError, is_tls: bool) -> ConnectionF
 
 
 def tls_failed(node: object, error: ssl.SSLError) -> SecurityFailed:
-    """Why the TLS handshake with `node` failed."""
+    """The failure of the TLS handshake with `node`."""
     if isinstance(error, ssl.SSLCertVerificationError):
         return _untrusted(node, error)
     reason = error.reason or ""
@@ -59,7 +59,7 @@ def tls_failed(node: object, error: ssl.SSLError) -> SecurityFailed:
         return _not_tls(node)
     if reason in _CERTIFICATE_REASONS or "CERTIFICATE" in reason:
         return SecurityFailed(
-            f"{node} refused us: it wants a client certificate that it trusts ({reason})",
+            f"{node} requires a client certificate that it trusts ({reason})",
             SecurityProblem.CERTIFICATE_WANTED,
         )
     return SecurityFailed(
@@ -79,6 +79,6 @@ def _untrusted(node: object, error: ssl.SSLCertVerificationError) -> SecurityFai
 
 def _not_tls(node: object) -> SecurityFailed:
     return SecurityFailed(
-        f"{node} broke off the TLS handshake: it seems to be a plaintext listener",
+        f"{node} aborted the TLS handshake: it seems to be a plaintext listener",
         SecurityProblem.NOT_TLS,
     )

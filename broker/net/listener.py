@@ -1,114 +1,85 @@
-"""A listening socket and the connections that came through it.
+"""A listening socket and the connections that it accepted.
 
-The limits are Kafka's: over `max.connections` a new connection waits until another one ends, over
-`max.connections.per.ip` it is closed, and one that was silent for `connections.max.idle.ms` too.
+How many are accepted is decided by `ConnectionQuotas`. A connection that was idle for
+`connections.max.idle.ms` is closed.
 """
 
 import asyncio
 import contextlib
 import logging
 import socket
-from collections import Counter
-from dataclasses import dataclass, field
 
 from broker.config import Listener as ListenerAddress
-from broker.net.connection import Answerer, Connection, Peer
-from broker.net.poller import Poller, running_poller
+from broker.net.config import SocketServerConfig
+from broker.net.connection import Connection, ConnectionContext, Peer, RequestHandler
+from broker.net.connection_quotas import ConnectionQuotas
+from broker.net.file_descriptors import OUT_OF_RESOURCES, connection_limit
+from broker.net.poller import running_poller
+from broker.net.transport import PlainTransport
 
 logger = logging.getLogger(__name__)
 
 _QUIET_S = 10.0
-"""A connection that was quiet for this long gives back the memory of its large frames."""
+"""After this time without bytes, a connection frees the memory of large frames."""
 
 _NAME_BYTES = 16
-"""So long the name of a congestion control may be."""
+"""Longest name of a congestion control (TCP_CA_NAME_MAX)."""
+
+_ACCEPT_RETRY_S = 0.1
+"""Pause after accept(2) failed because resources were exhausted."""
 
 _GRACE_S = 1.0
-"""How long clients have, when the listener stops, to read what was written to them."""
-
-
-@dataclass(frozen=True)
-class Limits:
-    """What the listeners of a broker, who share it, allow their clients, and what is in use."""
-
-    request_max_bytes: int
-    max_idle_ms: int
-    max_connections: int
-    max_connections_per_ip: int
-    per_ip_overrides: dict[str, int] = field(default_factory=dict)
-    backlog: int = 50
-    send_buffer_bytes: int = -1
-    receive_buffer_bytes: int = -1
-    in_use: Counter[str] = field(default_factory=Counter, init=False)
-    """Connections per address, of all listeners together."""
-    given_back: asyncio.Event = field(default_factory=asyncio.Event, init=False)
-    """Set whenever a connection ends."""
-
-    async def has_room(self) -> None:
-        """Return when there are less than `max_connections`."""
-        while self.in_use.total() >= self.max_connections:
-            self.given_back.clear()
-            await self.given_back.wait()
-
-    def take(self, host: str) -> bool:
-        """Count a connection; False, and nothing counted, if its address has enough of them."""
-        if self.in_use[host] >= self.of_ip(host):
-            return False
-        self.in_use[host] += 1
-        return True
-
-    def give_back(self, host: str) -> None:
-        """A connection has ended."""
-        self.in_use[host] -= 1
-        if not self.in_use[host]:
-            del self.in_use[host]
-        self.given_back.set()
-
-    def of_ip(self, host: str) -> int:
-        """How many connections this address may have."""
-        return self.per_ip_overrides.get(host, self.max_connections_per_ip)
+"""How long a listener that stops waits for clients to read their responses."""
 
 
 class Listener:
-    """Accepts connections and owns them until they are gone."""
+    """Accepts connections and owns them until they are closed."""
 
-    def __init__(self, address: ListenerAddress, limits: Limits, answerer: Answerer) -> None:
+    def __init__(
+        self, address: ListenerAddress, quotas: ConnectionQuotas, handle_request: RequestHandler
+    ) -> None:
         self.address = address
-        """Where it listens; after `start` with the port that it really got."""
-        self._limits = limits
-        self._answerer = answerer
+        """Where it listens; after `bind` with the port that the system chose."""
+        self._quotas = quotas
+        self._handle_request = handle_request
         self._connections: set[Connection] = set()
         self._changed = asyncio.Event()
-        """Set whenever one of them ends."""
+        """Set whenever a connection is closed."""
         self._tasks: list[asyncio.Task[None]] = []
         self._socket: socket.socket
-        self._poller: Poller
+        self._context: ConnectionContext
         self._congestion: bytes
-        """The system's congestion control."""
+        """The congestion control that the system is configured for."""
 
     @property
     def num_connections(self) -> int:
-        """How many clients are connected."""
+        """How many connections are open."""
         return len(self._connections)
 
     def bind(self) -> None:
-        """Take the address, so that it is known; OSError if it cannot be had."""
-        self._socket = _listen(self.address, self._limits)
-        self._congestion = _begin_without_pacing(self._socket)
-        self._poller = running_poller()
+        """Bind the socket; OSError if the address is in use or invalid."""
+        self._socket = _listen(self.address, self._quotas.config)
+        self._congestion = _disable_pacing(self._socket)
+        self._context = ConnectionContext(
+            self._handle_request,
+            running_poller(),
+            self._quotas.config.socket_request_max_bytes,
+            self._quotas.request_memory,
+            self._on_closed,
+        )
         self.address = self.address._replace(port=self._socket.getsockname()[1])
 
     async def start(self) -> None:
-        """Let clients in; those that came since `bind` have waited."""
+        """Accept clients, including those in the backlog since `bind`."""
         self._tasks = [
             asyncio.create_task(self._accept()),
             asyncio.create_task(self._close_idle()),
         ]
 
     async def stop(self) -> None:
-        """Accept no more, and close every connection after what was written has gone out.
+        """Stop accepting, and close every connection after its responses have been sent.
 
-        A client that does not read does not hold it up for long.
+        Waits for clients that do not read for a limited time only.
         """
         for task in self._tasks:
             task.cancel()
@@ -118,85 +89,95 @@ class Listener:
             connection.close()
         try:
             async with asyncio.timeout(_GRACE_S):
-                await self._all_gone()
+                await self._all_closed()
         except TimeoutError:
             for connection in list(self._connections):
                 connection.abort()
-            await self._all_gone()
+            await self._all_closed()
 
     async def _accept(self) -> None:
+        """Accept connections, each when the quotas have room for it.
+
+        While one waits, the others wait in the kernel's backlog: that is the back-pressure.
+        """
         loop = asyncio.get_running_loop()
         while True:
             try:
                 client, address = await loop.sock_accept(self._socket)
-            except OSError as error:  # out of file descriptors, most likely: wait for some
-                logger.error("cannot accept listener=%s reason=%s", self.address, error)
-                await asyncio.sleep(0.1)
+            except OSError as error:
+                await self._on_accept_failed(error)
                 continue
             try:
-                await self._limits.has_room()
-            except asyncio.CancelledError:  # stopped, with a client that waited for its turn
+                if client.fileno() >= connection_limit():
+                    await self._quotas.wait_for_descriptors(client.fileno())
+                await self._quotas.wait_for_slot(self.address.name)
+            except asyncio.CancelledError:  # the listener was stopped
                 client.close()
                 raise
             host = address[0].removeprefix("::ffff:")  # an IPv4 client of a dual-stack socket
-            self._welcome(client, Peer(host, address[1], self.address.name))
+            self._open(client, Peer(host, address[1], self.address.name))
 
-    async def _all_gone(self) -> None:
+    async def _on_accept_failed(self, error: OSError) -> None:
+        if error.errno in OUT_OF_RESOURCES:
+            await asyncio.sleep(_ACCEPT_RETRY_S)
+            await self._quotas.wait_for_descriptors(self._socket.fileno())
+        else:  # an error of the pending connection: its client is gone
+            logger.info("cannot accept connection listener=%s reason=%s", self.address, error)
+
+    async def _all_closed(self) -> None:
         while self._connections:
             self._changed.clear()
             await self._changed.wait()
 
-    def _welcome(self, client: socket.socket, peer: Peer) -> None:
-        if not self._limits.take(peer.host):
-            limit = self._limits.of_ip(peer.host)
-            logger.info("refused connection peer=%s max.connections.per.ip=%s", peer, limit)
+    def _open(self, client: socket.socket, peer: Peer) -> None:
+        if not self._quotas.has_slot_for_ip(peer.host):
+            limit = self._quotas.max_connections_per_ip(peer.host)
+            logger.info("rejected connection peer=%s max.connections.per.ip=%s", peer, limit)
             client.close()
             return
-        connection = Connection(
-            client,
-            peer,
-            self._answerer,
-            self._poller,
-            self._limits.request_max_bytes,
-            self._forget,
-        )
+        connection = Connection(PlainTransport(client), peer, self._context)
         self._connections.add(connection)
+        self._quotas.add(connection)
         try:
             client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            if client.getsockname()[0] != client.getpeername()[0]:  # it comes over a network
+            if client.getsockname()[0] != client.getpeername()[0]:  # not within this machine
                 client.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, self._congestion)
             connection.start()
-        except OSError:  # it went away at once
+        except OSError:  # the client is gone already
             connection.abort()
 
-    def _forget(self, connection: Connection) -> None:
+    def _on_closed(self, connection: Connection) -> None:
         if connection not in self._connections:
             return
         self._connections.remove(connection)
-        self._limits.give_back(connection.peer.host)
+        self._quotas.remove(connection)
         self._changed.set()
 
     async def _close_idle(self) -> None:
+        """Close connections that are idle for too long, or too slow while memory is exhausted."""
         loop = asyncio.get_running_loop()
-        max_idle_s = self._limits.max_idle_ms / 1000
+        max_idle_s = self._quotas.config.connections_max_idle_ms / 1000
         pause_s = min(max(max_idle_s / 4, 0.05), _QUIET_S) if max_idle_s >= 0 else _QUIET_S
         while True:
             await asyncio.sleep(pause_s)
+            is_memory_exhausted = self._quotas.request_memory.has_waiting
             for connection in list(self._connections):
                 idle_s = loop.time() - connection.last_active_s
                 if 0 <= max_idle_s < idle_s:
                     logger.info("closing idle connection peer=%s", connection.peer)
                     connection.abort()
-                elif idle_s > _QUIET_S:
+                elif is_memory_exhausted:
+                    connection.maybe_close_slow(loop.time())
+                if idle_s > _QUIET_S:
                     connection.shrink()
 
 
-def _listen(address: ListenerAddress, limits: Limits) -> socket.socket:
-    """A listening socket; on all interfaces, IPv4 and IPv6 both, when no host is given.
+def _listen(address: ListenerAddress, config: SocketServerConfig) -> socket.socket:
+    """Create the listening socket; without a host, on all interfaces for IPv4 and IPv6.
 
-    Those that it accepts inherit its buffers.
+    Accepted sockets inherit its buffer sizes.
     """
-    backlog = limits.backlog
+    backlog = config.socket_listen_backlog_size
     if not address.host and socket.has_dualstack_ipv6():
         listening = socket.create_server(
             ("", address.port), family=socket.AF_INET6, backlog=backlog, dualstack_ipv6=True
@@ -207,8 +188,8 @@ def _listen(address: ListenerAddress, limits: Limits) -> socket.socket:
             (address.host, address.port), family=family, backlog=backlog
         )
     for option, size in (
-        (socket.SO_SNDBUF, limits.send_buffer_bytes),
-        (socket.SO_RCVBUF, limits.receive_buffer_bytes),
+        (socket.SO_SNDBUF, config.socket_send_buffer_bytes),
+        (socket.SO_RCVBUF, config.socket_receive_buffer_bytes),
     ):
         if size >= 0:
             listening.setsockopt(socket.SOL_SOCKET, option, size)
@@ -216,14 +197,14 @@ def _listen(address: ListenerAddress, limits: Limits) -> socket.socket:
     return listening
 
 
-def _begin_without_pacing(listening: socket.socket) -> bytes:
-    """Let connections begin under a congestion control that does not pace what they send.
+def _disable_pacing(listening: socket.socket) -> bytes:
+    """Make accepted connections start with a congestion control that does not pace.
 
-    What the system would have chosen is given back, for connections over a network. BBR paces, with
-    a timer for each few packets that costs more than the sending; and a connection that was ever
-    under it is paced for good. So those within the machine must not begin with it.
+    Returns the system's choice, which connections over a network get afterwards. BBR paces: its
+    timer for every few packets costs more than the sending, and a connection that has ever used it
+    stays paced. So connections within the machine must not start with it.
     """
     usual = listening.getsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, _NAME_BYTES)
-    with contextlib.suppress(OSError):  # not a kernel with this choice: then as the system does
+    with contextlib.suppress(OSError):  # not available in this kernel: keep the system's choice
         listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, b"reno")
     return usual.rstrip(b"\0")

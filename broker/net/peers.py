@@ -1,7 +1,7 @@
-"""Connections from this broker to the others: one each, made when needed, made anew when lost.
+"""Shared connections to the other brokers: one each, opened on demand and after a loss.
 
-What has to keep its order, or must not wait behind other requests (replication, the controller's
-decisions), has connections of its own; these are for everything else.
+Requests that must keep their order or must not wait behind others (replica fetches, requests of the
+controller) use connections of their own.
 """
 
 import asyncio
@@ -11,11 +11,11 @@ from broker.net.broker_connection import BrokerConnection, Node
 from broker.protocol.schema import Request, ResponseT
 
 Connect = Callable[[Node], Awaitable[BrokerConnection]]
-"""Opens a connection over the listener that brokers use among themselves; ConnectionError."""
+"""Opens a connection over the inter-broker listener; ConnectionError if that fails."""
 
 
 class Peers:
-    """The other brokers, as far as this one talks to them.
+    """Connections to other brokers.
 
     Invariant: at most one connection per broker id, to its latest address.
     """
@@ -27,9 +27,9 @@ class Peers:
         self._connecting: dict[int, asyncio.Lock] = {}
 
     async def send(self, node: Node, request: Request[ResponseT]) -> ResponseT:
-        """Ask one of them; ConnectionError if it cannot be reached, TimeoutError if it is silent.
+        """Send to a broker; ConnectionError if it is unreachable, TimeoutError without a response.
 
-        A connection that is silent for so long is given up: the next request gets a new one.
+        After a timeout the connection is closed: the next request opens a new one.
         """
         connection = await self._connection(node)
         try:
@@ -50,7 +50,7 @@ class Peers:
             return connection
 
     def close(self) -> None:
-        """Close all; requests under way fail."""
+        """Close all connections; requests in flight fail."""
         for connection in self._connections.values():
             connection.close()
         self._connections.clear()

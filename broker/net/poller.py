@@ -1,13 +1,13 @@
-"""The broker's event loop: asyncio's, which tells connections of their sockets itself.
+"""The broker's event loop: asyncio's, with a selector that calls connections directly.
 
-asyncio's own way is made for everybody: a handle and a callback for each event, two system calls
-to stop reading while an answer is awaited and two to go on, two more around each response that
-does not fit into the socket. Here a socket is registered once, for both, edge-triggered: the kernel
-tells when bytes come and when a full socket has room again, and is silent otherwise. Who is told
-and does not care at the moment must remember it: it is not told again.
+asyncio's transports cost a handle and a callback per event, two system calls to pause and two to
+resume reading around each deferred response, and two more around each response that does not fit
+into the socket. Here a socket is registered once, for reading and writing, edge-triggered: the
+kernel reports when bytes arrive and when a full socket has room again. Events are not repeated: a
+callback that ignores one must remember it.
 
-A connection is called where the loop waits for events, before it comes to anything else: most
-requests are answered without another step of asyncio.
+Callbacks run inside `select`, before anything else in the loop iteration: most requests are
+processed without another step of asyncio.
 """
 
 import asyncio
@@ -23,38 +23,38 @@ logger = logging.getLogger(__name__)
 READABLE: Final = select.EPOLLIN
 WRITABLE: Final = select.EPOLLOUT
 AT_END: Final = select.EPOLLRDHUP
-"""The other side has said all that it will."""
+"""The client has closed its sending side."""
 GONE: Final = select.EPOLLERR | select.EPOLLHUP
-"""The other side will not read any more either."""
+"""The client will not read any more either."""
 
 _FOREVER: Final = -1
 
 
 class Poller(selectors.EpollSelector):
-    """What the loop waits with: for asyncio's files, and for the sockets of connections."""
+    """The selector of the event loop: for asyncio's files and for the sockets of connections."""
 
     def __init__(self) -> None:
         super().__init__()
-        # The same epoll under a second descriptor: asyncio keeps the first one to itself.
+        # The same epoll under a second descriptor: the first is private to EpollSelector.
         self._epoll = select.epoll.fromfd(os.dup(self.fileno()))
         self._on_ready: dict[int, Callable[[int], None]] = {}
 
     def watch(self, fd: int, on_ready: Callable[[int], None]) -> None:
-        """From now on call `on_ready` with what is new of the socket, of the constants above.
+        """Call `on_ready` with each event of the socket, a combination of the constants above.
 
-        What it raises is logged, and nothing else: to close is its own business.
-        OSError if the system watches too many already.
+        An exception of `on_ready` is logged; the socket stays open and registered.
+        OSError if the limit of epoll registrations is reached.
         """
         self._epoll.register(fd, READABLE | WRITABLE | AT_END | select.EPOLLET)
         self._on_ready[fd] = on_ready
 
     def forget(self, fd: int) -> None:
-        """Watch it no longer; to be called before it is closed."""
+        """Stop watching a socket; must be called before it is closed."""
         if self._on_ready.pop(fd, None) is not None:
             self._epoll.unregister(fd)
 
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
-        """Wait, tell connections of theirs, and give asyncio what is left."""
+        """Wait for events, run the callbacks of connections, and return the events of asyncio."""
         ready = []
         for fd, events in self._epoll.poll(_FOREVER if timeout is None else max(timeout, 0)):
             on_ready = self._on_ready.get(fd)
@@ -63,12 +63,12 @@ class Poller(selectors.EpollSelector):
                 continue
             try:
                 on_ready(events)
-            except Exception:  # as asyncio does: raised from here it would end the loop
-                logger.exception("whoever watches a socket failed fd=%s", fd)
+            except Exception:  # as asyncio does: an exception from here would end the loop
+                logger.exception("callback of a socket failed fd=%s", fd)
         return ready
 
     def _for_asyncio(self, fd: int, events: int) -> list[tuple[selectors.SelectorKey, int]]:
-        """What asyncio wanted to know of; nothing of a connection that was closed just before."""
+        """The event as asyncio expects it; nothing for a connection that was closed just before."""
         key = self.get_map().get(fd)
         if key is None:
             return []
@@ -78,13 +78,13 @@ class Poller(selectors.EpollSelector):
         return [(key, mask & key.events)] if mask & key.events else []
 
     def close(self) -> None:
-        """Watch nothing any more."""
+        """Close both descriptors."""
         self._epoll.close()
         super().close()
 
 
 class BrokerLoop(asyncio.SelectorEventLoop):
-    """The event loop that listeners need to run in."""
+    """The event loop that listeners require."""
 
     def __init__(self) -> None:
         self.poller = Poller()
@@ -92,8 +92,8 @@ class BrokerLoop(asyncio.SelectorEventLoop):
 
 
 def running_poller() -> Poller:
-    """That of the running loop, which must be ours."""
+    """The poller of the running loop, which must be a BrokerLoop."""
     loop = asyncio.get_running_loop()
     if not isinstance(loop, BrokerLoop):
-        raise RuntimeError("listeners run in a BrokerLoop: asyncio.Runner(loop_factory=BrokerLoop)")
+        raise RuntimeError("a listener needs a BrokerLoop: asyncio.Runner(loop_factory=BrokerLoop)")
     return loop.poller

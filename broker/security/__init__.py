@@ -1,5 +1,5 @@
-"""TLS and SASL mechanisms; pure but for reading certificates.
+"""TLS contexts and SASL mechanisms. No I/O except reading certificates.
 
-A mechanism is a generator: it yields what its side says and is sent what the other side answered.
-May use model, errors. The net room carries the tokens without knowing what is in them.
+A mechanism is a generator: it yields its own tokens and receives those of the other side. The net
+package carries the tokens without interpreting them.
 """

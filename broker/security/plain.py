@@ -1,15 +1,15 @@
-"""PLAIN (RFC 4616): name and password as they are; only as secret as the connection."""
+"""PLAIN (RFC 4616): user name and password unencrypted; only safe inside of TLS."""
 
-from broker.security.sasl import Conversation
+from broker.security.sasl import Exchange
 
 MECHANISM = "PLAIN"
 
 
-def plain_client(username: str, password: str) -> Conversation:
-    """The client's side: everything is said in the first token, and any answer will do."""
+def plain_client(username: str, password: str) -> Exchange:
+    """The client's side: one token; any successful response completes it."""
     yield plain_token(username, password)
 
 
 def plain_token(username: str, password: str, authorization_id: str = "") -> bytes:
-    """Who to act as, who one is, and the password, with NUL between them."""
+    """Authorization id, user name and password, separated by NUL."""
     return "\0".join((authorization_id, username, password)).encode()

@@ -1,10 +1,10 @@
-"""What every SASL mechanism has in common."""
+"""What all SASL mechanisms have in common."""
 
 from collections.abc import Generator
 
-Conversation = Generator[bytes, bytes, None]
-"""The client's side: yields tokens, is sent the broker's, and returns when it is satisfied."""
+Exchange = Generator[bytes, bytes, None]
+"""The client's side: yields its tokens, receives the broker's, and returns on success."""
 
 
 class SaslError(ValueError):
-    """The other side broke the mechanism's rules, or is not who it should be."""
+    """The other side violated the protocol of the mechanism, or failed to authenticate itself."""

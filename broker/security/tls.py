@@ -1,4 +1,4 @@
-"""TLS contexts from PEM: trusted certificates, one's own certificate and key."""
+"""TLS contexts from PEM: trusted certificates, own certificate chain and private key."""
 
 import re
 import ssl
@@ -8,17 +8,17 @@ from pathlib import Path
 
 JKS_MAGIC = b"\xfe\xed\xfe\xed"
 DER_SEQUENCE = b"\x30"
-"""How a PKCS#12 file begins, which is what Java's keytool writes since Java 9."""
+"""First byte of a PKCS#12 file, the format of Java's keytool since Java 9."""
 PEM_BEGIN = "-----BEGIN "
 _PEM_BLOCK = re.compile(r"-----BEGIN ([A-Z0-9 ]+)-----.*?-----END \1-----", re.DOTALL)
 
 
 class TlsError(Exception):
-    """Certificates or keys cannot be used; the text never quotes them."""
+    """Certificates or keys are not usable; the text never quotes them."""
 
 
 class NotPem(TlsError):
-    """A file in one of Java's own formats, or in none that we know."""
+    """A file in one of Java's formats, or in an unknown one."""
 
     def __init__(self, path: str, kind: str) -> None:
         super().__init__(f"{path} is a {kind} file")
@@ -28,27 +28,27 @@ class NotPem(TlsError):
 
 @dataclass(frozen=True)
 class TlsSettings:
-    """Whom to trust, and who one is; all of it as PEM text."""
+    """Trusted certificates and own identity, as PEM text."""
 
     trusted: str | None = None
-    """Certificates of authorities; None: those the operating system trusts."""
+    """Certificates of authorities; None: those that the operating system trusts."""
     certificates: str | None = field(default=None, repr=False)
-    """One's own certificate chain, followed by its private key."""
+    """The own certificate chain, followed by its private key."""
     key_password: str | None = field(default=None, repr=False)
     check_hostname: bool = True
-    """Whether the certificate must be for the name that was connected to."""
+    """Whether the certificate must match the host name of the connection."""
 
 
 def client_context(settings: TlsSettings) -> ssl.SSLContext:
-    """A context for outbound connections; TlsError says what is wrong with the settings."""
+    """A context for outbound connections; TlsError if the settings are not usable."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = settings.check_hostname
     if settings.trusted is None:
         context.load_default_certs()
     else:
-        _trust(context, settings.trusted)
+        _load_trusted(context, settings.trusted)
     if settings.certificates:
-        _present(context, settings.certificates, settings.key_password)
+        _load_own_certificate(context, settings.certificates, settings.key_password)
     return context
 
 
@@ -67,36 +67,36 @@ def read_pem(path: str) -> str:
 
 
 def pem_blocks(text: str) -> tuple[str, str]:
-    """The certificates and the private keys of a PEM text, apart."""
+    """The certificates and the private keys of a PEM text, separately."""
     blocks = [(found[1], found[0]) for found in _PEM_BLOCK.finditer(text)]
     keys = [block for label, block in blocks if label.endswith("PRIVATE KEY")]
     certificates = [block for label, block in blocks if label == "CERTIFICATE"]
     return "\n".join([*certificates, ""]), "\n".join([*keys, ""])
 
 
-def _trust(context: ssl.SSLContext, pem: str) -> None:
+def _load_trusted(context: ssl.SSLContext, pem: str) -> None:
     try:
         context.load_verify_locations(cadata=pem)
     except (ssl.SSLError, ValueError) as error:
-        raise TlsError("the trusted certificates cannot be read") from error
+        raise TlsError("the trusted certificates are malformed") from error
 
 
-def _present(context: ssl.SSLContext, pem: str, password: str | None) -> None:
-    # OpenSSL reads them from a file only. This one is readable by nobody else, and is gone at once.
+def _load_own_certificate(context: ssl.SSLContext, pem: str, password: str | None) -> None:
+    # OpenSSL reads them only from a file: a temporary one, with mode 0600, deleted at once.
     with tempfile.NamedTemporaryFile("w", suffix=".pem") as file:
         file.write(pem)
         file.flush()
         try:
-            # Without a function OpenSSL would ask for the password on the terminal.
+            # Without a function OpenSSL would prompt for the password on the terminal.
             context.load_cert_chain(file.name, password=lambda: password or "")
         except (ssl.SSLError, ValueError) as error:
-            raise TlsError(_why_not_presented(error, pem, password)) from error
+            raise TlsError(_describe_failure(error, pem, password)) from error
 
 
-def _why_not_presented(error: ssl.SSLError | ValueError, pem: str, password: str | None) -> str:
+def _describe_failure(error: ssl.SSLError | ValueError, pem: str, password: str | None) -> str:
     if "MISMATCH" in (getattr(error, "reason", None) or ""):
         return "the private key does not belong to the certificate"
-    if "ENCRYPTED" in pem:  # OpenSSL gives many reasons when it cannot decrypt, or none
+    if "ENCRYPTED" in pem:  # OpenSSL gives many different reasons if it cannot decrypt, or none
         wrong = "the password of the private key is wrong"
-        return wrong if password else "the private key needs a password"
-    return "the certificate and its private key cannot be read"
+        return wrong if password else "the private key requires a password"
+    return "the certificate or its private key is malformed"

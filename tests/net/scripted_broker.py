@@ -1,4 +1,4 @@
-"""A broker that says what the test wants: for old brokers and for troubles that no real one makes.
+"""A broker with scripted responses: for old brokers, and for failures that no real one has.
 
 It speaks through our listener and codec; what they do is proved elsewhere, against real clients.
 """
@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 from typing import Any, Final
 
 from broker.errors import ErrorCode
-from broker.net.connection import Answer, CloseConnection, Peer
+from broker.net.connection import CloseConnection, Peer, ResponseParts
 from broker.net.listener import Listener
 from broker.protocol.api_keys import ApiKey
 from broker.protocol.codec import decode_from, encode_into
@@ -33,11 +33,13 @@ from tests.net.support import LOCAL, listening
 
 Script = Callable[[Any], Response | Awaitable[Response]]
 
-NEWEST: Final = {api: request_class(api).versions for api in ApiKey}
+NEWEST: Final[Mapping[ApiKey, tuple[int, int]]] = {
+    api: request_class(api).versions for api in ApiKey
+}
 
 
 class ScriptedBroker:
-    """Answers by `scripts`, one per API; counts what it was asked."""
+    """Responds by `scripts`, one per API, and records the requests."""
 
     def __init__(
         self, scripts: Mapping[ApiKey, Script], versions: Mapping[ApiKey, tuple[int, int]] = NEWEST
@@ -51,14 +53,14 @@ class ScriptedBroker:
 
     @property
     def address(self) -> str:
-        """As a bootstrap server."""
+        """The address as a bootstrap server."""
         return f"127.0.0.1:{self.listener.address.port}"
 
     def count(self, api: ApiKey) -> int:
-        """How often it was asked this."""
+        """How many requests of this API it received."""
         return [asked for asked, _ in self.asked].count(api)
 
-    def __call__(self, frame: memoryview, peer: Peer) -> Answer | Awaitable[Answer]:
+    def __call__(self, frame: memoryview, peer: Peer) -> ResponseParts | Awaitable[ResponseParts]:
         header, body = decode_request_header(frame)
         api, version = ApiKey(header.request_api_key), header.request_api_version
         self.asked.append((api, version))
@@ -85,7 +87,7 @@ class ScriptedBroker:
         return ApiVersionsResponse(error_code=code, api_keys=rows)
 
 
-def _encode(header: RequestHeader, response: Response, version: int) -> Answer:
+def _encode(header: RequestHeader, response: Response, version: int) -> ResponseParts:
     head = bytearray(SIZE.size)
     own = ResponseHeader(correlation_id=header.correlation_id)
     encode_into(own, response_header_version(header.request_api_key, version), head)
@@ -94,7 +96,7 @@ def _encode(header: RequestHeader, response: Response, version: int) -> Answer:
 
 async def _encode_later(
     header: RequestHeader, response: Awaitable[Response], version: int
-) -> Answer:
+) -> ResponseParts:
     return _encode(header, await response, version)
 
 
@@ -104,7 +106,7 @@ async def running(
     versions: Mapping[ApiKey, tuple[int, int]] = NEWEST,
     port: int = 0,
 ) -> AsyncIterator[ScriptedBroker]:
-    """A scripted broker that listens; unless told otherwise it is a cluster of its own, id 0."""
+    """A scripted broker that listens; by default a cluster of its own, with id 0."""
     broker = ScriptedBroker(scripts or {}, versions)
     broker.scripts.setdefault(ApiKey.METADATA, lambda _: cluster_of(broker))
     async with listening(broker, LOCAL._replace(port=port)) as broker.listener:
@@ -116,7 +118,7 @@ def cluster_of(
     controller_id: int = 0,
     leaders: Mapping[str, list[int]] | None = None,
 ) -> MetadataResponse:
-    """Metadata of a cluster: brokers by their place, topics with the leader of each partition."""
+    """Metadata of a cluster: brokers by id, topics with the leader of each partition."""
     return MetadataResponse(
         cluster_id="scripted",
         controller_id=controller_id,
@@ -144,12 +146,12 @@ def cluster_of(
 
 
 def hang_up(_: object) -> Response:
-    """A script that closes the connection instead of answering."""
+    """A script that closes the connection instead of responding."""
     raise CloseConnection("hung up")
 
 
 def once_set(event: asyncio.Event, response: Callable[[], Response]) -> Script:
-    """A script that answers when `event` is set."""
+    """A script that responds when `event` is set."""
 
     async def answer() -> Response:
         await event.wait()

@@ -1,4 +1,4 @@
-"""Tests of the net room run in one event loop, over real sockets, in both roles at once."""
+"""Helpers for tests of broker.net: client and broker in one event loop, over real sockets."""
 
 import asyncio
 import functools
@@ -8,58 +8,60 @@ from contextlib import asynccontextmanager
 from typing import Any, ParamSpec, Self
 
 from broker.config import Listener as ListenerAddress
-from broker.net.connection import Answerer, Peer
-from broker.net.listener import Limits, Listener
+from broker.net.config import SocketServerConfig
+from broker.net.connection import Peer, RequestHandler
+from broker.net.connection_quotas import ConnectionQuotas
+from broker.net.listener import Listener
 from broker.net.poller import BrokerLoop
 
 P = ParamSpec("P")
 
 SOON_S = 10.0
-"""Longer than anything here takes, also on a busy machine."""
+"""Timeout for anything that a test waits for, generous for busy machines."""
 
 LOCAL = ListenerAddress("PLAINTEXT", "127.0.0.1", 0)
 
 
 def in_loop(test: Callable[P, Coroutine[Any, Any, None]]) -> Callable[P, None]:
-    """Run an async test; what asyncio would only have logged fails it."""
+    """Run an async test; errors that asyncio would only log fail it."""
 
     @functools.wraps(test)
     def run(*args: P.args, **kwargs: P.kwargs) -> None:
-        complaints: list[dict[str, Any]] = []
+        errors: list[dict[str, Any]] = []
 
-        async def listen_for_complaints() -> None:
+        async def run_test() -> None:
             asyncio.get_running_loop().set_exception_handler(
-                lambda _, context: complaints.append(context)
+                lambda _, context: errors.append(context)
             )
             await test(*args, **kwargs)
 
         with asyncio.Runner(loop_factory=BrokerLoop) as runner:
-            runner.run(listen_for_complaints())
-        assert not complaints
+            runner.run(run_test())
+        assert not errors
 
     return run
 
 
-def limited(**limits: Any) -> Limits:
-    """Limits of these, and otherwise generous ones."""
-    unlimited: dict[str, Any] = {
-        "request_max_bytes": 2**20,
-        "max_idle_ms": -1,
+def quotas(**settings: Any) -> ConnectionQuotas:
+    """Quotas with these settings, and generous values for the others."""
+    generous: dict[str, Any] = {
+        "socket_request_max_bytes": 2**20,
+        "connections_max_idle_ms": -1,
         "max_connections": 100,
         "max_connections_per_ip": 100,
     }
-    return Limits(**(unlimited | limits))
+    return ConnectionQuotas(SocketServerConfig(**(generous | settings)))
 
 
 @asynccontextmanager
 async def listening(
-    answerer: Answerer,
+    handle_request: RequestHandler,
     address: ListenerAddress = LOCAL,
-    shared: Limits | None = None,
-    **limits: Any,
+    shared: ConnectionQuotas | None = None,
+    **settings: Any,
 ) -> AsyncIterator[Listener]:
     """A listener that is stopped at the end."""
-    listener = Listener(address, shared or limited(**limits), answerer)
+    listener = Listener(address, shared or quotas(**settings), handle_request)
     listener.bind()
     await listener.start()
     try:
@@ -70,12 +72,12 @@ async def listening(
 
 
 def framed(body: bytes) -> bytes:
-    """The body with its size in front."""
+    """The body, preceded by its size."""
     return len(body).to_bytes(4, "big") + body
 
 
 def echo(frame: memoryview, peer: Peer) -> list[Any]:
-    """An answerer that says the same again."""
+    """A request handler that responds with the request."""
     return [bytearray(framed(bytes(frame)))]
 
 
@@ -93,12 +95,12 @@ class RawClient:
         self.leave()
 
     def leave(self) -> None:
-        """Close without further words."""
+        """Close without waiting."""
         self.writer.transport.abort()
         self.writer.close()
 
     async def ask(self, body: bytes) -> bytes:
-        """Send one frame and give the next one that comes."""
+        """Send one frame and return the next one received."""
         self.writer.write(framed(body))
         return await self.receive()
 
@@ -109,7 +111,7 @@ class RawClient:
             return await self.reader.readexactly(size)
 
     async def is_closed(self) -> bool:
-        """True once the other side has closed without sending more; fails if it does not."""
+        """Wait until the listener has closed the connection; True if it sent nothing more."""
         async with asyncio.timeout(SOON_S):
             try:
                 return await self.reader.read(1) == b""
@@ -120,7 +122,7 @@ class RawClient:
 
 
 async def connect(listener: Listener, source: str = "127.0.0.1") -> RawClient:
-    """Connect from an address of this machine."""
+    """Connect from a local address."""
     reader, writer = await asyncio.open_connection(
         "127.0.0.1", listener.address.port, local_addr=(source, 0)
     )
@@ -128,7 +130,7 @@ async def connect(listener: Listener, source: str = "127.0.0.1") -> RawClient:
 
 
 async def connect_with_small_buffer(listener: Listener) -> socket.socket:
-    """A socket that nobody reads from until the test does."""
+    """A socket that is not read until the test does, with a small receive buffer."""
     client = socket.socket()
     client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
     client.setblocking(False)
@@ -137,7 +139,7 @@ async def connect_with_small_buffer(listener: Listener) -> socket.socket:
 
 
 async def receive_exactly(client: socket.socket, count: int) -> bytes:
-    """So many bytes from a plain socket."""
+    """Receive `count` bytes from a plain socket."""
     received = bytearray()
     async with asyncio.timeout(30):
         while len(received) < count:
@@ -148,7 +150,7 @@ async def receive_exactly(client: socket.socket, count: int) -> bytes:
 
 
 async def until(condition: Callable[[], bool]) -> None:
-    """Return when the condition holds; looks between the steps of the loop."""
+    """Return when the condition holds; checks it every millisecond."""
     async with asyncio.timeout(SOON_S):
-        while not condition():  # noqa: ASYNC110  # of things that tell nobody
+        while not condition():  # noqa: ASYNC110  # there is no event to wait for
             await asyncio.sleep(0.001)

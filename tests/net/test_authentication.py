@@ -1,4 +1,4 @@
-"""SASL at the beginning of a connection, with a broker whose words the test chooses."""
+"""SASL at the beginning of a connection, with a scripted broker."""
 
 import base64
 from collections.abc import Generator
@@ -63,7 +63,7 @@ def scram(password: str, mechanism: str = "SCRAM-SHA-256") -> Security:
 
 
 @in_loop
-async def test_every_connection_begins_with_a_login() -> None:
+async def test_every_connection_authenticates_first() -> None:
     async with running(ScramBroker("pencil").scripts()) as broker:
         async with Client(broker.address, security=scram("pencil")) as client:
             await client.refresh_metadata()
@@ -87,21 +87,21 @@ async def problem_with(scripts: dict[ApiKey, Script], security: Security) -> tup
 
 
 @in_loop
-async def test_broker_that_does_not_know_the_password_is_left_at_once() -> None:
+async def test_connection_to_a_broker_that_does_not_know_the_password_fails() -> None:
     problem, text = await problem_with(ScramBroker("other").scripts(), scram("pencil"))
     assert problem is SecurityProblem.BAD_CREDENTIALS
-    assert "could not show" in text
+    assert "did not prove" in text
 
 
 @in_loop
-async def test_mechanism_that_is_not_enabled_is_told_with_those_that_are() -> None:
+async def test_error_for_a_disabled_mechanism_lists_the_enabled_ones() -> None:
     problem, text = await problem_with(ScramBroker("pencil").scripts(), scram("pencil", "PLAIN"))
     assert problem is SecurityProblem.MECHANISM_NOT_ENABLED
     assert "it offers GSSAPI, SCRAM-SHA-256" in text
 
 
 @in_loop
-async def test_refused_login_has_the_words_of_the_broker() -> None:
+async def test_failed_authentication_has_the_message_of_the_broker() -> None:
     refusal = SaslAuthenticateResponse(
         error_code=ErrorCode.SASL_AUTHENTICATION_FAILED, error_message="not you"
     )
@@ -112,15 +112,17 @@ async def test_refused_login_has_the_words_of_the_broker() -> None:
 
 
 @in_loop
-async def test_plaintext_listener_says_that_it_has_no_sasl() -> None:
+async def test_plaintext_listener_is_reported_as_having_no_sasl() -> None:
     answer = SaslHandshakeResponse(error_code=ErrorCode.ILLEGAL_SASL_STATE)
     problem, _ = await problem_with({ApiKey.SASL_HANDSHAKE: lambda _: answer}, scram("pencil"))
     assert problem is SecurityProblem.NO_SASL
 
 
 @in_loop
-async def test_broker_without_the_request_has_no_sasl_either() -> None:
-    versions = {api: v for api, v in NEWEST.items() if api is not ApiKey.SASL_HANDSHAKE}
+async def test_broker_without_sasl_handshake_is_reported_as_having_no_sasl() -> None:
+    versions: dict[ApiKey, tuple[int, int]] = {
+        api: v for api, v in NEWEST.items() if api is not ApiKey.SASL_HANDSHAKE
+    }
     async with (
         running(versions=versions) as broker,
         Client(broker.address, security=scram("pencil")) as client,
@@ -131,7 +133,7 @@ async def test_broker_without_the_request_has_no_sasl_either() -> None:
 
 
 @in_loop
-async def test_listener_that_hangs_up_at_the_first_request_may_want_sasl() -> None:
+async def test_error_suggests_sasl_if_the_listener_closes_at_the_first_request() -> None:
     async with running({ApiKey.METADATA: hang_up}) as broker, Client(broker.address) as client:
-        with pytest.raises(ConnectionError, match="does the listener want SASL"):
+        with pytest.raises(ConnectionError, match="does the listener require SASL"):
             await client.refresh_metadata()

@@ -1,4 +1,4 @@
-"""A connection to one broker: negotiation, pipelining, answers matched, failures named."""
+"""A connection to one broker: negotiation, pipelining, matching of responses, errors."""
 
 import asyncio
 import re
@@ -10,12 +10,12 @@ import pytest
 from broker.errors import ErrorCode
 from broker.net.broker_connection import (
     BrokerConnection,
-    ConnectionFailed,
     Node,
     UnsupportedVersion,
     open_connection,
 )
-from broker.net.connection import Answer, Peer
+from broker.net.connection import Peer, ResponseParts
+from broker.net.failures import ConnectionFailed
 from broker.protocol.api_keys import ApiKey
 from broker.protocol.errors import EncodeError
 from broker.protocol.messages.describe_cluster import DescribeClusterRequest
@@ -46,7 +46,7 @@ async def connected(broker: ScriptedBroker) -> AsyncIterator[BrokerConnection]:
 
 @pytest.mark.parametrize("highest", [0, 2, 3, 4])
 @in_loop
-async def test_older_broker_is_asked_again_in_a_version_that_it_has(highest: int) -> None:
+async def test_api_versions_is_repeated_in_a_version_of_the_older_broker(highest: int) -> None:
     versions = {ApiKey.API_VERSIONS: (0, highest), ApiKey.METADATA: (0, 4)}
     async with running(versions=versions) as broker, connected(broker) as connection:
         await connection.send(MetadataRequest(topics=None))
@@ -56,11 +56,11 @@ async def test_older_broker_is_asked_again_in_a_version_that_it_has(highest: int
 
 
 @in_loop
-async def test_broker_too_old_to_name_its_versions_with_the_error_is_asked_in_version_0() -> None:
-    """Before KIP-511 the answer to an unknown version had no rows at all."""
+async def test_broker_that_omits_its_versions_from_the_error_gets_version_0() -> None:
+    """Before KIP-511 the response to an unknown version listed no APIs."""
     asked = []
 
-    def answer(frame: memoryview, peer: Peer) -> Answer:
+    def answer(frame: memoryview, peer: Peer) -> ResponseParts:
         asked.append(int.from_bytes(frame[2:4], "big"))
         code = 0 if asked[-1] == 0 else ErrorCode.UNSUPPORTED_VERSION
         body = bytes(frame[4:8]) + code.to_bytes(2, "big") + bytes(4)
@@ -77,7 +77,7 @@ async def test_broker_too_old_to_name_its_versions_with_the_error_is_asked_in_ve
     [({}, "does not serve it"), ({ApiKey.LIST_GROUPS: (6, 9)}, "serves versions 6 to 9")],
 )
 @in_loop
-async def test_no_version_in_common_names_both_sides(
+async def test_error_without_a_common_version_names_both_ranges(
     theirs: Mapping[ApiKey, tuple[int, int]], offer: str
 ) -> None:
     versions = {ApiKey.API_VERSIONS: (0, 4), **theirs}
@@ -89,7 +89,7 @@ async def test_no_version_in_common_names_both_sides(
 
 
 @in_loop
-async def test_requests_are_sent_before_earlier_ones_are_answered() -> None:
+async def test_requests_are_pipelined() -> None:
     received: list[bytes] = []
     all_there = asyncio.Event()
 
@@ -117,7 +117,7 @@ async def test_requests_are_sent_before_earlier_ones_are_answered() -> None:
 
 
 @in_loop
-async def test_answer_to_a_request_given_up_is_not_taken_for_the_next_ones() -> None:
+async def test_response_to_an_abandoned_request_is_not_matched_with_the_next() -> None:
     release = asyncio.Event()
     late = once_set(release, lambda: ListGroupsResponse(error_code=15))
     async with running({ApiKey.LIST_GROUPS: late}) as broker, connected(broker) as connection:
@@ -130,7 +130,7 @@ async def test_answer_to_a_request_given_up_is_not_taken_for_the_next_ones() -> 
 
 
 @in_loop
-async def test_lost_connection_fails_all_that_wait_and_all_that_follow() -> None:
+async def test_lost_connection_fails_pending_and_later_requests() -> None:
     async with running({ApiKey.LIST_GROUPS: hang_up}) as broker, connected(broker) as connection:
         waiting = [
             asyncio.create_task(connection.send(request))
@@ -152,11 +152,11 @@ async def test_lost_connection_fails_all_that_wait_and_all_that_follow() -> None
     ],
 )
 @in_loop
-async def test_answer_that_cannot_be_read_closes_the_connection_and_says_why(
+async def test_malformed_response_closes_the_connection_with_a_reason(
     response: bytes, reason: str
 ) -> None:
-    def answer(frame: memoryview, peer: Peer) -> Answer:
-        if frame[:2] == b"\0\x12":
+    def answer(frame: memoryview, peer: Peer) -> ResponseParts:
+        if bytes(frame[:2]) == b"\0\x12":
             rows = b"\x03" + b"\0\x10\0\0\0\0\0" + b"\0\x12\0\0\0\4\0"
             return [bytearray(framed(bytes(frame[4:8]) + b"\0\0" + rows + bytes(5)))]
         return [bytearray(framed(response))]
@@ -164,14 +164,14 @@ async def test_answer_that_cannot_be_read_closes_the_connection_and_says_why(
     async with listening(answer) as listener:
         node = Node(-1, "127.0.0.1", listener.address.port)
         connection = await open_connection(node, "test", timeout_s=5)
-        told = f"sent what cannot be read: {re.escape(reason)}"
+        told = f"invalid response: {re.escape(reason)}"
         with pytest.raises(ConnectionFailed, match=told):
             await connection.send(ListGroupsRequest())
         await until(lambda: listener.num_connections == 0)
 
 
 @in_loop
-async def test_request_that_cannot_be_encoded_leaves_the_connection_usable() -> None:
+async def test_connection_is_usable_after_a_request_that_cannot_be_encoded() -> None:
     versions = {**NEWEST, ApiKey.FIND_COORDINATOR: (0, 0)}
     async with running(versions=versions) as broker, connected(broker) as connection:
         with pytest.raises(EncodeError, match="FindCoordinatorRequest v0: key_type"):
@@ -180,35 +180,35 @@ async def test_request_that_cannot_be_encoded_leaves_the_connection_usable() -> 
 
 
 @in_loop
-async def test_nobody_listening_names_address_and_reason() -> None:
+async def test_refused_connection_names_address_and_reason() -> None:
     port = free_port()
     with pytest.raises(ConnectionFailed, match=f"^127.0.0.1:{port}: Connection refused$"):
         await open_connection(Node(-1, "127.0.0.1", port), "test", timeout_s=5)
 
 
 @in_loop
-async def test_unknown_host_is_named() -> None:
+async def test_error_names_an_unknown_host() -> None:
     with pytest.raises(ConnectionFailed, match=r"^no\.such\.host\.invalid:9092: "):
         await open_connection(Node(-1, "no.such.host.invalid", 9092), "test", timeout_s=5)
 
 
 @in_loop
-async def test_listener_that_never_answers_is_given_up() -> None:
+async def test_connecting_to_a_listener_that_never_responds_times_out() -> None:
     never = asyncio.Event()
 
-    async def silence(frame: memoryview) -> Answer:
+    async def silence(frame: memoryview) -> ResponseParts:
         await never.wait()
         return None
 
     async with listening(lambda frame, peer: silence(frame)) as listener:
         node = Node(-1, "127.0.0.1", listener.address.port)
-        with pytest.raises(ConnectionFailed, match=r"no answer within 0\.05 s"):
+        with pytest.raises(ConnectionFailed, match=r"no response within 0\.05 s"):
             await open_connection(node, "test", timeout_s=0.05)
 
 
 @in_loop
-async def test_broker_that_refuses_our_introduction_is_named_with_its_error() -> None:
-    def refuse(frame: memoryview, peer: Peer) -> Answer:
+async def test_error_of_api_versions_names_the_broker() -> None:
+    def refuse(frame: memoryview, peer: Peer) -> ResponseParts:
         refusal = ErrorCode.INVALID_REQUEST.to_bytes(2, "big")
         return [bytearray(framed(bytes(frame[4:8]) + refusal + b"\1" + bytes(5)))]
 
@@ -219,14 +219,14 @@ async def test_broker_that_refuses_our_introduction_is_named_with_its_error() ->
 
 
 @in_loop
-async def test_closing_fails_what_is_under_way() -> None:
+async def test_closing_fails_requests_in_flight() -> None:
     never = asyncio.Event()
     hanging = once_set(never, ListGroupsResponse)
     async with running({ApiKey.LIST_GROUPS: hanging}) as broker, connected(broker) as connection:
         waiting = asyncio.create_task(connection.send(ListGroupsRequest()))
         await until(lambda: broker.count(ApiKey.LIST_GROUPS) == 1)
         connection.close()
-        with pytest.raises(ConnectionFailed, match="closed by us"):
+        with pytest.raises(ConnectionFailed, match="closed locally"):
             await waiting
-        with pytest.raises(ConnectionFailed, match="closed by us"):
+        with pytest.raises(ConnectionFailed, match="closed locally"):
             await connection.send(DescribeClusterRequest())

@@ -1,4 +1,4 @@
-"""The client of a cluster: bootstrap, routing, retries, and what is never sent twice."""
+"""The client of a cluster: bootstrap, routing, retries, and requests that are never repeated."""
 
 import asyncio
 from collections.abc import Callable
@@ -8,7 +8,6 @@ import pytest
 
 from broker.errors import ApiError, ErrorCode
 from broker.model import TopicPartition
-from broker.net.broker_connection import ConnectionFailed
 from broker.net.client import (
     DEFAULT_PORT,
     READ_ONLY,
@@ -18,6 +17,7 @@ from broker.net.client import (
     RequestTimedOut,
     parse_bootstrap,
 )
+from broker.net.failures import ConnectionFailed
 from broker.protocol.api_keys import ApiKey
 from broker.protocol.messages.create_topics import (
     CreatableTopicResult,
@@ -51,14 +51,14 @@ PARTITION = TopicPartition("orders", 0)
 
 @pytest.fixture(autouse=True)
 def pauses(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """The pauses between attempts: noted by number, and short."""
+    """Records the attempts and makes their backoff short."""
     noted: list[int] = []
 
     def pause_s(attempts: int) -> float:
         noted.append(attempts)
         return 0.001
 
-    monkeypatch.setattr("broker.net.client._pause_s", pause_s)
+    monkeypatch.setattr("broker.net.client._backoff_s", pause_s)
     return noted
 
 
@@ -76,7 +76,7 @@ def offsets(code: ErrorCode = ErrorCode.NONE) -> ListOffsetsResponse:
 
 
 def one_after_the_other(*answers: Any) -> Callable[[Any], Any]:
-    """A script that gives each answer once, the last one for ever; a callable is called."""
+    """A script that gives each response once and repeats the last; callables are called."""
     left = list(answers)
 
     def answer(request: Any) -> Any:
@@ -87,7 +87,7 @@ def one_after_the_other(*answers: Any) -> Callable[[Any], Any]:
 
 
 @in_loop
-async def test_dead_bootstrap_address_is_passed_over() -> None:
+async def test_unreachable_bootstrap_address_is_skipped() -> None:
     async with running() as broker:
         for _ in range(8):  # the order is left to chance
             servers = [f"127.0.0.1:{free_port()}", broker.address]
@@ -96,7 +96,7 @@ async def test_dead_bootstrap_address_is_passed_over() -> None:
 
 
 @in_loop
-async def test_nobody_reachable_is_told_at_once_with_a_reason_for_each() -> None:
+async def test_error_without_a_reachable_broker_has_a_reason_for_each() -> None:
     servers = [f"127.0.0.1:{free_port()}" for _ in range(2)]
     async with Client(servers) as client:
         with pytest.raises(NoBrokerAvailable) as raised:
@@ -113,7 +113,7 @@ async def test_regression_concurrent_first_requests_share_one_connection() -> No
 
 
 @in_loop
-async def test_request_goes_to_the_controller() -> None:
+async def test_request_is_sent_to_the_controller() -> None:
     async with running() as other, running() as controller:
         for broker in (other, controller):
             broker.scripts[ApiKey.METADATA] = lambda _: cluster_of(
@@ -126,7 +126,7 @@ async def test_request_goes_to_the_controller() -> None:
 
 
 @in_loop
-async def test_not_controller_is_followed_by_fresh_metadata_and_the_new_controller(
+async def test_not_controller_refreshes_metadata_and_finds_the_new_controller(
     pauses: list[int],
 ) -> None:
     async with running() as old, running() as new:
@@ -145,7 +145,7 @@ async def test_not_controller_is_followed_by_fresh_metadata_and_the_new_controll
 
 
 @in_loop
-async def test_cluster_without_controller_is_waited_for() -> None:
+async def test_request_waits_until_the_cluster_has_a_controller() -> None:
     async with running({ApiKey.CREATE_TOPICS: lambda _: created(ErrorCode.NONE)}) as broker:
         broker.scripts[ApiKey.METADATA] = one_after_the_other(
             lambda _: cluster_of(broker, controller_id=-1), lambda _: cluster_of(broker)
@@ -155,7 +155,7 @@ async def test_cluster_without_controller_is_waited_for() -> None:
 
 
 @in_loop
-async def test_leader_that_moved_is_found_again() -> None:
+async def test_new_leader_is_found_after_it_moved() -> None:
     async with running() as old, running() as new:
         old.scripts[ApiKey.METADATA] = one_after_the_other(
             lambda _: cluster_of(old, new, leaders={"orders": [0]}),
@@ -172,9 +172,7 @@ async def test_leader_that_moved_is_found_again() -> None:
 
 @pytest.mark.parametrize("key_type", [0, TRANSACTION])
 @in_loop
-async def test_coordinator_is_looked_up_and_asked_again_while_it_loads(
-    key_type: int, pauses: list[int]
-) -> None:
+async def test_coordinator_is_retried_while_it_loads(key_type: int, pauses: list[int]) -> None:
     lookups: list[FindCoordinatorRequest] = []
 
     def find(request: FindCoordinatorRequest) -> FindCoordinatorResponse:
@@ -199,7 +197,7 @@ async def test_coordinator_is_looked_up_and_asked_again_while_it_loads(
 
 
 @in_loop
-async def test_lookup_that_is_refused_for_good_is_an_api_error() -> None:
+async def test_final_error_of_find_coordinator_is_an_api_error() -> None:
     refused = FindCoordinatorResponse(error_code=ErrorCode.GROUP_AUTHORIZATION_FAILED)
     async with (
         running({ApiKey.FIND_COORDINATOR: lambda _: refused}) as broker,
@@ -211,7 +209,7 @@ async def test_lookup_that_is_refused_for_good_is_an_api_error() -> None:
 
 
 @in_loop
-async def test_answer_that_counts_in_part_is_given_to_the_caller() -> None:
+async def test_partly_retriable_response_is_returned_to_the_caller() -> None:
     mixed = created(ErrorCode.NONE, ErrorCode.NOT_CONTROLLER)
     async with running({ApiKey.CREATE_TOPICS: lambda _: mixed}) as broker:
         async with Client(broker.address) as client:
@@ -220,7 +218,7 @@ async def test_answer_that_counts_in_part_is_given_to_the_caller() -> None:
 
 
 @in_loop
-async def test_other_errors_are_the_callers_business() -> None:
+async def test_other_errors_are_returned_to_the_caller() -> None:
     failed = created(ErrorCode.TOPIC_ALREADY_EXISTS)
     async with (
         running({ApiKey.CREATE_TOPICS: lambda _: failed}) as broker,
@@ -230,7 +228,7 @@ async def test_other_errors_are_the_callers_business() -> None:
 
 
 @in_loop
-async def test_regression_partition_without_leader_is_an_answer_of_metadata() -> None:
+async def test_regression_metadata_with_a_leaderless_partition_is_not_retried() -> None:
     async with running() as broker:
         broker.scripts[ApiKey.METADATA] = lambda _: cluster_of(broker, leaders={"orders": [-1]})
         async with Client(broker.address) as client:
@@ -240,7 +238,7 @@ async def test_regression_partition_without_leader_is_an_answer_of_metadata() ->
 
 
 @in_loop
-async def test_request_that_may_have_been_carried_out_is_not_sent_again() -> None:
+async def test_request_that_may_have_been_executed_is_not_sent_again() -> None:
     async with running({ApiKey.CREATE_TOPICS: hang_up}) as broker, Client(broker.address) as client:
         with pytest.raises(ConnectionFailed):
             await client.send_to_controller(CreateTopicsRequest())
@@ -249,7 +247,7 @@ async def test_request_that_may_have_been_carried_out_is_not_sent_again() -> Non
 
 
 @in_loop
-async def test_request_that_only_reads_is_sent_again_over_a_new_connection() -> None:
+async def test_read_only_request_is_sent_again_over_a_new_connection() -> None:
     script = one_after_the_other(hang_up, hang_up, ListGroupsResponse())
     async with running({ApiKey.LIST_GROUPS: script}) as broker, Client(broker.address) as client:
         assert await client.send(ListGroupsRequest()) == ListGroupsResponse()
@@ -257,14 +255,14 @@ async def test_request_that_only_reads_is_sent_again_over_a_new_connection() -> 
 
 
 @in_loop
-async def test_connection_that_is_lost_every_time_is_given_up() -> None:
+async def test_request_fails_after_too_many_lost_connections() -> None:
     async with running({ApiKey.LIST_GROUPS: hang_up}) as broker, Client(broker.address) as client:
         with pytest.raises(ConnectionFailed):
             await client.send(ListGroupsRequest())
         assert broker.count(ApiKey.LIST_GROUPS) == 4
 
 
-def test_no_api_that_changes_something_is_sent_twice() -> None:
+def test_no_api_that_changes_something_is_read_only() -> None:
     changing = ("CREATE", "DELETE", "ALTER", "PRODUCE", "COMMIT", "JOIN", "ADD", "ELECT", "TXN")
     assert not [
         api.name for api in READ_ONLY if any(word in api.name.split("_") for word in changing)
@@ -272,7 +270,7 @@ def test_no_api_that_changes_something_is_sent_twice() -> None:
 
 
 @in_loop
-async def test_request_without_answer_times_out_by_name_and_does_not_spoil_the_next() -> None:
+async def test_timeout_names_the_api_and_the_next_request_succeeds() -> None:
     release = asyncio.Event()
     groups = once_set(
         release, lambda: ListGroupsResponse(error_code=ErrorCode.UNKNOWN_SERVER_ERROR)
@@ -281,7 +279,7 @@ async def test_request_without_answer_times_out_by_name_and_does_not_spoil_the_n
         running({ApiKey.LIST_GROUPS: groups}) as broker,
         Client(broker.address, request_timeout_s=0.1) as client,
     ):
-        with pytest.raises(RequestTimedOut, match=r"^ListGroups was not answered within 0\.1 s"):
+        with pytest.raises(RequestTimedOut, match=r"^no response to ListGroups within 0\.1 s"):
             await client.send(ListGroupsRequest())
         client.request_timeout_s = 10
         release.set()
@@ -289,19 +287,19 @@ async def test_request_without_answer_times_out_by_name_and_does_not_spoil_the_n
 
 
 @in_loop
-async def test_time_out_tells_what_was_said_last() -> None:
+async def test_timeout_names_the_last_error() -> None:
     loading = HeartbeatResponse(error_code=ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
     scripts = {
         ApiKey.FIND_COORDINATOR: lambda _: FindCoordinatorResponse(node_id=0),
         ApiKey.HEARTBEAT: lambda _: loading,
     }
     async with running(scripts) as broker, Client(broker.address, request_timeout_s=0.2) as client:
-        with pytest.raises(RequestTimedOut, match=r"last: COORDINATOR_LOAD_IN_PROGRESS$"):
+        with pytest.raises(RequestTimedOut, match=r"last error: COORDINATOR_LOAD_IN_PROGRESS$"):
             await client.send_to_coordinator("readers", HeartbeatRequest())
 
 
 @in_loop
-async def test_broker_that_went_away_and_came_back_is_asked_again() -> None:
+async def test_restarted_broker_is_connected_again() -> None:
     async with running() as first:
         port = first.listener.address.port
         client = Client(first.address)
@@ -316,7 +314,7 @@ async def test_broker_that_went_away_and_came_back_is_asked_again() -> None:
 
 
 @in_loop
-async def test_regression_broker_that_came_back_elsewhere_is_found() -> None:
+async def test_regression_broker_restarted_at_another_address_is_found() -> None:
     async with running() as seed:
         async with running() as before:
             seed.scripts[ApiKey.METADATA] = lambda _: cluster_of(seed, before)
@@ -329,14 +327,14 @@ async def test_regression_broker_that_came_back_elsewhere_is_found() -> None:
 
 
 @in_loop
-async def test_broker_that_is_not_in_the_cluster_is_named() -> None:
+async def test_error_names_a_broker_that_is_not_in_the_cluster() -> None:
     async with running() as broker, Client(broker.address) as client:
         with pytest.raises(ConnectionFailed, match="broker 5 is not in the cluster"):
             await client.send_to(5, MetadataRequest())
 
 
 @in_loop
-async def test_asking_all_brokers_gives_the_failures_beside_the_answers() -> None:
+async def test_send_to_all_returns_failures_beside_responses() -> None:
     async with running({ApiKey.LIST_GROUPS: lambda _: ListGroupsResponse()}) as broker:
         async with running() as gone:
             pass
@@ -348,7 +346,7 @@ async def test_asking_all_brokers_gives_the_failures_beside_the_answers() -> Non
 
 
 @in_loop
-async def test_partitions_are_sorted_by_leader_with_one_question() -> None:
+async def test_partitions_are_grouped_by_leader_with_one_metadata_request() -> None:
     async with running() as broker:
         broker.scripts[ApiKey.METADATA] = lambda _: cluster_of(
             broker, leaders={"orders": [0, 7, -1]}
@@ -362,7 +360,7 @@ async def test_partitions_are_sorted_by_leader_with_one_question() -> None:
 
 
 @in_loop
-async def test_errors_deep_in_an_answer_lead_to_another_try() -> None:
+async def test_nested_retriable_errors_are_retried() -> None:
     answers = [
         DescribeGroupsResponse(groups=[DescribedGroup(error_code=code)])
         for code in (ErrorCode.NOT_COORDINATOR, ErrorCode.NONE)
@@ -387,13 +385,15 @@ async def test_errors_deep_in_an_answer_lead_to_another_try() -> None:
         (["a:1", "b:2"], [("a", 1), ("b", 2)]),
     ],
 )
-def test_bootstrap_servers_are_read(text: str | list[str], expected: list[tuple[str, int]]) -> None:
+def test_bootstrap_servers_are_parsed(
+    text: str | list[str], expected: list[tuple[str, int]]
+) -> None:
     assert [(node.host, node.port) for node in parse_bootstrap(text)] == expected
 
 
 @pytest.mark.parametrize(
     "text", ["", " , ", "a:b", "a:0", "a:65536", ":9092", "a:²", "::1", "a:-1"]
 )
-def test_bootstrap_servers_that_are_none_are_refused(text: str) -> None:
-    with pytest.raises(ValueError, match=r"wanted is host:port"):
+def test_malformed_bootstrap_servers_are_rejected(text: str) -> None:
+    with pytest.raises(ValueError, match=r"expected host:port"):
         parse_bootstrap(text)

@@ -1,4 +1,4 @@
-"""One connection: order, late answers, slow readers, bad bytes, clients that go away."""
+"""One connection: order, deferred responses, slow readers, invalid bytes, lost clients."""
 
 import asyncio
 import logging
@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from broker.net.connection import Answer, CloseConnection, Peer
+from broker.net.connection import CloseConnection, Peer, ResponseParts
 from broker.protocol.errors import DecodeError
 from tests.net.support import (
     RawClient,
@@ -27,18 +27,18 @@ from tests.net.support import (
 
 
 class LateAnswers:
-    """Answers b"late…" when told to, all else at once; remembers what it was asked."""
+    """Responds to b"late…" when `may_answer` is set, else at once; records the requests."""
 
     def __init__(self) -> None:
         self.asked: list[bytes] = []
         self.may_answer = asyncio.Event()
         self.cancelled = 0
 
-    def __call__(self, frame: memoryview, peer: Peer) -> Answer | Awaitable[Answer]:
+    def __call__(self, frame: memoryview, peer: Peer) -> ResponseParts | Awaitable[ResponseParts]:
         self.asked.append(bytes(frame))
-        return self._late(frame) if frame[:4] == b"late" else echo(frame, peer)
+        return self._late(frame) if bytes(frame[:4]) == b"late" else echo(frame, peer)
 
-    async def _late(self, frame: memoryview) -> Answer:
+    async def _late(self, frame: memoryview) -> ResponseParts:
         try:
             await self.may_answer.wait()
         except asyncio.CancelledError:
@@ -62,11 +62,11 @@ async def test_pipelined_requests_are_answered_in_order_one_at_a_time() -> None:
 
 
 @in_loop
-async def test_client_that_sends_much_is_read_again_at_once_until_others_have_their_turn() -> None:
+async def test_pipelining_client_is_read_again_at_once_up_to_a_limit() -> None:
     asked, asked_before_others = 0, []
     loop = asyncio.get_running_loop()
 
-    def answer(frame: memoryview, peer: Peer) -> Answer:
+    def answer(frame: memoryview, peer: Peer) -> ResponseParts:
         nonlocal asked
         if not asked:
             loop.call_soon(lambda: asked_before_others.append(asked))
@@ -83,11 +83,11 @@ async def test_client_that_sends_much_is_read_again_at_once_until_others_have_th
 
 
 @in_loop
-async def test_regression_client_with_many_small_requests_is_not_read_again_before_others() -> None:
+async def test_regression_many_small_requests_do_not_delay_other_clients() -> None:
     asked, asked_before_others = 0, []
     loop = asyncio.get_running_loop()
 
-    def answer(frame: memoryview, peer: Peer) -> Answer:
+    def answer(frame: memoryview, peer: Peer) -> ResponseParts:
         nonlocal asked
         if not asked:
             loop.call_soon(lambda: asked_before_others.append(asked))
@@ -104,13 +104,13 @@ async def test_regression_client_with_many_small_requests_is_not_read_again_befo
 
 
 @in_loop
-async def test_request_without_answer_is_passed_over() -> None:
-    def answer(frame: memoryview, peer: Peer) -> Answer | Awaitable[Answer]:
-        if frame[:4] == b"none":
+async def test_request_without_response_is_skipped() -> None:
+    def answer(frame: memoryview, peer: Peer) -> ResponseParts | Awaitable[ResponseParts]:
+        if bytes(frame[:4]) == b"none":
             return None
-        return nothing() if frame[:4] == b"late" else echo(frame, peer)
+        return nothing() if bytes(frame[:4]) == b"late" else echo(frame, peer)
 
-    async def nothing() -> Answer:
+    async def nothing() -> ResponseParts:
         return None
 
     async with listening(answer) as listener, await connect(listener) as client:
@@ -119,7 +119,7 @@ async def test_request_without_answer_is_passed_over() -> None:
 
 
 @in_loop
-async def test_frame_that_comes_byte_by_byte_is_answered_as_one() -> None:
+async def test_frame_that_arrives_byte_by_byte_is_processed_as_one() -> None:
     async with listening(echo) as listener, await connect(listener) as client:
         client.writer.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         for byte in framed(b"request one") + framed(b"request two"):
@@ -129,10 +129,10 @@ async def test_frame_that_comes_byte_by_byte_is_answered_as_one() -> None:
 
 
 @in_loop
-async def test_frame_of_fifty_megabytes_comes_and_goes_whole() -> None:
+async def test_frame_of_fifty_megabytes_is_echoed_unchanged() -> None:
     body = os.urandom(2**20) * 50
     async with (
-        listening(echo, request_max_bytes=len(body)) as listener,
+        listening(echo, socket_request_max_bytes=len(body)) as listener,
         await connect(listener) as client,
     ):
         assert await client.ask(body) == body
@@ -140,11 +140,11 @@ async def test_frame_of_fifty_megabytes_comes_and_goes_whole() -> None:
 
 
 @in_loop
-async def test_frame_above_the_limit_is_refused_before_its_bytes_come(
+async def test_frame_above_the_limit_is_rejected_before_its_bytes_arrive(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     async with (
-        listening(echo, request_max_bytes=1000) as listener,
+        listening(echo, socket_request_max_bytes=1000) as listener,
         await connect(listener) as client,
     ):
         name = _name_of(client)
@@ -163,14 +163,14 @@ def _name_of(client: RawClient) -> str:
 
 
 def failing(error: Exception) -> Any:
-    """An answerer that fails at once on b"fail" and later on b"late"."""
+    """A request handler that fails at once on b"fail" and later on b"late"."""
 
-    def answer(frame: memoryview, peer: Peer) -> Answer | Awaitable[Answer]:
-        if frame == b"fail":
+    def answer(frame: memoryview, peer: Peer) -> ResponseParts | Awaitable[ResponseParts]:
+        if bytes(frame) == b"fail":
             raise error
-        return fail_later() if frame == b"late" else echo(frame, peer)
+        return fail_later() if bytes(frame) == b"late" else echo(frame, peer)
 
-    async def fail_later() -> Answer:
+    async def fail_later() -> ResponseParts:
         await asyncio.sleep(0)
         raise error
 
@@ -187,7 +187,7 @@ def failing(error: Exception) -> Any:
     ],
 )
 @in_loop
-async def test_failure_costs_one_log_line_and_only_that_connection(
+async def test_failure_logs_one_line_and_closes_only_that_connection(
     caplog: pytest.LogCaptureFixture, request_body: bytes, error: Exception, level: int
 ) -> None:
     async with (
@@ -208,13 +208,13 @@ async def test_failure_costs_one_log_line_and_only_that_connection(
 
 
 @in_loop
-async def test_client_that_does_not_read_is_not_answered_further_and_slows_nobody() -> None:
+async def test_client_that_does_not_read_is_blocked_and_slows_no_other() -> None:
     num_asked = 0
     answer_bytes = 100_000
 
-    def answer(frame: memoryview, peer: Peer) -> Answer:
+    def answer(frame: memoryview, peer: Peer) -> ResponseParts:
         nonlocal num_asked
-        num_asked += frame[:4] == b"slow"
+        num_asked += bytes(frame[:4]) == b"slow"
         return [bytearray(framed(bytes(frame).ljust(answer_bytes, b".")))]
 
     requests = [b"slow %d" % number for number in range(300)]
@@ -236,7 +236,7 @@ async def test_client_that_does_not_read_is_not_answered_further_and_slows_nobod
 
 
 class Slice:
-    """Records that are still in a file, behind some others."""
+    """A file slice that does not begin at the start of the file."""
 
     def __init__(self, data: bytes) -> None:
         self._file = tempfile.TemporaryFile()  # noqa: SIM115  # closed by close
@@ -259,7 +259,7 @@ class Slice:
 
 @pytest.mark.parametrize("last", [0, 1, 3_000_000])
 @in_loop
-async def test_large_answer_in_many_kinds_of_parts_arrives_whole_at_a_slow_reader(
+async def test_large_response_of_buffers_and_files_arrives_complete_at_a_slow_reader(
     last: int,
 ) -> None:
     pieces: list[bytes] = [os.urandom(size) for size in (10, 3_000_000, 0, 5, 2_000_000, 0, last)]
@@ -267,7 +267,7 @@ async def test_large_answer_in_many_kinds_of_parts_arrives_whole_at_a_slow_reade
     parts: list[Any] = [slices.get(number, piece) for number, piece in enumerate(pieces)]
     size = sum(map(len, pieces))
 
-    def answer(frame: memoryview, peer: Peer) -> Answer:
+    def answer(frame: memoryview, peer: Peer) -> ResponseParts:
         return [bytearray(size.to_bytes(4, "big")), *parts]
 
     async with listening(answer) as listener:
@@ -280,17 +280,17 @@ async def test_large_answer_in_many_kinds_of_parts_arrives_whole_at_a_slow_reade
 
 
 @in_loop
-async def test_regression_answer_goes_on_after_a_write_that_a_signal_cut_short(
+async def test_regression_response_continues_after_a_short_write(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The socket was not full then, so the kernel never tells of room in it."""
+    """The socket was not full, so the poller reports no event."""
     records = Slice(os.urandom(1_000_000))
     sendfile = os.sendfile
 
     def cut_short(out_fd: int, in_fd: int, offset: int, count: int) -> int:
         return sendfile(out_fd, in_fd, offset, min(count, 300_000))
 
-    def answer(frame: memoryview, peer: Peer) -> Answer:
+    def answer(frame: memoryview, peer: Peer) -> ResponseParts:
         return [bytearray((1_000_000).to_bytes(4, "big")), records]
 
     monkeypatch.setattr(os, "sendfile", cut_short)
@@ -300,8 +300,8 @@ async def test_regression_answer_goes_on_after_a_write_that_a_signal_cut_short(
 
 
 @in_loop
-async def test_client_that_has_gone_is_not_waited_for_while_its_answer_is() -> None:
-    """Nobody would read the answer, which may be long in coming."""
+async def test_reset_connection_cancels_its_deferred_response() -> None:
+    """No client would read the response, which may take long."""
     answers = LateAnswers()
     async with listening(answers) as listener:
         client = await connect(listener)
@@ -314,10 +314,10 @@ async def test_client_that_has_gone_is_not_waited_for_while_its_answer_is() -> N
 
 
 @in_loop
-async def test_regression_answer_of_more_parts_than_the_kernel_takes_at_once_arrives() -> None:
+async def test_regression_response_of_more_parts_than_sendmsg_takes_arrives() -> None:
     parts = [b"%05d" % number for number in range(3000)]
 
-    def answer(frame: memoryview, peer: Peer) -> Answer:
+    def answer(frame: memoryview, peer: Peer) -> ResponseParts:
         return [bytearray((15_000).to_bytes(4, "big")), *parts]
 
     async with listening(answer) as listener, await connect(listener) as client:
@@ -325,7 +325,7 @@ async def test_regression_answer_of_more_parts_than_the_kernel_takes_at_once_arr
 
 
 @in_loop
-async def test_client_that_only_closes_its_sending_side_still_gets_its_answers() -> None:
+async def test_half_closed_client_still_gets_its_responses() -> None:
     answers = LateAnswers()
     async with listening(answers) as listener, await connect(listener) as client:
         client.writer.write(framed(b"late 1") + framed(b"2") + framed(b"late 3"))
@@ -339,13 +339,13 @@ async def test_client_that_only_closes_its_sending_side_still_gets_its_answers()
 
 @pytest.mark.parametrize("at_once", [2, 5])
 @in_loop
-async def test_slow_client_that_has_said_all_gets_every_answer_before_the_end(at_once: int) -> None:
-    """Of five requests the first blocks; the others are here already, or in the kernel yet."""
+async def test_half_closed_slow_client_gets_every_response_before_the_end(at_once: int) -> None:
+    """The first of five requests blocks; the others are in the buffer or still in the kernel."""
     answers = LateAnswers()
     large = b"large".ljust(5_000_000, b".")
 
-    def answer(frame: memoryview, peer: Peer) -> Answer | Awaitable[Answer]:
-        if frame[:5] == b"large":
+    def answer(frame: memoryview, peer: Peer) -> ResponseParts | Awaitable[ResponseParts]:
+        if bytes(frame[:5]) == b"large":
             return [bytearray(framed(large))]
         return answers(frame, peer)
 
@@ -353,7 +353,7 @@ async def test_slow_client_that_has_said_all_gets_every_answer_before_the_end(at
         client = await connect_with_small_buffer(listener)
         requests = [framed(body) for body in (b"large", b"1", b"large", b"late 2", b"3")]
         client.send(b"".join(requests[:at_once]))
-        await until(lambda: any(c._sender.is_blocked for c in listener._connections))
+        await until(lambda: any(c.transport.has_unsent for c in listener._connections))
         client.send(b"".join(requests[at_once:]))
         client.shutdown(socket.SHUT_WR)
         (connection,) = listener._connections
@@ -368,7 +368,7 @@ async def test_slow_client_that_has_said_all_gets_every_answer_before_the_end(at
 
 
 @in_loop
-async def test_slow_client_that_has_said_all_is_closed_once_it_has_read() -> None:
+async def test_half_closed_slow_client_is_closed_once_it_has_read() -> None:
     async with listening(lambda frame, peer: [bytearray(framed(bytes(5_000_000)))]) as listener:
         client = await connect_with_small_buffer(listener)
         await asyncio.get_running_loop().sock_sendall(client, framed(b"one"))
@@ -381,7 +381,7 @@ async def test_slow_client_that_has_said_all_is_closed_once_it_has_read() -> Non
 
 @pytest.mark.parametrize("with_reset", [False, True])
 @in_loop
-async def test_client_that_leaves_while_its_answer_is_awaited_is_forgotten_silently(
+async def test_client_that_leaves_during_a_deferred_response_is_closed_without_a_warning(
     caplog: pytest.LogCaptureFixture, with_reset: bool
 ) -> None:
     answers = LateAnswers()
@@ -400,10 +400,10 @@ async def test_client_that_leaves_while_its_answer_is_awaited_is_forgotten_silen
 
 
 @in_loop
-async def test_slow_client_that_resets_its_connection_is_forgotten() -> None:
+async def test_slow_client_that_resets_its_connection_is_closed() -> None:
     num_asked = 0
 
-    def much(frame: memoryview, peer: Peer) -> Answer:
+    def much(frame: memoryview, peer: Peer) -> ResponseParts:
         nonlocal num_asked
         num_asked += 1
         return [bytearray(framed(bytes(20_000_000)))]
@@ -419,7 +419,7 @@ async def test_slow_client_that_resets_its_connection_is_forgotten() -> None:
 
 
 @in_loop
-async def test_answer_under_way_is_cancelled_when_the_connection_is_closed_by_us() -> None:
+async def test_stopping_the_listener_cancels_a_deferred_response() -> None:
     answers = LateAnswers()
     async with listening(answers) as listener, await connect(listener) as client:
         client.writer.write(framed(b"late"))

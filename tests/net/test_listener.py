@@ -1,13 +1,15 @@
-"""The listener's limits, its addresses, and its end."""
+"""Limits of connections, addresses of listeners, and stopping."""
 
 import asyncio
 import socket
+from dataclasses import replace
 
 import pytest
 
 from broker.config import Listener as ListenerAddress
-from broker.net.connection import Answer, Connection, Peer
+from broker.net.connection import Connection, Peer, ResponseParts
 from broker.net.listener import Listener
+from broker.net.transport import PlainTransport
 from tests.net.support import (
     LOCAL,
     RawClient,
@@ -16,16 +18,16 @@ from tests.net.support import (
     echo,
     framed,
     in_loop,
-    limited,
     listening,
+    quotas,
     until,
 )
 
 
 @in_loop
-async def test_silent_connection_is_closed_and_one_that_speaks_is_not() -> None:
+async def test_idle_connection_is_closed_and_an_active_one_is_not() -> None:
     async with (
-        listening(echo, max_idle_ms=400) as listener,
+        listening(echo, connections_max_idle_ms=400) as listener,
         await connect(listener) as silent,
         await connect(listener) as busy,
     ):
@@ -38,19 +40,22 @@ async def test_silent_connection_is_closed_and_one_that_speaks_is_not() -> None:
 
 
 @in_loop
-async def test_negative_idle_time_closes_nothing_and_memory_of_large_frames_is_given_back(
+async def test_negative_max_idle_closes_nothing_and_quiet_connections_shrink(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("broker.net.listener._QUIET_S", 0.02)
     looked_after = asyncio.Event()
     monkeypatch.setattr(Connection, "shrink", lambda connection: looked_after.set())
-    async with listening(echo, max_idle_ms=-1) as listener, await connect(listener) as client:
+    async with (
+        listening(echo, connections_max_idle_ms=-1) as listener,
+        await connect(listener) as client,
+    ):
         await asyncio.wait_for(looked_after.wait(), 5)
         assert await client.ask(b"still here") == b"still here"
 
 
 @in_loop
-async def test_connection_above_max_connections_waits_until_another_ends() -> None:
+async def test_connection_above_max_connections_waits_until_another_is_closed() -> None:
     async with listening(echo, max_connections=2) as listener:
         first, second, third = [await connect(listener) for _ in range(3)]
         assert await first.ask(b"1") == b"1"
@@ -66,9 +71,12 @@ async def test_connection_above_max_connections_waits_until_another_ends() -> No
 
 
 @in_loop
-async def test_connection_above_the_limit_of_its_address_is_closed_until_another_ends() -> None:
-    limits = {"max_connections_per_ip": 1, "per_ip_overrides": {"127.0.0.2": 2, "127.0.0.3": 0}}
-    async with listening(echo, **limits) as listener:
+async def test_connection_above_the_limit_per_ip_is_closed_until_another_is_closed() -> None:
+    async with listening(
+        echo,
+        max_connections_per_ip=1,
+        max_connections_per_ip_overrides={"127.0.0.2": 2, "127.0.0.3": 0},
+    ) as listener:
         clients = {
             source: [await _ask_from(listener, source) for _ in range(3)]
             for source in ("127.0.0.1", "127.0.0.2", "127.0.0.3")
@@ -86,8 +94,8 @@ async def test_connection_above_the_limit_of_its_address_is_closed_until_another
 
 
 @in_loop
-async def test_regression_limits_hold_for_all_listeners_of_a_broker_together() -> None:
-    limits = limited(max_connections=2, per_ip_overrides={"127.0.0.2": 1})
+async def test_regression_limits_apply_to_all_listeners_together() -> None:
+    limits = quotas(max_connections=2, max_connections_per_ip_overrides={"127.0.0.2": 1})
     async with listening(echo, shared=limits) as one, listening(echo, shared=limits) as other:
         first = await _ask_from(one, "127.0.0.2")
         assert first is not None
@@ -103,8 +111,72 @@ async def test_regression_limits_hold_for_all_listeners_of_a_broker_together() -
         third.leave()
 
 
+@in_loop
+async def test_full_broker_accepts_inter_broker_connection_and_closes_the_idlest_other() -> None:
+    shared = quotas(max_connections=2, protected_listener="INTERNAL")
+    inter_broker = LOCAL._replace(name="INTERNAL")
+    async with (
+        listening(echo, shared=shared) as external,
+        listening(echo, inter_broker, shared=shared) as internal,
+    ):
+        idlest, recent = [await connect(external) for _ in range(2)]
+        assert await idlest.ask(b"1") == b"1"
+        assert await recent.ask(b"2") == b"2"
+        other_broker = await connect(internal)
+        assert await other_broker.ask(b"3") == b"3"
+        assert await idlest.is_closed()
+        assert await recent.ask(b"4") == b"4"
+        for client in (recent, other_broker):
+            client.leave()
+
+
+@in_loop
+async def test_listener_with_a_limit_of_its_own_accepts_no_more() -> None:
+    async with listening(echo, max_connections_per_listener={"PLAINTEXT": 1}) as listener:
+        first, second = [await connect(listener) for _ in range(2)]
+        assert await first.ask(b"1") == b"1"
+        waiting = asyncio.create_task(second.ask(b"2"))
+        await asyncio.sleep(0.05)
+        assert not waiting.done()
+        first.leave()
+        assert await waiting == b"2"
+        second.leave()
+
+
+@in_loop
+async def test_raised_max_connections_admits_a_waiting_connection() -> None:
+    shared = quotas(max_connections=0)
+    async with listening(echo, shared=shared) as listener, await connect(listener) as client:
+        waiting = asyncio.create_task(client.ask(b"1"))
+        await asyncio.sleep(0.05)
+        assert not waiting.done()
+        shared.reconfigure(replace(shared.config, max_connections=1))
+        assert await waiting == b"1"
+
+
+@in_loop
+async def test_lowered_max_connections_closes_the_idlest_connections() -> None:
+    shared = quotas(max_connections=3)
+    async with listening(echo, shared=shared) as listener:
+        clients = [await connect(listener) for _ in range(3)]
+        for client in clients:
+            assert await client.ask(b"hello") == b"hello"
+        shared.reconfigure(replace(shared.config, max_connections=1))
+        assert await clients[0].is_closed()
+        assert await clients[1].is_closed()
+        assert await clients[2].ask(b"still open") == b"still open"
+        clients[2].leave()
+
+
+def _server_side(listener: Listener) -> socket.socket:
+    """The broker's socket of the only connection."""
+    (connection,) = listener._connections
+    assert isinstance(connection.transport, PlainTransport)
+    return connection.transport.socket
+
+
 async def _ask_from(listener: Listener, source: str) -> RawClient | None:
-    """A client that was answered; None for one that was turned away."""
+    """A client that got a response; None if its connection was closed."""
     client = await connect(listener, source)
     try:
         assert await client.ask(b"hello") == b"hello"
@@ -115,7 +187,7 @@ async def _ask_from(listener: Listener, source: str) -> RawClient | None:
 
 
 @in_loop
-async def test_stop_sends_what_was_written_and_closes_every_connection() -> None:
+async def test_stop_sends_written_responses_and_closes_every_connection() -> None:
     async with listening(echo) as listener:
         clients = [await connect(listener) for _ in range(5)]
         for client in clients:
@@ -138,7 +210,7 @@ async def test_regression_stop_does_not_wait_for_a_client_that_does_not_read(
     monkeypatch.setattr("broker.net.listener._GRACE_S", 0.05)
     num_asked = 0
 
-    def much(frame: memoryview, peer: Peer) -> Answer:
+    def much(frame: memoryview, peer: Peer) -> ResponseParts:
         nonlocal num_asked
         num_asked += 1
         return [bytearray(framed(bytes(20_000_000)))]
@@ -154,7 +226,7 @@ async def test_regression_stop_does_not_wait_for_a_client_that_does_not_read(
 
 
 @in_loop
-async def test_regression_stop_closes_a_client_that_waits_for_its_turn() -> None:
+async def test_regression_stop_closes_a_connection_that_waits_for_a_slot() -> None:
     async with listening(echo, max_connections=1) as listener:
         first = await connect(listener)
         assert await first.ask(b"1") == b"1"
@@ -167,12 +239,10 @@ async def test_regression_stop_closes_a_client_that_waits_for_its_turn() -> None
 
 @pytest.mark.skipif(not socket.has_dualstack_ipv6(), reason="this machine has no IPv6")
 @in_loop
-async def test_listener_without_host_answers_ipv4_and_ipv6_and_knows_both_by_their_address() -> (
-    None
-):
+async def test_listener_without_host_serves_ipv4_and_ipv6_clients() -> None:
     hosts: list[str] = []
 
-    def answer(frame: memoryview, peer: Peer) -> Answer:
+    def answer(frame: memoryview, peer: Peer) -> ResponseParts:
         hosts.append(peer.host)
         return echo(frame, peer)
 
@@ -187,7 +257,7 @@ async def test_listener_without_host_answers_ipv4_and_ipv6_and_knows_both_by_the
 
 @pytest.mark.skipif(not socket.has_ipv6, reason="this machine has no IPv6")
 @in_loop
-async def test_listener_on_an_ipv6_address_answers_there() -> None:
+async def test_listener_on_an_ipv6_address_serves_clients() -> None:
     async with (
         listening(echo, ListenerAddress("PLAINTEXT", "::1", 0)) as listener,
         RawClient(*await asyncio.open_connection("::1", listener.address.port)) as client,
@@ -196,7 +266,7 @@ async def test_listener_on_an_ipv6_address_answers_there() -> None:
 
 
 @in_loop
-async def test_address_that_is_taken_is_an_os_error() -> None:
+async def test_address_in_use_is_an_os_error() -> None:
     async with listening(echo) as listener:
         with pytest.raises(OSError, match="Address already in use"):
             async with listening(echo, LOCAL._replace(port=listener.address.port)):
@@ -204,15 +274,16 @@ async def test_address_that_is_taken_is_an_os_error() -> None:
 
 
 @in_loop
-async def test_connections_have_the_buffers_that_were_asked_for() -> None:
+async def test_connections_have_the_configured_buffer_sizes() -> None:
     async with (
-        listening(echo, send_buffer_bytes=30_000, receive_buffer_bytes=40_000) as listener,
+        listening(
+            echo, socket_send_buffer_bytes=30_000, socket_receive_buffer_bytes=40_000
+        ) as listener,
         await connect(listener) as client,
     ):
         await client.ask(b"hello")
-        (connection,) = listener._connections
-        server_side = connection.socket
-        # Linux grants twice what it is asked for, for its own book-keeping.
+        server_side = _server_side(listener)
+        # Linux doubles the value, for its own bookkeeping.
         assert server_side.getsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF) == 60_000
         assert server_side.getsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF) == 80_000
 
@@ -223,20 +294,18 @@ def congestion_control(of: socket.socket) -> str:
 
 
 @in_loop
-async def test_connection_within_the_machine_is_not_paced_and_never_was() -> None:
+async def test_connection_within_the_machine_is_never_paced() -> None:
     async with listening(echo) as listener, await connect(listener) as client:
         await client.ask(b"hello")
-        (connection,) = listener._connections
-        assert congestion_control(connection.socket) == "reno"
+        assert congestion_control(_server_side(listener)) == "reno"
         # It began so: one that BBR has ever paced goes on being paced under any other.
         assert congestion_control(listener._socket) == "reno"
 
 
 @in_loop
-async def test_connection_over_a_network_is_sent_to_as_the_system_does() -> None:
+async def test_connection_over_a_network_has_the_congestion_control_of_the_system() -> None:
     with socket.socket() as usual:
         name = congestion_control(usual)
     async with listening(echo) as listener, await connect(listener, "127.0.0.2") as client:
         await client.ask(b"hello")
-        (connection,) = listener._connections
-        assert congestion_control(connection.socket) == name
+        assert congestion_control(_server_side(listener)) == name

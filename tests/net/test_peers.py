@@ -1,4 +1,4 @@
-"""Connections between brokers: one each, shared, made anew when lost."""
+"""Connections between brokers: shared, one each, opened again after a loss."""
 
 import asyncio
 from typing import Any
@@ -65,9 +65,9 @@ async def silent() -> None:
     assert len(network.made) == 2
 
 
-def test_one_connection_serves_all_until_it_is_lost_or_the_broker_moves() -> None:
+def test_connection_is_shared_until_it_is_lost_or_the_broker_moves() -> None:
     asyncio.run(shared())
 
 
-def test_a_silent_broker_is_given_up_and_tried_anew() -> None:
+def test_connection_is_replaced_after_a_timeout() -> None:
     asyncio.run(silent())

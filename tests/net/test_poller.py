@@ -1,21 +1,22 @@
-"""The broker's event loop: whoever watches a socket is told, and nobody else suffers from it."""
+"""The broker's event loop: callbacks of sockets, and failures of callbacks."""
 
 import asyncio
 import socket
 
 import pytest
 
-from broker.net.listener import Limits, Listener
+from broker.net.listener import Listener
 from broker.net.poller import READABLE, running_poller
-from broker.net.sender import Sender
-from tests.net.support import LOCAL, connect, echo, framed, in_loop, listening, until
+from broker.net.transport import PlainTransport
+from tests.net.support import LOCAL, connect, echo, framed, in_loop, listening, quotas, until
 
 
 @in_loop
-async def test_one_that_fails_is_logged_and_the_others_are_told(
+async def test_failing_callback_is_logged_and_others_run(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    poller, told = running_poller(), []
+    poller = running_poller()
+    told: list[int] = []
     pairs = [socket.socketpair() for _ in range(2)]
 
     def fail(events: int) -> None:
@@ -35,8 +36,9 @@ async def test_one_that_fails_is_logged_and_the_others_are_told(
 
 
 @in_loop
-async def test_who_is_forgotten_is_told_no_more() -> None:
-    poller, told = running_poller(), []
+async def test_forgotten_socket_gets_no_events() -> None:
+    poller = running_poller()
+    told: list[int] = []
     mine, other = socket.socketpair()
     with mine, other:
         poller.watch(mine.fileno(), told.append)
@@ -48,28 +50,25 @@ async def test_who_is_forgotten_is_told_no_more() -> None:
 
 
 @in_loop
-async def test_connection_whose_response_cannot_go_on_is_closed(
+async def test_connection_is_closed_if_flushing_fails(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    def fail(_: Sender) -> None:
+    def fail(_: PlainTransport) -> None:
         raise KeyError("surprise")
 
     async with listening(lambda frame, peer: [bytes(50_000_000)]) as listener:
         async with await connect(listener) as client:
             client.writer.write(framed(b"much"))
             await client.reader.readexactly(1)
-            monkeypatch.setattr(Sender, "push", fail)
+            monkeypatch.setattr(PlainTransport, "flush", fail)
             await client.reader.read(-1)  # to the end, which comes too early
         assert listener.num_connections == 0
     assert "KeyError: 'surprise'" in caplog.text
 
 
-def test_listener_in_another_loop_says_what_it_needs() -> None:
+def test_listener_in_another_loop_names_the_loop_it_needs() -> None:
     async def bind() -> None:
-        limits = Limits(
-            request_max_bytes=1000, max_idle_ms=-1, max_connections=1, max_connections_per_ip=1
-        )
-        listener = Listener(LOCAL, limits, echo)
+        listener = Listener(LOCAL, quotas(), echo)
         try:
             listener.bind()
         finally:

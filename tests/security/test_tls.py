@@ -1,4 +1,4 @@
-"""Contexts from PEM: what is accepted, and what is said of the rest."""
+"""TLS contexts from PEM: what is accepted, and the errors for the rest."""
 
 import ssl
 from pathlib import Path
@@ -21,7 +21,7 @@ def authority() -> Authority:
     return Authority()
 
 
-def test_only_the_named_authority_is_trusted(authority: Authority) -> None:
+def test_only_the_configured_authority_is_trusted(authority: Authority) -> None:
     context = client_context(TlsSettings(trusted=authority.certificate))
     [trusted] = context.get_ca_certs()
     assert "authority of the tests" in str(trusted["subject"])
@@ -29,7 +29,7 @@ def test_only_the_named_authority_is_trusted(authority: Authority) -> None:
     assert context.verify_mode is ssl.CERT_REQUIRED
 
 
-def test_hostname_check_can_be_turned_off_but_not_the_check_of_the_certificate() -> None:
+def test_without_hostname_check_the_certificate_is_still_verified() -> None:
     context = client_context(TlsSettings(check_hostname=False))
     assert not context.check_hostname
     assert context.verify_mode is ssl.CERT_REQUIRED
@@ -39,10 +39,10 @@ def test_hostname_check_can_be_turned_off_but_not_the_check_of_the_certificate()
     ("locked", "given", "words"),
     [
         ("right", "wrong", "password of the private key is wrong"),
-        ("right", None, "needs a password"),
+        ("right", None, "requires a password"),
     ],
 )
-def test_locked_key_wants_its_password(
+def test_encrypted_key_requires_its_password(
     authority: Authority, locked: str, given: str | None, words: str
 ) -> None:
     own = authority.certificate_for("alice", password=locked)
@@ -51,13 +51,13 @@ def test_locked_key_wants_its_password(
     client_context(TlsSettings(certificates=own.pem, key_password=locked))
 
 
-def test_key_of_another_certificate_is_noticed(authority: Authority) -> None:
+def test_key_of_another_certificate_is_rejected(authority: Authority) -> None:
     mixed = authority.certificate_for("a").certificate + authority.certificate_for("b").key
     with pytest.raises(TlsError, match="does not belong"):
         client_context(TlsSettings(certificates=mixed))
 
 
-def test_certificate_that_is_none_is_refused_without_being_quoted() -> None:
+def test_malformed_certificate_is_rejected_without_quoting_it() -> None:
     with pytest.raises(TlsError) as caught:
         client_context(TlsSettings(trusted="-----BEGIN CERTIFICATE-----\nsecret\n"))
     assert "secret" not in str(caught.value)
@@ -71,7 +71,7 @@ def test_certificate_that_is_none_is_refused_without_being_quoted() -> None:
         (b"hello", "non-PEM"),
     ],
 )
-def test_files_of_java_are_told_apart(tmp_path: Path, data: bytes, kind: str) -> None:
+def test_java_formats_are_recognized(tmp_path: Path, data: bytes, kind: str) -> None:
     path = tmp_path / "store"
     path.write_bytes(data)
     with pytest.raises(NotPem) as caught:
@@ -79,12 +79,12 @@ def test_files_of_java_are_told_apart(tmp_path: Path, data: bytes, kind: str) ->
     assert caught.value.kind == kind
 
 
-def test_missing_file_is_named(tmp_path: Path) -> None:
+def test_error_names_a_missing_file(tmp_path: Path) -> None:
     with pytest.raises(TlsError, match="no-such-file"):
         read_pem(str(tmp_path / "no-such-file"))
 
 
-def test_certificates_and_keys_of_one_file_are_told_apart(authority: Authority) -> None:
+def test_certificates_and_keys_of_one_file_are_separated(authority: Authority) -> None:
     own = authority.certificate_for("alice")
     assert pem_blocks(f"text\n{own.pem}{authority.certificate}") == (
         own.certificate + authority.certificate,
@@ -92,5 +92,5 @@ def test_certificates_and_keys_of_one_file_are_told_apart(authority: Authority) 
     )
 
 
-def test_secrets_are_in_no_repr() -> None:
+def test_repr_contains_no_secrets() -> None:
     assert "hidden" not in repr(TlsSettings(certificates="hidden", key_password="hidden"))

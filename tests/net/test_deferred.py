@@ -1,16 +1,16 @@
-"""An answer that waits: given once, after everything it waits for."""
+"""Deferred responses: computed once, after their completion."""
 
 import asyncio
 
 import pytest
 
-from broker.net.connection import Answer, Peer
-from broker.net.later import Later
+from broker.net.connection import Peer, ResponseParts
+from broker.net.deferred import DeferredResponse
 from tests.net.support import connect, echo, framed, in_loop, listening, until
 
 
 @in_loop
-async def test_answer_is_made_only_when_what_it_waits_for_is_done() -> None:
+async def test_response_is_computed_only_after_completion() -> None:
     loop = asyncio.get_running_loop()
     done, given = loop.create_future(), []
 
@@ -18,7 +18,7 @@ async def test_answer_is_made_only_when_what_it_waits_for_is_done() -> None:
         given.append(done.done())
         return "answer"
 
-    waiting = asyncio.ensure_future(_await(Later(done, answer)))
+    waiting = asyncio.ensure_future(_await(DeferredResponse(done, answer)))
     await asyncio.sleep(0)
     assert not given
     done.set_result(None)
@@ -27,10 +27,12 @@ async def test_answer_is_made_only_when_what_it_waits_for_is_done() -> None:
 
 
 @in_loop
-async def test_answer_that_finds_something_else_to_wait_for_waits_again() -> None:
+async def test_deferred_response_can_wait_for_something_else_again() -> None:
     loop = asyncio.get_running_loop()
     first, second = loop.create_future(), loop.create_future()
-    waiting = asyncio.ensure_future(_await(Later(first, lambda: Later(second, lambda: "answer"))))
+    waiting = asyncio.ensure_future(
+        _await(DeferredResponse(first, lambda: DeferredResponse(second, lambda: "answer")))
+    )
     first.set_result(None)
     await asyncio.sleep(0)
     assert not waiting.done()
@@ -39,9 +41,9 @@ async def test_answer_that_finds_something_else_to_wait_for_waits_again() -> Non
 
 
 @in_loop
-async def test_waiter_that_is_cancelled_cancels_what_it_waits_for() -> None:
+async def test_cancelled_task_cancels_the_completion() -> None:
     done = asyncio.get_running_loop().create_future()
-    waiting = asyncio.ensure_future(_await(Later(done, lambda: "answer")))
+    waiting = asyncio.ensure_future(_await(DeferredResponse(done, lambda: "answer")))
     await asyncio.sleep(0)
     waiting.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -49,18 +51,22 @@ async def test_waiter_that_is_cancelled_cancels_what_it_waits_for() -> None:
     assert done.cancelled()
 
 
-async def _await(later: Later[str]) -> str:
+async def _await(later: DeferredResponse[str]) -> str:
     return await later
 
 
 @in_loop
-async def test_connection_answers_when_all_waits_are_over_and_then_goes_on() -> None:
+async def test_connection_responds_after_all_waits_and_continues() -> None:
     loop = asyncio.get_running_loop()
     first, second = loop.create_future(), loop.create_future()
 
-    def answer(frame: memoryview, peer: Peer) -> Answer | Later[Answer]:
+    def answer(frame: memoryview, peer: Peer) -> ResponseParts | DeferredResponse[ResponseParts]:
         said = echo(frame, peer)
-        return said if frame == b"next" else Later(first, lambda: Later(second, lambda: said))
+        return (
+            said
+            if bytes(frame) == b"next"
+            else DeferredResponse(first, lambda: DeferredResponse(second, lambda: said))
+        )
 
     async with listening(answer) as listener, await connect(listener) as client:
         client.writer.write(framed(b"once") + framed(b"next"))
@@ -72,13 +78,13 @@ async def test_connection_answers_when_all_waits_are_over_and_then_goes_on() -> 
 
 
 @in_loop
-async def test_what_an_answer_waits_for_is_cancelled_when_we_close_the_connection() -> None:
+async def test_closing_the_connection_cancels_the_completion() -> None:
     done = asyncio.get_running_loop().create_future()
     asked: list[bytes] = []
 
-    def answer(frame: memoryview, peer: Peer) -> Later[Answer]:
+    def answer(frame: memoryview, peer: Peer) -> DeferredResponse[ResponseParts]:
         asked.append(bytes(frame))
-        return Later(done, lambda: None)
+        return DeferredResponse(done, lambda: None)
 
     async with listening(answer) as listener, await connect(listener) as client:
         client.writer.write(framed(b"wait"))

@@ -1,4 +1,4 @@
-"""The way to the controller: here, elsewhere, or not known yet."""
+"""The channel to the controller: local, remote, or unknown."""
 
 import asyncio
 from typing import Any
@@ -7,7 +7,7 @@ import pytest
 
 from broker.errors import ApiError, ErrorCode
 from broker.net.broker_connection import Node
-from broker.net.controller_channel import ControllerChannel, NoController
+from broker.net.node_to_controller_channel import NoController, NodeToControllerChannel
 from broker.protocol.api_keys import ApiKey
 from broker.protocol.messages.allocate_producer_ids import (
     AllocateProducerIdsRequest,
@@ -21,13 +21,13 @@ HERE, OTHER = Node(1, "a", 1), Node(2, "b", 2)
 
 
 class Cluster:
-    """Says who is the controller, one answer after the other, and answers for both brokers."""
+    """Reports one controller after the other, and responds for both brokers."""
 
     def __init__(self, *controllers: Node | None, answers: list[Any] | None = None) -> None:
         self.controllers = list(controllers)
         self.answers = answers or [GIVEN]
         self.asked: list[int] = []
-        self.channel = ControllerChannel(self.controllers_turn, 1, self)  # type: ignore[arg-type]
+        self.channel = NodeToControllerChannel(self.controllers_turn, 1, self)  # type: ignore[arg-type]
         self.channel.local = {ApiKey.ALLOCATE_PRODUCER_IDS: lambda _: self.answer(1)}
 
     def controllers_turn(self) -> Node | None:
@@ -45,13 +45,13 @@ class Cluster:
 
 
 @pytest.mark.parametrize("controller", [HERE, OTHER])
-def test_the_controller_is_asked_wherever_it_is(controller: Node) -> None:
+def test_request_reaches_a_local_or_remote_controller(controller: Node) -> None:
     cluster = Cluster(controller)
     assert asyncio.run(cluster.channel.send(REQUEST)) is GIVEN
     assert cluster.asked == [controller.node_id]
 
 
-def test_while_there_is_no_controller_it_is_waited_for() -> None:
+def test_request_waits_until_there_is_a_controller() -> None:
     cluster = Cluster(None, None, OTHER)
     assert asyncio.run(cluster.channel.send(REQUEST)) is GIVEN
     assert cluster.asked == [2]
@@ -61,19 +61,19 @@ def test_while_there_is_no_controller_it_is_waited_for() -> None:
     "refusal",
     [NOT_CONTROLLER, ApiError(ErrorCode.NOT_CONTROLLER), ConnectionError(), TimeoutError()],
 )
-def test_one_that_is_not_the_controller_any_more_is_not_believed(refusal: Any) -> None:
+def test_not_controller_is_retried(refusal: Any) -> None:
     cluster = Cluster(HERE, OTHER, answers=[refusal, GIVEN])
     assert asyncio.run(cluster.channel.send(REQUEST)) is GIVEN
     assert cluster.asked == [1, 2]
 
 
-def test_other_refusals_are_for_who_asked() -> None:
+def test_other_errors_are_raised() -> None:
     cluster = Cluster(HERE, answers=[ApiError(ErrorCode.STALE_BROKER_EPOCH)])
     with pytest.raises(ApiError) as refused:
         asyncio.run(cluster.channel.send(REQUEST))
     assert refused.value.code is ErrorCode.STALE_BROKER_EPOCH
 
 
-def test_one_attempt_waits_for_nobody() -> None:
+def test_single_attempt_does_not_wait() -> None:
     with pytest.raises(NoController):
         asyncio.run(Cluster(None).channel.attempt(REQUEST))
