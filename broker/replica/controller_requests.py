@@ -1,16 +1,18 @@
-"""What the controller asks of a broker: LeaderAndIsr, StopReplica, UpdateMetadata.
+"""The controller's requests to a broker: LeaderAndIsr, StopReplica, UpdateMetadata.
 
-Each is refused as a whole if it is of a former life of this broker (STALE_BROKER_EPOCH) or of a
-controller that another one has replaced (STALE_CONTROLLER_EPOCH). They are carried out in the order
-in which they come; the one whose turn it is has the partitions to itself.
+A request is refused as a whole if it was meant for an earlier incarnation of this broker
+(STALE_BROKER_EPOCH), or comes from a controller that has been replaced (STALE_CONTROLLER_EPOCH).
+Requests are executed one after the other, in the order of arrival.
 
 LeaderAndIsr, per partition, in this order:
 
-    its log directory is offline                       KAFKA_STORAGE_ERROR
-    its log is of another topic of the same name       INCONSISTENT_TOPIC_ID
-    a leader epoch not above the known one             STALE_CONTROLLER_EPOCH
-    this broker is not among the replicas              UNKNOWN_TOPIC_OR_PARTITION
-    its log cannot be made                             KAFKA_STORAGE_ERROR
+    its topic's name is illegal                                INVALID_TOPIC_EXCEPTION
+    a negative partition index or broker id                    INVALID_REQUEST
+    its log directory is offline                               KAFKA_STORAGE_ERROR
+    its log belongs to another topic of the same name          INCONSISTENT_TOPIC_ID
+    its leader epoch is not above the known one                STALE_CONTROLLER_EPOCH
+    this broker is not among the replicas                      UNKNOWN_TOPIC_OR_PARTITION
+    its log cannot be created                                  KAFKA_STORAGE_ERROR
 """
 
 import asyncio
@@ -19,6 +21,7 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from broker.errors import ApiError, ErrorCode
+from broker.metadata_cache import MetadataCache
 from broker.model import LeaderAndIsr, TopicPartition, Uuid
 from broker.protocol.messages.leader_and_isr import (
     LeaderAndIsrPartitionError,
@@ -36,19 +39,21 @@ from broker.protocol.messages.stop_replica import (
 from broker.protocol.messages.update_metadata import UpdateMetadataRequest, UpdateMetadataResponse
 from broker.replica.manager import ReplicaManager
 from broker.replica.partition import Partition
+from broker.topic_names import check_partition
 
 logger = logging.getLogger("state.change")
 
 _ANY_EPOCH: Final = (-1, -2)
-"""StopReplica: of an old controller that knows none, and for a topic that is being deleted."""
+"""StopReplica without a leader epoch: from an old controller, or for a topic under deletion."""
 
 Codes = dict[TopicPartition, ErrorCode]
 
 
 class ControllerRequests:
-    """Carries out what the controller asks of this broker.
+    """Executes the controller's requests.
 
     Field `controller_epoch`: the highest seen. Invariant: never goes back.
+    Field `_one_at_a_time`: held while a request is executed.
     """
 
     def __init__(self, replicas: ReplicaManager) -> None:
@@ -58,7 +63,7 @@ class ControllerRequests:
         self._one_at_a_time = asyncio.Lock()
 
     def _refusal(self, broker_epoch: int, controller_epoch: int) -> ErrorCode:
-        """Why a request is not carried out; NONE if it is, and then its epoch counts."""
+        """Why the request is refused; NONE if it is accepted, and then its epoch is kept."""
         if self._cluster.broker_epoch.is_stale(broker_epoch):
             return ErrorCode.STALE_BROKER_EPOCH
         if controller_epoch < self.controller_epoch:
@@ -69,11 +74,14 @@ class ControllerRequests:
     # --- UpdateMetadata --------------------------------------------------------------------------
 
     async def update_metadata(self, request: UpdateMetadataRequest) -> UpdateMetadataResponse:
-        """Take up what the cluster looks like."""
+        """Update the metadata cache; partitions re-evaluate if brokers have died or returned."""
         async with self._one_at_a_time:
             code = self._refusal(request.broker_epoch, request.controller_epoch)
             if code == ErrorCode.NONE:
-                deleted = self._cluster.metadata.update(request)
+                live_before = _live_brokers(self._cluster.metadata)
+                deleted, code = self._cluster.metadata.update(request)
+                if _live_brokers(self._cluster.metadata) != live_before:
+                    self._replicas.live_brokers_changed()
                 if deleted:
                     self._replicas.on_deleted(deleted)
             return UpdateMetadataResponse(error_code=code)
@@ -81,7 +89,7 @@ class ControllerRequests:
     # --- LeaderAndIsr ----------------------------------------------------------------------------
 
     async def leader_and_isr(self, request: LeaderAndIsrRequest) -> LeaderAndIsrResponse:
-        """Lead and follow; answers for every partition."""
+        """Make partitions leader or follower; the response has an error code for each."""
         async with self._one_at_a_time:
             code = self._refusal(request.broker_epoch, request.controller_epoch)
             if code != ErrorCode.NONE:
@@ -102,7 +110,7 @@ class ControllerRequests:
         codes: Codes,
         followed: list[Partition],
     ) -> None:
-        """One topic: all logs that are missing are made together, then each takes up its role."""
+        """One topic: create all missing logs together, then apply each partition's decision."""
         accepted: dict[TopicPartition, LeaderAndIsr] = {}
         new: set[TopicPartition] = set()
         for state in states:
@@ -115,20 +123,28 @@ class ControllerRequests:
         codes |= await self._make_logs(topic_id, accepted, new)
         for name, decision in accepted.items():
             if codes[name] == ErrorCode.NONE:
-                partition = self._replicas.open(name, topic_id)
-                if self._replicas.take_up(partition, decision):
+                partition = self._replicas.get_or_create_partition(name, topic_id)
+                if self._replicas.become_leader_or_follower(partition, decision):
                     followed.append(partition)
 
     def _check(
         self, name: TopicPartition, topic_id: Uuid, state: LeaderAndIsrPartitionState
     ) -> ErrorCode:
+        if code := check_partition(*name, (*state.replicas, *state.isr)):
+            logger.error("rejecting LeaderAndIsr of partition=%r error=%s", name, code.name)
+            return code
         replicas = self._replicas
         if name in replicas.offline:
             return ErrorCode.KAFKA_STORAGE_ERROR
         log = replicas.logs.get(name)
         known_id = None if log is None else log.topic_id
         if None is not known_id != topic_id != Uuid.ZERO:
-            logger.error("partition=%s is of topic id %s, not %s", name, known_id, topic_id)
+            logger.error(
+                "topic id does not match the log partition=%s log_topic_id=%s topic_id=%s",
+                name,
+                known_id,
+                topic_id,
+            )
             return ErrorCode.INCONSISTENT_TOPIC_ID
         known = replicas.partitions.get(name)
         if known is not None and state.leader_epoch <= known.state.leader_epoch:
@@ -140,14 +156,14 @@ class ControllerRequests:
     async def _make_logs(
         self, topic_id: Uuid, accepted: dict[TopicPartition, LeaderAndIsr], new: set[TopicPartition]
     ) -> Codes:
-        """The codes of those whose logs cannot be made."""
+        """Create the missing logs; the error codes of those that cannot be created."""
         failed: Codes = {}
         for is_new in (True, False):
             wanted = {name: s for name, s in accepted.items() if (name in new) == is_new}
             try:
                 await self._replicas.make_logs(topic_id, wanted, is_new=is_new)
             except ApiError as error:
-                logger.error("logs of topic id %s cannot be made: %s", topic_id, error)
+                logger.error("cannot create logs topic_id=%s: %s", topic_id, error)
             for name in wanted:
                 if self._replicas.logs.get(name) is None:
                     failed[name] = ErrorCode.KAFKA_STORAGE_ERROR
@@ -157,7 +173,7 @@ class ControllerRequests:
     # --- StopReplica -----------------------------------------------------------------------------
 
     async def stop_replica(self, request: StopReplicaRequest) -> StopReplicaResponse:
-        """Neither lead nor follow, and delete where asked to; answers for every partition."""
+        """Stop replicas and delete their logs if requested; an error code for each partition."""
         async with self._one_at_a_time:
             code = self._refusal(request.broker_epoch, request.controller_epoch)
             if code != ErrorCode.NONE:
@@ -166,8 +182,15 @@ class ControllerRequests:
             codes = {name: self._check_stop(name, state) for name, state in wanted.items()}
             stopped = [name for name, found in codes.items() if found == ErrorCode.NONE]
             deleted = [name for name in stopped if wanted[name].delete_partition]
+            for name in stopped:
+                logger.info(
+                    "stopping replica partition=%s delete=%s leader_epoch=%s",
+                    name,
+                    str(wanted[name].delete_partition).lower(),
+                    wanted[name].leader_epoch,
+                )
             self._replicas.fetchers.unfollow(stopped)
-            self._replicas.forget(deleted)
+            self._replicas.remove_partitions(deleted)
             codes |= await asyncio.to_thread(self._delete, deleted)
             return StopReplicaResponse(
                 partition_errors=[
@@ -179,6 +202,8 @@ class ControllerRequests:
             )
 
     def _check_stop(self, name: TopicPartition, state: StopReplicaPartitionState) -> ErrorCode:
+        if code := check_partition(*name):
+            return code
         if name in self._replicas.offline:
             return ErrorCode.KAFKA_STORAGE_ERROR
         known = self._replicas.partitions.get(name)
@@ -188,17 +213,21 @@ class ControllerRequests:
         return ErrorCode.FENCED_LEADER_EPOCH if is_old else ErrorCode.NONE
 
     def _delete(self, names: Iterable[TopicPartition]) -> Codes:
-        """Delete logs; the codes of those that cannot be."""
+        """Delete logs; the error codes of those that cannot be deleted."""
         failed = self._replicas.logs.delete_all(names)
         for name, error in failed.items():
-            logger.error("cannot delete partition=%s: %s", name, error)
+            logger.error("cannot delete log partition=%s: %s", name, error)
         return {name: error.code for name, error in failed.items()}
+
+
+def _live_brokers(metadata: MetadataCache) -> set[int]:
+    return {broker.broker_id for listed in metadata.brokers.values() for broker in listed}
 
 
 def topics_of(
     request: LeaderAndIsrRequest,
 ) -> Iterator[tuple[str, Uuid, list[LeaderAndIsrPartitionState]]]:
-    """The states by topic; up to version 1 each of them names its topic itself."""
+    """The states by topic; up to version 1 every state names its topic."""
     for topic in request.topic_states:
         yield topic.topic_name, topic.topic_id, topic.partition_states
     by_name: dict[str, list[LeaderAndIsrPartitionState]] = {}
@@ -220,7 +249,7 @@ def _decision(state: LeaderAndIsrPartitionState) -> LeaderAndIsr:
 
 
 def _leader_and_isr_response(answers: dict[tuple[str, Uuid], Codes]) -> LeaderAndIsrResponse:
-    """With and without topic ids, as the version wants it: the other list is left out there."""
+    """The response for all versions: encoding leaves out the fields that a version lacks."""
     return LeaderAndIsrResponse(
         topics=[
             LeaderAndIsrTopicError(
@@ -238,7 +267,7 @@ def _leader_and_isr_response(answers: dict[tuple[str, Uuid], Codes]) -> LeaderAn
 
 
 def refused_leader_and_isr(request: LeaderAndIsrRequest, code: ErrorCode) -> LeaderAndIsrResponse:
-    """The error for the whole, and on every partition."""
+    """The error of the whole request, and of every partition."""
     answers = {
         (topic, topic_id): {TopicPartition(topic, s.partition_index): code for s in states}
         for topic, topic_id, states in topics_of(request)
@@ -250,7 +279,7 @@ def refused_leader_and_isr(request: LeaderAndIsrRequest, code: ErrorCode) -> Lea
 def stopped_by(
     request: StopReplicaRequest,
 ) -> Iterator[tuple[TopicPartition, StopReplicaPartitionState]]:
-    """What to stop, whichever form the request has."""
+    """The replicas to stop, in any of the three forms that versions have."""
     for topic in request.topic_states:
         for state in topic.partition_states:
             yield TopicPartition(topic.topic_name, state.partition_index), state

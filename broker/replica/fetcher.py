@@ -1,19 +1,30 @@
-"""One fetcher: this broker as follower of one other broker, for some of its partitions.
+"""A replica fetcher: fetches some partitions from one leader broker, and appends them.
 
-One request is under way at a time: what the answer brought is appended before the next is sent, and
-that next one tells the leader how far we have come. The leader holds it back until there is more
-(`replica.fetch.wait.max.ms`), so an idle fetcher costs two small requests a second, however many
-partitions it has: both sides keep a session, and neither looks at what has not changed.
+One request is in flight at a time. Its records are appended before the next request is sent, and
+that next request tells the leader how far the follower has come. The leader delays the response
+until there are records (`replica.fetch.wait.max.ms`), so an idle fetcher costs two small requests a
+second, however many partitions it has: both sides keep a fetch session, and neither looks at
+partitions that have not changed.
 
-What the leader says of a partition, and what follows:
+A partition is in one of these states; transitions happen only on the event loop:
 
-    records                 append them, take over high watermark and log start offset
-    a diverging epoch       cut our log there (KIP-595), ask again
-    OFFSET_OUT_OF_RANGE     look where the leader's log begins and ends, cut, ask again
-    FENCED_LEADER_EPOCH     we have missed a decision: leave it alone until the controller tells
-    anything else           leave it alone for `replica.fetch.backoff.ms`
+    fetching   in the session; its position is sent with the next request, or was sent already
+    delayed    removed from the session until `replica.fetch.backoff.ms` has passed
+    gone       removed from the fetcher; a response that still contains it is ignored
 
-A partition whose own log fails is given up here: the log directory is offline, or its bytes lie.
+What the response contains for a partition, and what follows:
+
+    records                 append; take over high watermark and log start offset    fetching
+    a diverging epoch       truncate (KIP-595)                                        fetching
+    OFFSET_OUT_OF_RANGE     compare with the start and end of the leader's log,       fetching
+                            truncate or start again there
+    FENCED_LEADER_EPOCH     this broker has missed a decision of the controller,      gone
+                            which will add the partition again
+    corrupt records         perhaps only in transit: fetch once more                  delayed
+    another error           fetch again later                                         delayed
+
+A follower over its replication quota is delayed too. If the follower's own log fails (its log
+directory is offline, for example), the partition is gone.
 """
 
 import asyncio
@@ -26,6 +37,7 @@ from broker.errors import ApiError, CorruptRecord, ErrorCode
 from broker.log.leader_epochs import UNDEFINED_EPOCH
 from broker.log.offsets import EARLIEST_TIMESTAMP, LATEST_TIMESTAMP
 from broker.log.partition_log import PartitionLog
+from broker.log.truncation import truncate_fully_and_start_at
 from broker.model import BrokerEpoch, TopicPartition
 from broker.net.broker_connection import BrokerConnection, Node
 from broker.net.peers import Connect
@@ -36,7 +48,7 @@ from broker.protocol.messages.list_offsets import (
     ListOffsetsTopic,
 )
 from broker.replica.follower_session import FetchLimits, FollowerSession
-from broker.replica.follower_state import FollowerState, cut, truncation_offset
+from broker.replica.follower_state import FollowerState, truncate, truncation_offset
 from broker.replica.partition import Partition
 from broker.replica.throttle import Throttle
 
@@ -44,15 +56,15 @@ logger = logging.getLogger(__name__)
 
 
 class FetcherSettings(NamedTuple):
-    """Of all fetchers: `replica.fetch.*` and `replica.socket.timeout.ms`."""
+    """Settings of all fetchers: `replica.fetch.*` and `replica.socket.timeout.ms`."""
 
     limits: FetchLimits
     backoff_s: float
     timeout_s: float
 
 
-class FollowerOf(NamedTuple):
-    """What every fetcher of a broker shares."""
+class FetcherContext(NamedTuple):
+    """What all fetchers of a broker share."""
 
     broker_id: int
     broker_epoch: BrokerEpoch
@@ -60,19 +72,25 @@ class FollowerOf(NamedTuple):
     settings: FetcherSettings
     throttle: Throttle
     future_log: Callable[[TopicPartition], PartitionLog | None]
-    """The copy of a log on its way to another directory, if there is one."""
+    """The future log of a replica that is being moved to another directory, if there is one."""
+    truncating: Callable[[TopicPartition], contextlib.AbstractContextManager[None]]
+    """Pauses the cleaner for a partition and corrects its checkpoints (`LogManager.truncating`)."""
 
 
 class ReplicaFetcher:
-    """Follows one leader broker.
+    """Fetches from one leader broker.
 
-    Field `_states`: every partition it has. Field `_delayed`: those left alone for a while.
-    Invariant: a partition is in the session or delayed.
+    Field `_states`: every partition of this fetcher.
+    Field `_session`: what the leader has been sent, and what the next request must name.
+    Field `_delayed`: partitions that are not fetched for a while. Invariant: every partition is
+    either in the session or delayed.
+    Field `_connection`: to the leader; None before the first request and after an error.
+    Field `_woken`: set when a partition is added, for a fetcher that has nothing to fetch.
     """
 
-    def __init__(self, find_leader: Callable[[], Node | None], own: FollowerOf) -> None:
+    def __init__(self, find_leader: Callable[[], Node | None], context: FetcherContext) -> None:
         self._find_leader = find_leader
-        self._own = own
+        self._context = context
         self._connection: BrokerConnection | None = None
         self._session = FollowerSession()
         self._states: dict[TopicPartition, FollowerState] = {}
@@ -83,10 +101,13 @@ class ReplicaFetcher:
     def __len__(self) -> int:
         return len(self._states)
 
-    # --- what it follows -------------------------------------------------------------------------
+    # --- partitions ------------------------------------------------------------------------------
 
     def add(self, partitions: Iterable[Partition]) -> None:
-        """Follow these from where their logs end, in their present leader epoch."""
+        """Fetch these from their log end offsets on, in their present leader epochs.
+
+        A partition that is being fetched in the same epoch already is left as it is.
+        """
         for partition in partitions:
             known = self._states.get(partition.name)
             if (
@@ -98,14 +119,15 @@ class ReplicaFetcher:
             self.remove([partition.name])
             state = self._states[partition.name] = FollowerState(partition)
             if state.last_fetched_epoch == UNDEFINED_EPOCH:
-                # Nothing to compare: only what is committed is surely the leader's too.
+                # Without leader epochs the leader cannot tell where the logs diverge. Only
+                # committed records are certain to be in its log too (as before KIP-101).
                 self._truncate(state, partition.log.high_watermark)
                 state.refresh()
             self._session.change(state)
         self._woken.set()
 
     def remove(self, names: Iterable[TopicPartition]) -> None:
-        """Follow these no more; what is under way for them is dropped when it comes."""
+        """Stop fetching these; data for them in a response to come is ignored."""
         for name in names:
             state = self._states.pop(name, None)
             if state is not None:
@@ -113,7 +135,7 @@ class ReplicaFetcher:
                 self._session.forget(state)
 
     async def stop(self) -> None:
-        """Follow nobody any more."""
+        """Stop fetching, and close the connection."""
         self._task.cancel()
         await asyncio.wait([self._task])
         self._disconnect()
@@ -124,13 +146,13 @@ class ReplicaFetcher:
         while True:
             try:
                 await self._wait_for_work()
-                async with asyncio.timeout(self._own.settings.timeout_s):
-                    await self._round()
+                async with asyncio.timeout(self._context.settings.timeout_s):
+                    await self._fetch_once()
             except (OSError, ApiError) as error:  # a TimeoutError is an OSError
-                logger.info("fetching failed leader=%s: %s", self._find_leader(), error)
+                logger.info("fetch failed leader=%s: %s", self._find_leader(), error)
                 await self._back_off()
             except Exception:
-                logger.exception("fetching failed leader=%s", self._find_leader())
+                logger.exception("fetch failed leader=%s", self._find_leader())
                 await self._back_off()
 
     async def _wait_for_work(self) -> None:
@@ -143,7 +165,7 @@ class ReplicaFetcher:
             timeout_s = self._return_delayed()
 
     def _return_delayed(self) -> float | None:
-        """Take up those whose time is over; gives the seconds until the next one's is."""
+        """Fetch again what was delayed long enough; returns the seconds until the next one."""
         if not self._delayed:
             return None
         now_s = asyncio.get_running_loop().time()
@@ -153,7 +175,7 @@ class ReplicaFetcher:
                 self._session.change(state)
         return min((s.delayed_until_s - now_s for s in self._delayed.values()), default=None)
 
-    async def _round(self) -> None:
+    async def _fetch_once(self) -> None:
         connection = self._connection
         if connection is None or not connection.is_open:
             connection = await self._connect()
@@ -163,8 +185,8 @@ class ReplicaFetcher:
         self._session.restart()
         node = self._find_leader()
         if node is None:
-            raise ConnectionError("the leader is not in the cluster")
-        self._connection = await self._own.connect(node)
+            raise ConnectionError("the leader is not alive")
+        self._connection = await self._context.connect(node)
         return self._connection
 
     def _disconnect(self) -> None:
@@ -175,36 +197,40 @@ class ReplicaFetcher:
     async def _back_off(self) -> None:
         self._disconnect()
         self._session.restart()
-        await asyncio.sleep(self._own.settings.backoff_s)
+        await asyncio.sleep(self._context.settings.backoff_s)
 
     def _delay(self, state: FollowerState) -> None:
         name = state.partition.name
         if self._states.get(name) is state:
             self._session.forget(state)
             now_s = asyncio.get_running_loop().time()
-            state.delayed_until_s = now_s + self._own.settings.backoff_s
+            state.delayed_until_s = now_s + self._context.settings.backoff_s
             self._delayed[name] = state
 
     # --- fetching --------------------------------------------------------------------------------
 
     async def _fetch(self, connection: BrokerConnection) -> None:
-        own = self._own
+        context = self._context
         version = connection.version_for(_ANY_FETCH)
         request = self._session.request(
-            version, own.broker_id, own.broker_epoch.value, own.settings.limits
+            version, context.broker_id, context.broker_epoch.value, context.settings.limits
         )
         response = await connection.send(request, version)
         if response.error_code:
-            logger.info("a fetch session ended: %s", ErrorCode.name_of(response.error_code))
+            code = ErrorCode.name_of(response.error_code)
+            logger.info("fetch session ended leader=%s error=%s", self._find_leader(), code)
             self._session.restart()
             if response.error_code not in _SESSION_ERRORS:
                 raise ApiError(ErrorCode(response.error_code))
             return
-        await self._take_up(connection, response)
-        # Only now: where the leader keeps no session, what it answered for is forgotten here.
+        await self._process_response(connection, response)
+        # After processing: if the leader keeps no session, this drops the partitions that were
+        # named, and `_session.find` could not attribute the data any more.
         self._session.answered(response.session_id)
 
-    async def _take_up(self, connection: BrokerConnection, response: FetchResponse) -> None:
+    async def _process_response(
+        self, connection: BrokerConnection, response: FetchResponse
+    ) -> None:
         out_of_range = []
         for topic in response.responses:
             key = topic.topic or topic.topic_id
@@ -215,11 +241,12 @@ class ReplicaFetcher:
                 if data.error_code == ErrorCode.OFFSET_OUT_OF_RANGE:
                     out_of_range.append(state)
                 else:
-                    self._process(state, data)
+                    self._process_partition(state, data)
         for state in out_of_range:
             await self._reset(connection, state)
 
-    def _process(self, state: FollowerState, data: PartitionData) -> None:
+    def _process_partition(self, state: FollowerState, data: PartitionData) -> None:
+        name = state.partition.name
         if data.error_code:
             self._failed(state, ErrorCode(data.error_code))
             return
@@ -229,25 +256,25 @@ class ReplicaFetcher:
                 self._truncate(state, truncation_offset(state.partition.log, epoch, end_offset))
             else:
                 self._append(state, data)
-            self._fetch_on(state)
-        except CorruptRecord as error:  # perhaps only on its way: ask once more
-            logger.error("corrupt records partition=%s: %s", state.partition.name, error)
+            self._send_position(state)
+        except CorruptRecord as error:  # perhaps only in transit
+            logger.error("corrupt records from the leader partition=%s: %s", name, error)
             self._delay(state)
         except ApiError as error:
-            logger.error("cannot follow partition=%s: %s", state.partition.name, error)
-            self.remove([state.partition.name])
+            logger.error("cannot append, fetching no more partition=%s: %s", name, error)
+            self.remove([name])
 
     def _append(self, state: FollowerState, data: PartitionData) -> None:
         partition, records = state.partition, data.records
         if records:
-            assert isinstance(records, memoryview)  # noqa: S101  # nothing but bytes travels
+            assert isinstance(records, memoryview)  # noqa: S101  # decoded from the wire
             partition.append_as_follower(records)
-            self._own.throttle.record(partition.name, len(records))
-        partition.follow(data.high_watermark, data.log_start_offset)
+            self._context.throttle.record(partition.name, len(records))
+        partition.update_watermarks_from_leader(data.high_watermark, data.log_start_offset)
 
-    def _fetch_on(self, state: FollowerState) -> None:
-        """Tell the leader where we are now, with the next request."""
-        partition, throttle = state.partition, self._own.throttle
+    def _send_position(self, state: FollowerState) -> None:
+        """Send the present position with the next request, if the leader does not know it."""
+        partition, throttle = state.partition, self._context.throttle
         if not state.refresh():
             return
         is_lagging = state.fetch_offset < partition.leader_high_watermark
@@ -260,11 +287,11 @@ class ReplicaFetcher:
         name = state.partition.name
         if code == ErrorCode.FENCED_LEADER_EPOCH:
             if state.leader_epoch == state.partition.state.leader_epoch:
-                logger.info("waiting for the controller's next decision partition=%s", name)
+                logger.info("fenced, waiting for LeaderAndIsr partition=%s", name)
                 self.remove([name])
                 return
         elif code not in _TRANSIENT:
-            logger.error("cannot fetch partition=%s: %s", name, code.name)
+            logger.error("cannot fetch partition=%s error=%s", name, code.name)
         self._delay(state)
 
     # --- truncating ------------------------------------------------------------------------------
@@ -272,7 +299,13 @@ class ReplicaFetcher:
     def _truncate(self, state: FollowerState, offset: int) -> None:
         partition, log = state.partition, state.partition.log
         if offset < log.log_end_offset:
-            logger.info("truncating partition=%s offset=%s", partition.name, offset)
+            logger.info(
+                "truncating partition=%s offset=%s log_end_offset=%s leader_epoch=%s",
+                partition.name,
+                offset,
+                log.log_end_offset,
+                state.leader_epoch,
+            )
         if offset < log.high_watermark:
             logger.warning(
                 "truncating below the high watermark partition=%s offset=%s high_watermark=%s",
@@ -280,23 +313,33 @@ class ReplicaFetcher:
                 offset,
                 log.high_watermark,
             )
-        cut(partition, self._own.future_log(partition.name), offset)
+        future = self._context.future_log(partition.name)
+        if offset >= log.log_end_offset:  # removes no record: nothing to pause or to checkpoint
+            truncate(partition, future, offset)
+            return
+        with self._context.truncating(partition.name):
+            truncate(partition, future, offset)
 
     async def _reset(self, connection: BrokerConnection, state: FollowerState) -> None:
-        """The leader does not have the offset: it lost its end, or has deleted its beginning."""
-        partition = state.partition
+        """The leader does not have the fetch offset: find a position that it has.
+
+        Its log ends before ours (an unclean election): truncate to its end. Or its log starts after
+        ours ends (this broker was away longer than the retention): start again at its start.
+        """
+        partition, name = state.partition, state.partition.name
         try:
             end = await self._list_offset(connection, state, LATEST_TIMESTAMP)
             start = await self._list_offset(connection, state, EARLIEST_TIMESTAMP)
-            if self._states.get(partition.name) is not state:
+            if self._states.get(name) is not state:
                 return
             log = partition.log
             if end < log.log_end_offset:
                 self._truncate(state, end)
             elif start > log.log_end_offset:
-                log.truncate_fully_and_start_at(start)
-            logger.info("reset partition=%s offset=%s", partition.name, log.log_end_offset)
-            self._fetch_on(state)
+                with self._context.truncating(name):
+                    truncate_fully_and_start_at(log, start)
+            logger.info("reset fetch offset partition=%s offset=%s", name, log.log_end_offset)
+            self._send_position(state)
         except ApiError as error:
             self._failed(state, error.code)
 
@@ -311,13 +354,13 @@ class ReplicaFetcher:
         )
         response = await connection.send(
             ListOffsetsRequest(
-                replica_id=self._own.broker_id,
+                replica_id=self._context.broker_id,
                 topics=[ListOffsetsTopic(name=name.topic, partitions=[asked])],
             )
         )
         answer = response.topics[0].partitions[0]
         if answer.error_code:
-            raise ApiError(ErrorCode(answer.error_code), f"{name}: no offset")
+            raise ApiError(ErrorCode(answer.error_code), f"{name}: ListOffsets failed")
         return answer.offset
 
 
@@ -335,4 +378,4 @@ _TRANSIENT: Final = (
     ErrorCode.INCONSISTENT_TOPIC_ID,
     ErrorCode.OFFSET_NOT_AVAILABLE,
 )
-"""What leaders say while partitions are being made, moved or deleted."""
+"""Errors of leaders while partitions are being created, reassigned or deleted."""

@@ -1,8 +1,8 @@
-"""A follower's side of a fetch session (KIP-227): only what has changed is asked for again.
+"""The follower's side of a fetch session (KIP-227): a request names only what has changed.
 
-the leader answers      what is asked next
-no session, or an error everything, and a new session
-a session               what was added or moved since, and what to forget; its next epoch
+response of the leader       next request
+no session, or an error      all partitions, and opens a new session
+a session                    its next epoch; partitions that were added, changed or removed
 """
 
 from typing import Final
@@ -19,16 +19,16 @@ from broker.replica.follower_state import FollowerState
 
 _FIRST_EPOCH: Final = 0
 _TOPIC_IDS: Final = 13
-"""The first version that names topics by their ids."""
+"""The first version that identifies topics by id."""
 _REPLICA_STATE: Final = 15
-"""The first version that has a place for the broker epoch of the follower."""
+"""The first version with a field for the follower's broker epoch."""
 
 Key = tuple[str | Uuid, int]
 """A partition in a request: by topic name up to version 12, by topic id from 13 on."""
 
 
 class FetchLimits:
-    """What a follower asks for: `replica.fetch.*`."""
+    """The limits in a follower's requests: `replica.fetch.*`."""
 
     __slots__ = ("max_bytes", "max_wait_ms", "min_bytes", "partition_max_bytes")
 
@@ -42,10 +42,13 @@ class FetchLimits:
 
 
 class FollowerSession:
-    """The partitions that the leader has in its session, and what it must be told next.
+    """The partitions in the leader's session, and what the next request must name.
 
-    Field `_known`: those the leader will answer for, by their key in this version.
-    Field `_changed`, `_forgotten`: what it has not been told. Invariant: nobody is in both.
+    Field `_session_id`, `_epoch`: of the next request; id 0 and epoch 0 open a session.
+    Field `_version`: the version of the last request. Partitions have other keys in other versions.
+    Field `_known`: partitions that the leader has, by their key in this version.
+    Field `_changed`, `_forgotten`: what the next request adds or changes, and what it removes.
+    Invariant: no partition is in both.
     """
 
     def __init__(self) -> None:
@@ -62,7 +65,7 @@ class FollowerSession:
         return not self._known and not self._changed
 
     def change(self, state: FollowerState) -> None:
-        """Fetch this partition from where it stands now."""
+        """Fetch this partition from its present position."""
         name = state.partition.name
         known = self._known.get(self._key(state))
         if known is not None:
@@ -72,19 +75,19 @@ class FollowerSession:
         self._forgotten.pop(name, None)
 
     def forget(self, state: FollowerState) -> None:
-        """Do not fetch this partition."""
+        """Stop fetching this partition."""
         name = state.partition.name
         self._changed.pop(name, None)
         if self._known.pop(self._key(state), None) is not None:
             self._forgotten[name] = state
 
     def find(self, topic: str | Uuid, index: int) -> FollowerState | None:
-        """Whose answer this is; None for one that was changed or forgotten meanwhile."""
+        """The partition that data in a response belongs to; None if it has changed meanwhile."""
         state = self._known.get((topic, index))
         return state if state is not None and state.is_sent else None
 
     def restart(self) -> None:
-        """The leader knows of no session: tell it everything next time."""
+        """The leader has no session any more: the next request names everything."""
         self._session_id, self._epoch = 0, _FIRST_EPOCH
         self._forgotten.clear()
         for state in self._known.values():
@@ -92,7 +95,7 @@ class FollowerSession:
         self._known.clear()
 
     def answered(self, session_id: int) -> None:
-        """The leader has taken the request; 0 if it keeps no session for us."""
+        """The leader has responded; id 0 if it keeps no session for this follower."""
         if session_id == 0:
             self.restart()
             return
@@ -107,7 +110,7 @@ class FollowerSession:
     def request(
         self, version: int, replica_id: int, broker_epoch: int, limits: FetchLimits
     ) -> FetchRequest:
-        """What to send in this version; from then on the changes count as told."""
+        """The next request. The changes in it are not named again."""
         if version != self._version:
             self.restart()
             self._version = version

@@ -1,18 +1,22 @@
-"""Where a follower stands with one partition, and how it finds back to its leader's log."""
+"""A follower's position in one partition, and where to truncate a log that has diverged."""
 
 from broker.log.leader_epochs import UNDEFINED_EPOCH
 from broker.log.partition_log import PartitionLog
+from broker.log.truncation import truncate_to
 from broker.replica.partition import Partition
 
 
 class FollowerState:
-    """One partition in a fetcher.
+    """One partition of a fetcher.
 
-    Field `fetch_offset`: what is asked for next. Invariant: the log end offset.
-    Field `last_fetched_epoch`: of the last batch in the log, by which the leader sees where the
-    two logs part; -1 if the log knows no epochs.
-    Field `is_sent`: it is in the fetch session with this offset; else its answers are not ours.
-    Field `delayed_until_s`: it is left alone until then, after an error.
+    Field `leader_epoch`: the leader epoch in which it fetches. Invariant: never changes; a new
+    epoch gets a new FollowerState.
+    Field `fetch_offset`: where the next fetch starts. Invariant: the log end offset.
+    Field `last_fetched_epoch`: the leader epoch of the last batch in the log, by which the leader
+    finds where the two logs diverge; -1 if the log has no leader epochs.
+    Field `log_start_offset`: as reported to the leader.
+    Field `is_sent`: the leader has this position, so data in a response belongs to it.
+    Field `delayed_until_s`: after an error, it is not fetched before this event-loop time.
     """
 
     __slots__ = (
@@ -34,33 +38,35 @@ class FollowerState:
         self.refresh()
 
     def refresh(self) -> bool:
-        """Go on from where the log is now; whether that is another place."""
+        """Set the position to the log's present end; False if the leader knows it already."""
         log = self.partition.log
-        place = (log.log_end_offset, latest_epoch(log), log.log_start_offset)
-        if self.is_sent and place == (
+        position = (log.log_end_offset, latest_epoch(log), log.log_start_offset)
+        if self.is_sent and position == (
             self.fetch_offset,
             self.last_fetched_epoch,
             self.log_start_offset,
         ):
             return False
-        self.fetch_offset, self.last_fetched_epoch, self.log_start_offset = place
+        self.fetch_offset, self.last_fetched_epoch, self.log_start_offset = position
         return True
 
 
 def latest_epoch(log: PartitionLog) -> int:
-    """The epoch of the last batch; -1 if none is known."""
+    """The leader epoch of the last batch; -1 if none is known."""
     latest = log.leader_epochs.latest_epoch
     return UNDEFINED_EPOCH if latest is None else latest
 
 
 def truncation_offset(log: PartitionLog, leader_epoch: int, end_offset: int) -> int:
-    """Where to cut our log, when the leader says that `leader_epoch` ended there (KIP-279).
+    """Where to truncate a follower's log, given a diverging epoch of the leader (KIP-279).
 
-    It is the largest epoch of the leader's that is not above our last one.
+    `leader_epoch` is the leader's largest epoch not above the follower's last one; in the leader's
+    log it ends at `end_offset`.
 
-    A. our epochs begin later: nothing of ours is older than what the leader has, its offset counts;
-    B. we do not have that epoch: cut ours below it, and the next fetch compares again;
-    C. we both have it: the shorter one counts.
+    A. the follower's epochs all start later: truncate to the leader's offset;
+    B. the follower does not have that epoch: truncate to the end of its own next smaller one, and
+       let the next fetch compare again;
+    C. both have it: truncate to the smaller end offset.
     """
     found = log.end_offset_for_epoch(leader_epoch)
     if found is None:  # A
@@ -71,9 +77,9 @@ def truncation_offset(log: PartitionLog, leader_epoch: int, end_offset: int) -> 
     return min(own_end_offset, end_offset, log.log_end_offset)  # C
 
 
-def cut(partition: Partition, future: PartitionLog | None, offset: int) -> None:
-    """Drop what the leader does not have, from a copy on its way to another directory too."""
-    with partition.log.lock:  # so that nothing is copied in between
-        partition.log.truncate_to(offset)
+def truncate(partition: Partition, future: PartitionLog | None, offset: int) -> None:
+    """Truncate the log, and its future log if it is being moved to another directory."""
+    with partition.log.lock:  # so that nothing is copied from one to the other in between
+        truncate_to(partition.log, offset)
         if future is not None:
-            future.truncate_to(offset)
+            truncate_to(future, offset)

@@ -1,4 +1,4 @@
-"""A topic of the broker's own, as its coordinators use it: append with acks=all, read it all."""
+"""An internal topic, as the coordinators use it: append with acks=all, read everything."""
 
 from collections.abc import Iterator
 
@@ -6,7 +6,7 @@ from broker.errors import ApiError, ErrorCode
 from broker.log.append import AppendOrigin
 from broker.metadata_cache import MetadataCache
 from broker.records.batch import Batch, read_header
-from broker.replica.acks import wait_for_acks
+from broker.replica.delayed_operations import DelayedProduce, RequiredOffset
 from broker.replica.manager import ReplicaManager
 
 
@@ -29,18 +29,18 @@ class InternalTopic:
 
     @property
     def num_partitions(self) -> int:
-        """Of the topic; while there is none, what it will have."""
+        """The number of partitions; before the topic exists, the number it will have."""
         topic = self._metadata.topics.get(self.name)
         return self._default_partitions if topic is None else len(topic.partitions)
 
     async def append(self, partition: int, batch: bytes) -> int:
-        """Append with acks=all; gives the base offset, ApiError if it was not stored.
+        """Append with acks=all; returns the base offset, ApiError if it was not replicated.
 
-        The local append happens before the first wait, so calls keep their order in the log.
+        The local append happens before the first await, so calls keep their order in the log.
         """
         replica = self._replicas.find(self.name, partition)
         header = read_header(batch)
-        # Offsets of a transaction: the group coordinator has asked about it before it came here.
+        # Offsets of a transaction: the group coordinator has verified the transaction already.
         verification = (
             replica.log.start_verification(
                 header.producer_id, header.base_sequence, header.producer_epoch
@@ -51,11 +51,13 @@ class InternalTopic:
         info = replica.append_as_leader(
             batch, origin=AppendOrigin.COORDINATOR, verification=verification
         )
-        required = info.last_offset + 1
-        await wait_for_acks([(replica, required)], self._timeout_s)
-        code = replica.acks_reached(required)
+        required = RequiredOffset(replica, info.last_offset + 1)
+        await DelayedProduce([required], self._timeout_s, self._replicas.purgatory)
+        code = replica.acks_reached(required.offset)
         if code is None:
-            raise ApiError(ErrorCode.REQUEST_TIMED_OUT, f"{replica.name}: replicas did not follow")
+            raise ApiError(
+                ErrorCode.REQUEST_TIMED_OUT, f"{replica.name}: the ISR did not replicate in time"
+            )
         if code != ErrorCode.NONE:
             raise ApiError(code)
         return info.first_offset

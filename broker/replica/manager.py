@@ -1,15 +1,17 @@
-"""All partitions of this broker: found by name, made leader or follower, taken away.
+"""All partitions of this broker: looked up, made leader or follower, removed.
 
-What the controller asks for is carried out one request after the other, each of them whole, and
-only if it is no older than what was asked before: of a controller that was replaced, or of a former
-life of this broker, nothing is taken any more. See `controller_requests` for the rules.
+The manager wires the parts of the package together: partitions propose ISRs through the
+AlterPartitionManager, followers fetch through the FetcherManager, requests wait in the purgatory.
+The requests of the controller, and which of them are refused, are in `controller_requests`.
 """
 
 import asyncio
+import itertools
 import logging
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from broker.clock import Clock
 from broker.config import BrokerConfig
@@ -25,41 +27,49 @@ from broker.metadata_cache import MetadataCache
 from broker.model import BrokerEpoch, LeaderAndIsr, TopicPartition, Uuid
 from broker.net.broker_connection import Node
 from broker.net.peers import Connect
-from broker.replica.fetcher import FetcherSettings, FollowerOf
+from broker.replica.alter_log_dirs import ReplicaAlterLogDirsManager
+from broker.replica.alter_partition_manager import AlterPartitionManager, ControllerSender
+from broker.replica.environment import ReplicaEnvironment
+from broker.replica.fetcher import FetcherContext, FetcherSettings
 from broker.replica.fetcher_manager import FetcherManager
 from broker.replica.follower_session import FetchLimits
-from broker.replica.isr_changes import ControllerChannel, IsrChanges
-from broker.replica.log_dir_moves import LogDirMoves
-from broker.replica.partition import Partition, Surroundings
+from broker.replica.partition import Partition
+from broker.replica.purgatory import Purgatory
+from broker.replica.reevaluation import Event
 from broker.replica.throttle import Rate, Throttle
 
 logger = logging.getLogger(__name__)
 
 HIGH_WATERMARK_CHECKPOINT = "replication-offset-checkpoint"
+_PARTITIONS_PER_SLICE: Final = 500
 
 
-def _nobody_waits(*_: object) -> None:
-    """Nobody wants to know."""
+def _ignore(*_: object) -> None:
+    """There is no subscriber."""
 
 
 @dataclass(frozen=True)
 class ReplicaCluster:
-    """What replicas need of the cluster around this broker."""
+    """What the manager needs to know about the cluster and how it reaches other brokers."""
 
     metadata: MetadataCache
     broker_epoch: BrokerEpoch
-    controller: ControllerChannel
+    controller: ControllerSender
     connect: Connect
     find_node: Callable[[int], Node | None]
-    """Where a broker is reached by other brokers; None if it is not alive."""
+    """The address of a broker for other brokers; None if it is not alive."""
     clock: Clock
 
 
 class ReplicaManager:
-    """The partitions this broker has a replica of.
+    """The partitions of which this broker has a replica.
 
-    Field `_high_watermarks`: what the checkpoints said at start, used up as partitions appear.
-    Field `offline`: partitions whose log directory failed. Invariant: none of them is online too.
+    Field `purgatory`: where requests wait for these partitions.
+    Field `_partitions`: every partition that is online, as leader or follower, by name.
+    Field `offline`: partitions whose log directory has failed. Invariant: none is in `_partitions`.
+    Field `_high_watermarks`: the checkpointed values read at start. An entry is removed when its
+    partition is created.
+    Field `_environment`: shared by all partitions.
     """
 
     def __init__(
@@ -70,36 +80,40 @@ class ReplicaManager:
         self.cluster = cluster
         self._configs = configs
         config = configs.broker
-        self.on_leading: Callable[[TopicPartition, int], None] = _nobody_waits
-        """Told of every partition that this broker begins to lead, and the leader epoch."""
-        self.on_following: Callable[[TopicPartition, int], None] = _nobody_waits
-        """Told of every partition that this broker follows from now on, and the leader epoch."""
-        self.on_gone: Callable[[TopicPartition], None] = _nobody_waits
-        """Told of every partition that has no replica here any more."""
-        self.on_deleted: Callable[[list[TopicPartition]], None] = _nobody_waits
-        """Told of partitions whose topic was deleted."""
+        self.on_leading: Callable[[TopicPartition, int], None] = _ignore
+        """Called with every partition that this broker begins to lead, and the leader epoch."""
+        self.on_following: Callable[[TopicPartition, int], None] = _ignore
+        """Called with every partition that this broker begins to follow, and the leader epoch."""
+        self.on_gone: Callable[[TopicPartition], None] = _ignore
+        """Called with every partition that has no replica here any more."""
+        self.on_deleted: Callable[[list[TopicPartition]], None] = _ignore
+        """Called with the partitions of topics that were deleted."""
+        self.purgatory = Purgatory()
         self._partitions: dict[TopicPartition, Partition] = {}
         self.offline: set[TopicPartition] = set()
-        self.log_dir_moves = LogDirMoves(logs, self._partitions)
+        self.alter_log_dirs = ReplicaAlterLogDirsManager(logs, self._partitions)
         self._high_watermarks: dict[TopicPartition, int] = {}
-        self._isr_changes = IsrChanges(broker_id, cluster.broker_epoch, cluster.controller)
-        self._surroundings = Surroundings(
+        self._alter_partition = AlterPartitionManager(
+            broker_id, cluster.broker_epoch, cluster.controller
+        )
+        self._environment = ReplicaEnvironment(
             cluster.clock,
             config.replica_lag_time_max_ms,
             cluster.metadata.is_alive,
-            self._isr_changes.propose,
+            self._alter_partition.submit,
         )
         windows = config.replication_quota_window_num, config.replication_quota_window_size_seconds
         self.leader_throttle = Throttle(Rate(*windows))
         self.follower_throttle = Throttle(Rate(*windows))
         self.fetchers = FetcherManager(
-            FollowerOf(
+            FetcherContext(
                 broker_id,
                 cluster.broker_epoch,
                 cluster.connect,
                 _fetcher_settings(config),
                 self.follower_throttle,
                 lambda name: logs.get(name, is_future=True),
+                logs.truncating,
             ),
             cluster.find_node,
             config.num_replica_fetchers,
@@ -110,15 +124,20 @@ class ReplicaManager:
 
     @property
     def partitions(self) -> Mapping[TopicPartition, Partition]:
-        """Every partition with a replica here."""
+        """Every partition that is online here."""
         return self._partitions
 
-    def find(self, topic: str, index: int) -> Partition:
-        """The partition; an ApiError if it has no replica here, or one that is offline.
+    @property
+    def num_missed_wakeups(self) -> int:
+        """How often the timer did what an event should have done; see `reevaluation`."""
+        return self._environment.num_missed_wakeups
 
-        NOT_LEADER_OR_FOLLOWER where it is elsewhere: who asks shall look again where.
+    def find(self, topic: str, index: int) -> Partition:
+        """The partition; an ApiError if it has no replica here, or an offline one.
+
+        NOT_LEADER_OR_FOLLOWER if it exists elsewhere: clients refresh their metadata then.
         """
-        # A plain tuple is found as well, and costs less to make on the hot path.
+        # A plain tuple is equal to a TopicPartition, and cheaper to make on the hot path.
         partition = self._partitions.get((topic, index))  # type: ignore[call-overload]
         if partition is None:
             raise self._missing(TopicPartition(topic, index))
@@ -129,26 +148,26 @@ class ReplicaManager:
             return ApiError(ErrorCode.KAFKA_STORAGE_ERROR, f"{name} is offline")
         if self.cluster.metadata.has_partition(*name):
             return NotLeaderOrFollower(f"{name} has no replica on this broker")
-        return ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"there is no partition {name}")
+        return ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"{name} does not exist")
 
     # --- becoming leader or follower -------------------------------------------------------------
 
     async def make_logs(
         self, topic_id: Uuid, states: Mapping[TopicPartition, LeaderAndIsr], *, is_new: bool
     ) -> None:
-        """Make the missing logs of one topic's partitions; KAFKA_STORAGE_ERROR if one cannot be."""
+        """Create the missing logs of one topic's partitions; KAFKA_STORAGE_ERROR on failure."""
         missing: dict[int, list[TopicPartition]] = {}
         for name, state in states.items():
-            if self.logs.get(name) is None and not await self._make_where_wanted(name, topic_id):
-                # A follower's epochs are those of the batches that it fetches.
+            if self.logs.get(name) is None and not await self._make_where_preferred(name, topic_id):
+                # A follower takes leader epochs from the batches that it fetches.
                 epoch = state.leader_epoch if state.leader == self.broker_id else -1
                 missing.setdefault(epoch, []).append(name)
         for epoch, names in missing.items():
             await asyncio.to_thread(self.logs.create_all, names, topic_id, epoch, is_new=is_new)
 
-    async def _make_where_wanted(self, name: TopicPartition, topic_id: Uuid) -> bool:
-        """Make a log in the directory that AlterReplicaLogDirs chose for it; False if none is."""
-        log_dir = self.log_dir_moves.preferred.pop(name, None)
+    async def _make_where_preferred(self, name: TopicPartition, topic_id: Uuid) -> bool:
+        """Create a log in the directory that AlterReplicaLogDirs chose; False without a choice."""
+        log_dir = self.alter_log_dirs.preferred.pop(name, None)
         if log_dir is None:
             return False
         await asyncio.to_thread(
@@ -156,8 +175,8 @@ class ReplicaManager:
         )
         return True
 
-    def open(self, name: TopicPartition, topic_id: Uuid) -> Partition:
-        """The partition, which has a log, as nobody's leader or follower if it is new here."""
+    def get_or_create_partition(self, name: TopicPartition, topic_id: Uuid) -> Partition:
+        """The partition, whose log exists; a new one is neither leader nor follower yet."""
         partition = self._partitions.get(name)
         if partition is None:
             log = self.logs.get_or_create(name, topic_id)
@@ -172,19 +191,19 @@ class ReplicaManager:
                 log,
                 unknown,
                 config.min_insync_replicas,
-                self._surroundings,
+                self._environment,
             )
             self._partitions[name] = partition
         return partition
 
-    def take_up(self, partition: Partition, state: LeaderAndIsr) -> bool:
-        """Lead or follow as the controller decided; whether it must be fetched from a new leader.
+    def become_leader_or_follower(self, partition: Partition, state: LeaderAndIsr) -> bool:
+        """Apply a decision of the controller; whether to fetch from a leader from now on.
 
-        The caller hands those over to the fetchers, together.
+        The caller passes all such partitions of a request to the fetchers together.
         """
         was_leader = partition.is_leader
-        is_new_epoch = partition.become(state)
-        self.log_dir_moves.resume(partition)
+        is_new_epoch = partition.become_leader_or_follower(state)
+        self.alter_log_dirs.resume(partition)
         if partition.is_leader:
             if not was_leader:
                 self.fetchers.unfollow([partition.name])
@@ -193,20 +212,20 @@ class ReplicaManager:
             return False
         if is_new_epoch:
             self.on_following(partition.name, state.leader_epoch)
-        if state.leader < 0:  # nobody to follow, until the controller finds somebody
+        if state.leader < 0:  # no leader to fetch from, until the controller elects one
             self.fetchers.unfollow([partition.name])
             return False
         return is_new_epoch
 
-    def forget(self, names: Iterable[TopicPartition]) -> None:
-        """Neither lead nor follow these any more; their logs stay."""
+    def remove_partitions(self, names: Iterable[TopicPartition]) -> None:
+        """Neither lead nor follow these partitions any more; their logs remain."""
         names = list(names)
         self.fetchers.unfollow(names)
         for name in names:
             partition = self._partitions.pop(name, None)
             if partition is not None:
-                self.log_dir_moves.give_up(name)
-                partition.retire()
+                self.alter_log_dirs.cancel(name)
+                partition.remove()
                 self.on_gone(name)
 
     # --- settings --------------------------------------------------------------------------------
@@ -232,38 +251,52 @@ class ReplicaManager:
         rates = DynamicOnlySettings.parse(config.originals)
         self.leader_throttle.limit = rates.leader_replication_throttled_rate
         self.follower_throttle.limit = rates.follower_replication_throttled_rate
-        self.log_dir_moves.limit = rates.replica_alter_log_dirs_io_max_bytes_per_second
-        self._surroundings.max_lag_ms = config.replica_lag_time_max_ms
+        self.alter_log_dirs.limit = rates.replica_alter_log_dirs_io_max_bytes_per_second
+        self._environment.max_lag_ms = config.replica_lag_time_max_ms
 
     def _update_configs(self, topics: set[str] | None) -> None:
-        """Let partitions obey what holds now for their topics (None: for all topics)."""
+        """Apply the present settings to the partitions of these topics (None: of all topics)."""
         for name, partition in self._partitions.items():
             if topics is None or name.topic in topics:
                 config = self._configs.topic(name.topic)
                 partition.min_insync_replicas = config.min_insync_replicas
                 partition.log.update_config(LogConfig.of(config))
+                partition.reevaluate(Event.CONFIG)
 
-    # --- what comes round ------------------------------------------------------------------------
+    # --- events of all partitions ----------------------------------------------------------------
 
-    def shrink_isrs(self) -> None:
-        """Leave out of the ISRs who lags; every half of `replica.lag.time.max.ms`.
-
-        And let followers hear where logs begin by now: retention works without telling anybody.
-        """
+    def live_brokers_changed(self) -> None:
+        """A broker has died or returned."""
         for partition in self._partitions.values():
-            partition.maybe_shrink_isr()
-            partition.maybe_tell_log_start_offset()
+            partition.reevaluate(Event.LIVE_BROKERS)
+
+    def reevaluate_all(self) -> None:
+        """Re-evaluate every partition; a timer calls this twice per `replica.lag.time.max.ms`."""
+        self._reevaluate_slices(iter(list(self._partitions.values())))
+
+    def _reevaluate_slices(self, partitions: Iterator[Partition]) -> None:
+        """Re-evaluate some partitions now, and the others after the requests that wait.
+
+        One partition takes about 4 µs: ten thousand at once would delay every request by 40 ms.
+        """
+        partition = None
+        for partition in itertools.islice(partitions, _PARTITIONS_PER_SLICE):
+            partition.reevaluate_on_timer()
+        if partition is not None:
+            asyncio.get_running_loop().call_soon(self._reevaluate_slices, partitions)
+
+    # --- high watermark checkpoints and log directories ------------------------------------------
 
     def load_high_watermarks(self) -> None:
-        """Read the checkpoints; a damaged one costs only that followers are asked again."""
+        """Read the checkpoints. Without one, high watermarks start at 0 and rise by fetches."""
         for log_dir in self.logs.online_dirs:
             try:
                 self._high_watermarks |= read_offsets(log_dir.path / HIGH_WATERMARK_CHECKPOINT)
             except CorruptCheckpoint as error:
-                logger.warning("ignored high watermarks: %s", error)
+                logger.warning("ignoring corrupt high watermark checkpoint: %s", error)
 
     def checkpoint_high_watermarks(self) -> None:
-        """Write the high watermarks of every log directory; any thread."""
+        """Write the high watermarks of every log directory. Thread-safe."""
         by_dir: dict[Path, dict[TopicPartition, int]] = {
             log_dir.path: {} for log_dir in self.logs.online_dirs
         }
@@ -277,17 +310,17 @@ class ReplicaManager:
                 self.logs.dir_failed(path, error)
 
     def log_dir_failed(self, path: Path) -> list[TopicPartition]:
-        """Take the partitions of a failed directory offline; gives their names."""
+        """Take the partitions of a failed directory offline; returns their names."""
         gone = [n for n, p in self._partitions.items() if p.log.log_dir == path]
         self.offline.update(gone)
-        self.forget(gone)
+        self.remove_partitions(gone)
         return gone
 
     async def close(self) -> None:
-        """Follow nobody, ask the controller nothing, and write the high watermarks down."""
+        """Stop fetching, proposing ISRs and moving logs; write the high watermarks."""
         await self.fetchers.stop()
-        await self._isr_changes.stop()
-        await self.log_dir_moves.stop()
+        await self._alter_partition.stop()
+        await self.alter_log_dirs.stop()
         self.checkpoint_high_watermarks()
 
 

@@ -1,60 +1,50 @@
-"""A partition as this broker sees it: who leads it, who is in sync, and its log.
+"""One replica of a partition on this broker: its role, the ISR, the high watermark, and its log.
 
-The controller decides who leads (`become`), the leader who is in sync; but it only proposes: the
-controller writes the ISR down, and until it has answered AlterPartition the leader counts on
-neither outcome (KIP-497):
+The controller decides which replica leads. The leader decides which replicas are in sync, but it
+only proposes: the controller commits the ISR. Until the controller has responded to AlterPartition,
+the leader must be right with either outcome (KIP-497):
 
-    state            isr that counts for min.insync.replicas     maximal isr, for the high watermark
-    committed        the committed one                           the same
-    wants to expand  the committed one                           with the new member
-    wants to shrink  the committed one                           the same
+    state       ISR for min.insync.replicas     maximal ISR, for the high watermark
+    committed   the committed one               the committed one
+    expanding   the committed one               the committed one and the new member
+    shrinking   the committed one               the committed one
 
-Everything here happens on the event loop, so no lock guards it; the log has its own.
+So a member counts for the high watermark as soon as it may be in the ISR and as long as it may be,
+but helps to satisfy `min.insync.replicas` only once the controller has committed it.
+
+What happens to a partition is an `Event`; what has to be computed again after it is listed in the
+table of `reevaluation` and nowhere else.
+
+Everything here runs on the event loop, so no lock guards it. The log has its own lock.
 """
 
-import logging
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from typing import Final
 
-from broker.clock import Clock, SystemClock
 from broker.errors import ApiError, ErrorCode, NotLeaderOrFollower, OffsetOutOfRange
 from broker.log.append import AppendOrigin, LogAppendInfo, UnexpectedAppendOffset
 from broker.log.partition_log import PartitionLog
 from broker.log.producer_state import Verification
-from broker.model import LeaderAndIsr, TopicPartition, Uuid
+from broker.log.truncation import truncate_fully_and_start_at
+from broker.model import NO_LEADER, LeaderAndIsr, TopicPartition, Uuid
 from broker.records.layout import BytesLike
-from broker.replica.delayed import Moves
+from broker.replica import state_change
+from broker.replica.environment import ReplicaEnvironment
 from broker.replica.in_sync import (
+    FetchTimes,
     RemoteReplica,
     high_watermark_of,
     is_in_sync,
     low_watermark_of,
     out_of_sync_replicas,
 )
-
-logger = logging.getLogger("state.change")
+from broker.replica.reevaluation import REEVALUATION, Event, Result
+from broker.replica.watchers import Watchers, heal_fetches
 
 ANY_EPOCH = -1
 """A client that does not know the leader epoch sends this; a negative one is not checked."""
-NO_LEADER = -1
-_NOBODY: frozenset[int] = frozenset()
-
-
-def _not_asked(partition: "Partition", isr: tuple[int, ...]) -> None:
-    """There is no controller to ask."""
-
-
-@dataclass
-class Surroundings:
-    """What a partition must know of the rest of the cluster; one for all partitions."""
-
-    clock: Clock = field(default_factory=SystemClock)
-    max_lag_ms: int = 30_000
-    """`replica.lag.time.max.ms`."""
-    is_alive: Callable[[int], bool] = lambda _: True
-    """Whether a broker is in the cluster."""
-    propose_isr: Callable[["Partition", tuple[int, ...]], None] = _not_asked
-    """Ask the controller for another ISR; it answers with `isr_accepted` or `isr_refused`."""
+_NO_MEMBERS: frozenset[int] = frozenset()
 
 
 @dataclass(slots=True, eq=False)
@@ -66,23 +56,25 @@ class Partition:
     broker_id: int
     log: PartitionLog
     state: LeaderAndIsr
-    """Invariant: its leader epoch and its partition epoch never go back."""
+    """What the controller has committed. Invariant: leader and partition epoch never go back."""
     min_insync_replicas: int = 1
-    surroundings: Surroundings = field(default_factory=Surroundings)
-    moves: Moves = field(default_factory=Moves)
-    """Woken whenever the log end offset or the high watermark moves."""
+    environment: ReplicaEnvironment = field(default_factory=ReplicaEnvironment)
+    watchers: Watchers = field(default_factory=Watchers)
+    """Delayed operations and fetch sessions that are notified when the partition changes."""
     followers: dict[int, RemoteReplica] = field(default_factory=dict)
     """The other replicas. Invariant: empty unless this broker leads."""
     proposed_isr: tuple[int, ...] | None = None
-    """What the controller was asked for and has not answered; None if nothing is under way."""
-    maximal_isr: frozenset[int] = _NOBODY
-    """Who must have a record before it counts as replicated. Invariant: holds the ISR."""
+    """The ISR in an AlterPartition request without a response yet; None if there is no request."""
+    maximal_isr: frozenset[int] = _NO_MEMBERS
+    """The replicas that must have a record before it is committed. Invariant: contains the ISR."""
     leader_high_watermark: int = 0
-    """What the leader last told us, if we follow; our own may be lower, as far as our log goes."""
-    _told_log_start_offset: int = 0
-    """Where the log began when sessions were last told."""
+    """As a follower: what the leader last reported. Ours is lower if our log ends before it."""
     epoch_start_offset: int = 0
-    """The log end offset at which this broker began to lead in the present epoch."""
+    """As a leader: the log end offset at the start of the present leader epoch."""
+    _fetching: RemoteReplica | None = None
+    """The follower whose fetch is being evaluated; None outside of `follower_fetched`."""
+    _reported_log_start_offset: int = 0
+    """The log start offset that fetch sessions were last notified of."""
 
     @property
     def is_leader(self) -> bool:
@@ -91,37 +83,39 @@ class Partition:
 
     @property
     def effective_min_isr(self) -> int:
-        """`min.insync.replicas`, but no more than there are replicas."""
+        """`min.insync.replicas`, but at most the number of replicas."""
         return min(self.min_insync_replicas, len(self.state.replicas))
 
     @property
     def is_under_min_isr(self) -> bool:
-        """Whether too few are in sync for acks=all."""
+        """Whether the ISR is too small for acks=all."""
         in_sync = len(self.state.isr)
         return in_sync < self.min_insync_replicas and in_sync < len(self.state.replicas)
 
-    # --- who may ask -----------------------------------------------------------------------------
+    # --- checking requests -----------------------------------------------------------------------
 
     def check_leader(self, current_leader_epoch: int = ANY_EPOCH) -> None:
-        """Raise unless this broker leads, in the epoch that the client thinks it is (KIP-320)."""
+        """Raise unless this broker leads, in the leader epoch that the client knows (KIP-320)."""
         self.check_epoch(current_leader_epoch)
         if self.state.leader != self.broker_id:
             raise NotLeaderOrFollower(f"{self.name} is led by broker {self.state.leader}")
 
     def check_epoch(self, current_leader_epoch: int) -> None:
-        """Raise unless the leader epoch is the one that the client thinks it is."""
+        """Raise unless the leader epoch is the one that the client knows."""
         if 0 <= current_leader_epoch != self.state.leader_epoch:
             is_old = current_leader_epoch < self.state.leader_epoch
             code = ErrorCode.FENCED_LEADER_EPOCH if is_old else ErrorCode.UNKNOWN_LEADER_EPOCH
             raise ApiError(
                 code,
-                f"{self.name}: the epoch is {self.state.leader_epoch}, not {current_leader_epoch}",
+                f"{self.name}: the leader epoch is {self.state.leader_epoch}, "
+                f"not {current_leader_epoch}",
             )
 
     def follower(self, replica_id: int, current_leader_epoch: int = ANY_EPOCH) -> RemoteReplica:
-        """What is known of a follower; an ApiError if that broker has no replica.
+        """The state of a follower; an ApiError if that broker has no replica.
 
-        One that names the right epoch knows something that we do not yet: it shall ask again.
+        If the follower names the right leader epoch, it knows an assignment that this broker does
+        not know yet: UNKNOWN_LEADER_EPOCH makes it retry.
         """
         replica = self.followers.get(replica_id)
         if replica is None:
@@ -131,7 +125,7 @@ class Partition:
             raise NotLeaderOrFollower(message)
         return replica
 
-    # --- as leader: appending --------------------------------------------------------------------
+    # --- leader: appending -----------------------------------------------------------------------
 
     def append_as_leader(
         self,
@@ -140,9 +134,9 @@ class Partition:
         origin: AppendOrigin = AppendOrigin.CLIENT,
         verification: Verification | None = None,
     ) -> LogAppendInfo:
-        """Append and, where the ISR allows it at once, advance the high watermark.
+        """Append and, if no follower has to fetch first, advance the high watermark.
 
-        NOT_ENOUGH_REPLICAS when all must acknowledge and too few are in sync: nothing is written.
+        NOT_ENOUGH_REPLICAS for acks=all if the ISR is too small: nothing is written.
         """
         self.check_leader()
         if required_acks == -1 and self.is_under_min_isr:
@@ -152,16 +146,19 @@ class Partition:
                 f"min.insync.replicas={self.min_insync_replicas}",
             )
         info = self.log.append_as_leader(records, self.state.leader_epoch, origin, verification)
-        self.moves.log_end_moved()
-        self.maybe_advance_high_watermark()
+        for replica in self.followers.values():
+            if replica.idle_session is not None:
+                replica.end_idle()
+        for reevaluate in _ON_APPEND:
+            reevaluate(self)
         return info
 
     def acks_reached(self, offset: int) -> ErrorCode | None:
-        """What acks=all answers for records below `offset`; None while it must wait.
+        """The error code of acks=all for records below `offset`; None while it must wait.
 
-        A. not the leader any more: somebody else decides whether they survive;
-        B. all in the ISR have them: done, but an error if the ISR is by now too small;
-        C. some do not: wait.
+        A. not the leader any more: the new leader decides whether the records survive;
+        B. every member of the ISR has them: success, or an error if the ISR is now too small;
+        C. some do not have them: wait.
         """
         if not self.is_leader:  # A
             return ErrorCode.NOT_LEADER_OR_FOLLOWER
@@ -171,125 +168,191 @@ class Partition:
             return ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND
         return ErrorCode.NONE
 
-    def maybe_advance_high_watermark(self) -> bool:
-        """Raise the high watermark as far as the replicas that count have come.
+    # --- leader: re-evaluation -------------------------------------------------------------------
 
-        It stays where it is while the ISR is smaller than `min.insync.replicas`.
+    def reevaluate(self, event: Event) -> None:
+        """Compute again what depends on the event; see `reevaluation` for the table."""
+        for reevaluate in _REACTIONS[event]:
+            reevaluate(self)
+
+    def reevaluate_on_timer(self) -> None:
+        """Compute everything again, because time has passed; heal missed wake-ups and count them.
+
+        A missed wake-up is a change for which time is not the reason: an event should have made it.
+        """
+        for result, heal in _ON_TIMER:
+            num_missed = heal(self)
+            if num_missed:
+                self.environment.num_missed_wakeups += num_missed
+                state_change.missed_wakeups(self, result, num_missed)
+
+    def maybe_advance_high_watermark(self) -> bool:
+        """Raise the high watermark to the smallest log end offset of the replicas that count.
+
+        It does not move while the ISR is smaller than `min.insync.replicas`.
         Invariant: log_start_offset <= high_watermark <= log_end_offset.
         """
-        if self.is_under_min_isr:
+        if self.state.leader != self.broker_id or self.is_under_min_isr:
             return False
         offset = self.log.log_end_offset
         if self.followers:
             offset = high_watermark_of(
-                offset, self.followers.values(), self.maximal_isr, self._may_join
+                offset, self.followers.values(), self.maximal_isr, self._is_joining
             )
         if not self.log.maybe_increment_high_watermark(offset):
             return False
-        self.moves.high_watermark_moved()
+        for reevaluate in _ON_HIGH_WATERMARK:
+            reevaluate(self)
         return True
 
-    def _may_join(self, replica: RemoteReplica) -> bool:
-        around = self.surroundings
-        end, now_ms = self.log.log_end_offset, around.clock.now_ms()
-        return replica.is_caught_up(end, now_ms, around.max_lag_ms) and around.is_alive(
+    def _is_joining(self, replica: RemoteReplica) -> bool:
+        """Whether a follower outside of the maximal ISR is about to join it."""
+        environment = self.environment
+        end, now_ms = self.log.log_end_offset, environment.clock.now_ms()
+        return replica.is_caught_up(end, now_ms, environment.max_lag_ms) and environment.is_alive(
             replica.broker_id
         )
 
-    # --- as leader: followers --------------------------------------------------------------------
+    def _heal_high_watermark(self) -> int:
+        if not self.maybe_advance_high_watermark():
+            return 0
+        # A follower outside of the ISR that was passed over had been caught up lately: then it is
+        # time that has changed the result.
+        high_watermark = self.log.high_watermark
+        is_due_to_time = any(
+            replica.log_end_offset < high_watermark and replica.broker_id not in self.maximal_isr
+            for replica in self.followers.values()
+        )
+        return 0 if is_due_to_time else 1
+
+    def _check_operations(self) -> None:
+        self.watchers.check_operations()
+
+    def _wake_follower_fetches(self) -> None:
+        self.watchers.log_end_advanced()
+
+    def _wake_consumer_fetches(self) -> None:
+        self.watchers.high_watermark_advanced()
+
+    def _heal_operations(self) -> int:
+        return self.watchers.heal_operations()
+
+    def _heal_follower_fetches(self) -> int:
+        return heal_fetches(self.watchers.followers)
+
+    def _heal_consumer_fetches(self) -> int:
+        return heal_fetches(self.watchers.consumers)
+
+    # --- leader: followers and the ISR -----------------------------------------------------------
 
     def follower_fetched(
-        self, replica: RemoteReplica, offset: int, log_start_offset: int, now_ms: int
+        self,
+        replica: RemoteReplica,
+        offset: int,
+        log_start_offset: int,
+        now_ms: int,
+        session: FetchTimes | None = None,
     ) -> None:
-        """A follower asked for `offset`: it has what lies before, and may be in sync now."""
-        before = replica.log_end_offset
-        low_watermark = replica.log_start_offset
-        replica.fetched(offset, log_start_offset, now_ms, self.log.log_end_offset)
-        if replica.broker_id not in self.maximal_isr:
-            self._maybe_expand_isr(replica)
-        if offset != before:
-            self.maybe_advance_high_watermark()
-        if log_start_offset != low_watermark:
-            self.moves.high_watermark_moved()  # who deletes records waits for the low watermark
+        """A follower fetches from `offset`: it has everything below, and may be in sync now."""
+        log_end_before, log_start_before = replica.log_end_offset, replica.log_start_offset
+        replica.fetched(offset, log_start_offset, now_ms, self.log.log_end_offset, session)
+        self._fetching = replica
+        for reevaluate in _ON_FOLLOWER_FETCH:
+            reevaluate(self)
+        self._fetching = None
+        if offset != log_end_before:
+            for reevaluate in _ON_FOLLOWER_LOG_END:
+                reevaluate(self)
+        if log_start_offset != log_start_before:
+            self.reevaluate(Event.FOLLOWER_LOG_START)
 
-    def _maybe_expand_isr(self, replica: RemoteReplica) -> None:
-        if (
-            self.proposed_isr is None
+    def maybe_expand_isr(self) -> None:
+        """Propose to add the follower that fetches now, if it is in sync.
+
+        Outside of a fetch, followers that are not in the ISR are examined at their next one.
+        """
+        replica = self._fetching
+        if replica is None:
+            self.watchers.read_at_next_fetch()
+        elif (
+            replica.broker_id not in self.maximal_isr
+            and self.proposed_isr is None
             and is_in_sync(replica, self.log.high_watermark, self.epoch_start_offset)
-            and self.surroundings.is_alive(replica.broker_id)
+            and self.environment.is_alive(replica.broker_id)
         ):
-            self._propose((*self.state.isr, replica.broker_id))
+            isr = (*self.state.isr, replica.broker_id)
+            state_change.expanding_isr(self, isr, replica)
+            self._propose(isr)
 
     def maybe_shrink_isr(self) -> None:
-        """Leave out those who have lagged for longer than `replica.lag.time.max.ms`."""
+        """Propose to remove members that have lagged longer than `replica.lag.time.max.ms`."""
         if not self.followers or not self.is_leader or self.proposed_isr is not None:
             return
         lagging = out_of_sync_replicas(
             self.state.isr,
             self.followers.values(),
             self.log.log_end_offset,
-            self.surroundings.clock.now_ms(),
-            self.surroundings.max_lag_ms,
+            self.environment.clock.now_ms(),
+            self.environment.max_lag_ms,
         )
         if lagging:
-            logger.info(
-                "shrinking ISR partition=%s isr=%s out_of_sync=%s high_watermark=%s "
-                "log_end_offset=%s",
-                self.name,
-                self.state.isr,
-                sorted(lagging),
-                self.log.high_watermark,
-                self.log.log_end_offset,
-            )
-            self._propose(tuple(member for member in self.state.isr if member not in lagging))
+            isr = tuple(member for member in self.state.isr if member not in lagging)
+            state_change.shrinking_isr(self, isr)
+            self._propose(isr)
+
+    def _shrink_isr_on_timer(self) -> int:
+        self.maybe_shrink_isr()
+        return 0
 
     def _propose(self, isr: tuple[int, ...]) -> None:
         self.proposed_isr = isr
         self.maximal_isr = frozenset((*self.state.isr, *isr))
-        self.surroundings.propose_isr(self, isr)
+        self.environment.propose_isr(self, isr)
 
     def isr_accepted(self, answer: LeaderAndIsr) -> None:
-        """The controller wrote down an ISR for us; what comes from another epoch is old news."""
+        """The controller has committed an ISR; an answer from another leader epoch is ignored."""
         if (
             answer.leader_epoch != self.state.leader_epoch
             or answer.partition_epoch < self.state.partition_epoch
         ):
             return
         self.state = replace(self.state, isr=answer.isr, partition_epoch=answer.partition_epoch)
-        self._settle()
-        logger.info(
-            "ISR updated partition=%s isr=%s partition_epoch=%s",
-            self.name,
-            self.state.isr,
-            self.state.partition_epoch,
-        )
-        self.maybe_advance_high_watermark()
+        self._end_proposal()
+        state_change.isr_updated(self)
+        self.reevaluate(Event.ISR_ACCEPTED)
 
     def isr_refused(self) -> None:
-        """The controller surely did not change anything: back to the committed ISR."""
-        self._settle()
+        """The controller did not change anything: return to the committed ISR."""
+        state_change.isr_refused(self)
+        for broker_id in self.maximal_isr.difference(self.state.isr):
+            self.followers[broker_id].refused()
+        self._end_proposal()
+        self.reevaluate(Event.ISR_REFUSED)
 
-    def _settle(self) -> None:
+    def _end_proposal(self) -> None:
         self.proposed_isr = None
         self.maximal_isr = frozenset(self.state.isr)
+
+    # --- log start offset ------------------------------------------------------------------------
 
     @property
     def low_watermark(self) -> int:
         """The smallest log start offset of all live replicas."""
         return low_watermark_of(
-            self.log.log_start_offset, self.followers.values(), self.surroundings.is_alive
+            self.log.log_start_offset, self.followers.values(), self.environment.is_alive
         )
 
-    def maybe_tell_log_start_offset(self) -> None:
-        """Let sessions look again if retention has deleted something since the last call."""
-        if self.log.log_start_offset != self._told_log_start_offset:
-            self._told_log_start_offset = self.log.log_start_offset
-            self.moves.high_watermark_moved()
+    def _report_log_start_offset(self) -> int:
+        """Notify fetch sessions if retention has moved the log start offset since the last call."""
+        if self.log.log_start_offset != self._reported_log_start_offset:
+            self._reported_log_start_offset = self.log.log_start_offset
+            self.reevaluate(Event.LOG_START)
+        return 0
 
     def delete_records(self, before: int | None) -> int:
-        """Forget the records before an offset (None: before the high watermark); that offset.
+        """Delete the records before an offset (None: the high watermark); returns that offset.
 
-        POLICY_VIOLATION for a topic that is only compacted: there the cleaner decides.
+        POLICY_VIOLATION unless `cleanup.policy` contains delete.
         OffsetOutOfRange beyond the high watermark.
         """
         self.check_leader()
@@ -301,20 +364,20 @@ class Partition:
         if offset < 0:
             raise OffsetOutOfRange(f"{self.name}: offset {offset} is negative")
         if self.log.maybe_increment_log_start_offset(offset):
-            self.moves.high_watermark_moved()
+            self._report_log_start_offset()
         return offset
 
     # --- reading ---------------------------------------------------------------------------------
 
     def divergence(self, last_fetched_epoch: int, offset: int) -> tuple[int, int] | None:
-        """Where a reader's log parts from ours: (epoch, its end here); None if it does not.
+        """Where a reader's log diverges from this one: (epoch, its end offset here), or None.
 
         The reader's last record before `offset` is of `last_fetched_epoch` (KIP-595).
-        OffsetOutOfRange where that cannot be told.
+        OffsetOutOfRange if the epochs known here do not tell.
         """
         found = self.log.end_offset_for_epoch(last_fetched_epoch)
         if found is None:
-            raise OffsetOutOfRange(f"{self.name}: nothing is known of epoch {last_fetched_epoch}")
+            raise OffsetOutOfRange(f"{self.name}: leader epoch {last_fetched_epoch} is not known")
         if offset < self.log.log_start_offset:
             raise OffsetOutOfRange(
                 f"{self.name}: offset {offset} is below {self.log.log_start_offset}"
@@ -322,13 +385,13 @@ class Partition:
         epoch, end_offset = found
         return found if epoch < last_fetched_epoch or end_offset < offset else None
 
-    # --- as follower -----------------------------------------------------------------------------
+    # --- follower --------------------------------------------------------------------------------
 
     def append_as_follower(self, records: BytesLike) -> None:
-        """Append the leader's batches as they are.
+        """Append the leader's batches unchanged.
 
-        The first batch may begin before the log, where the leader's log start offset lies inside
-        of it: then an empty log begins with that batch.
+        The leader's log start offset may lie inside of a batch. Then the first batch begins before
+        our empty log, and the log is started again at that batch.
         """
         log = self.log
         try:
@@ -337,61 +400,62 @@ class Partition:
             end = log.log_end_offset
             if log.log_start_offset != end or not error.first_offset < end <= error.last_offset:
                 raise
-            log.truncate_fully_and_start_at(error.first_offset, end)
+            truncate_fully_and_start_at(log, error.first_offset, end)
             log.append_as_follower(records)
 
-    def follow(self, high_watermark: int, log_start_offset: int) -> None:
+    def update_watermarks_from_leader(self, high_watermark: int, log_start_offset: int) -> None:
         """Take over the leader's high watermark and log start offset, as far as our log goes."""
         log = self.log
         self.leader_high_watermark = high_watermark
         offset = min(high_watermark, log.log_end_offset)
         if offset > log.high_watermark:
             log.update_high_watermark(offset)
-            self.moves.high_watermark_moved()
+            for reevaluate in _ON_HIGH_WATERMARK:
+                reevaluate(self)
         if log_start_offset > log.log_start_offset:
             log.maybe_increment_log_start_offset(log_start_offset)
 
-    # --- the controller's word -------------------------------------------------------------------
+    # --- decisions of the controller -------------------------------------------------------------
 
-    def become(self, state: LeaderAndIsr) -> bool:
-        """Take up the controller's decision; whether a new leader epoch began.
+    def become_leader_or_follower(self, state: LeaderAndIsr) -> bool:
+        """Apply a decision of the controller; whether a new leader epoch began.
 
-        One that is older than what is known, because the controller answered AlterPartition
-        meanwhile, is left out.
+        A decision older than what is known (the controller has answered AlterPartition meanwhile)
+        is ignored.
         """
         if state.partition_epoch < self.state.partition_epoch:
             return False
-        is_new_epoch = state.leader_epoch > self.state.leader_epoch
-        was_leader = self.is_leader
+        previous, was_leader = self.state, self.is_leader
+        is_new_epoch = state.leader_epoch > previous.leader_epoch
         self.state = state
-        self._settle()
+        self._end_proposal()
         if self.is_leader:
-            self._lead(is_new_epoch=is_new_epoch, is_new_leader=not was_leader)
+            self._make_leader(is_new_epoch=is_new_epoch, is_new_leader=not was_leader)
         else:
             self.followers = {}
-        self.moves.wake()
+        state_change.became_leader_or_follower(self, previous)
+        self.reevaluate(Event.LEADER_EPOCH)
         return is_new_epoch
 
-    def retire(self) -> None:
-        """There is no replica here any more: whoever waits for it need not."""
+    def remove(self) -> None:
+        """This broker has no replica any more: complete what waits for it."""
         self.state = replace(self.state, leader=NO_LEADER)
         self.followers = {}
-        self._settle()
-        self.moves.wake()
+        self._end_proposal()
+        self.reevaluate(Event.REMOVED)
 
-    def _lead(self, *, is_new_epoch: bool, is_new_leader: bool) -> None:
+    def _make_leader(self, *, is_new_epoch: bool, is_new_leader: bool) -> None:
         others = [broker for broker in self.state.replicas if broker != self.broker_id]
         known = {} if is_new_leader else self.followers
         self.followers = {broker: known.get(broker) or RemoteReplica(broker) for broker in others}
         if is_new_epoch:
             self._begin_epoch(is_new_leader=is_new_leader)
-        self.maybe_advance_high_watermark()
 
     def _begin_epoch(self, *, is_new_leader: bool) -> None:
         end = self.log.log_end_offset
         self.log.assign_epoch_start_offset(self.state.leader_epoch, end)
         self.epoch_start_offset = end
-        now_ms = self.surroundings.clock.now_ms()
+        now_ms = self.environment.clock.now_ms()
         for replica in self.followers.values():
             replica.begin_epoch(
                 now_ms,
@@ -399,3 +463,34 @@ class Partition:
                 is_new_leader=is_new_leader,
                 is_in_sync=replica.broker_id in self.state.isr,
             )
+
+
+_METHODS: Final[dict[Result, Callable[[Partition], object]]] = {
+    Result.ISR_EXPANSION: Partition.maybe_expand_isr,
+    Result.ISR_SHRINK: Partition.maybe_shrink_isr,
+    Result.HIGH_WATERMARK: Partition.maybe_advance_high_watermark,
+    Result.DELAYED_OPERATIONS: Partition._check_operations,
+    Result.FOLLOWER_FETCHES: Partition._wake_follower_fetches,
+    Result.CONSUMER_FETCHES: Partition._wake_consumer_fetches,
+    Result.LOG_START: Partition._report_log_start_offset,
+}
+_REACTIONS: Final = {
+    event: tuple(_METHODS[result] for result in results) for event, results in REEVALUATION.items()
+}
+# On the hot path, without the lookup of an enum member, which takes as long as several calls.
+_ON_APPEND: Final = _REACTIONS[Event.APPEND]
+_ON_FOLLOWER_FETCH: Final = _REACTIONS[Event.FOLLOWER_FETCH]
+_ON_FOLLOWER_LOG_END: Final = _REACTIONS[Event.FOLLOWER_LOG_END]
+_ON_HIGH_WATERMARK: Final = _REACTIONS[Event.HIGH_WATERMARK]
+
+_TIMER_METHODS: Final[dict[Result, Callable[[Partition], int]]] = {
+    Result.ISR_EXPANSION: Partition._heal_follower_fetches,
+    Result.ISR_SHRINK: Partition._shrink_isr_on_timer,
+    Result.HIGH_WATERMARK: Partition._heal_high_watermark,
+    Result.DELAYED_OPERATIONS: Partition._heal_operations,
+    Result.FOLLOWER_FETCHES: Partition._heal_follower_fetches,
+    Result.CONSUMER_FETCHES: Partition._heal_consumer_fetches,
+    Result.LOG_START: Partition._report_log_start_offset,
+}
+"""How the timer re-evaluates a result. Each returns the number of missed wake-ups."""
+_ON_TIMER: Final = tuple((result, _TIMER_METHODS[result]) for result in REEVALUATION[Event.TIMER])

@@ -1,9 +1,9 @@
-"""Throttled replication (KIP-73): some replicas share a rate, so that moving them disturbs nobody.
+"""Replication quotas (KIP-73): limit the bandwidth of some replicas while they are reassigned.
 
-The rate is that of this broker (`leader.replication.throttled.rate`, `follower.…`), the replicas
-are named by their topics (`….throttled.replicas`). Leaders and followers have a throttle each.
-Bytes of throttled replicas are counted always; held back is only who is not in sync, because a
-throttle must not shrink the ISR.
+The rate is a setting of the broker (`leader.replication.throttled.rate`, `follower.…`), the list of
+throttled replicas one of their topic (`….throttled.replicas`). There is one throttle for what this
+broker sends as a leader and one for what it fetches as a follower. All bytes of throttled replicas
+are counted, but only replicas outside of the ISR have to wait: a throttle must not shrink the ISR.
 """
 
 import time
@@ -20,7 +20,8 @@ _EVERY_REPLICA: Final = "*"
 class Rate:
     """Bytes per second, over the last few windows of time.
 
-    Field `_samples`: (begin of the window, bytes), oldest first. Field `_total`: their sum.
+    Field `_samples`: (start of the window, bytes), oldest first.
+    Field `_total`: the sum of their bytes.
     """
 
     __slots__ = ("_num_windows", "_samples", "_total", "_window_s")
@@ -32,7 +33,7 @@ class Rate:
         self._total = 0
 
     def record(self, num_bytes: int, now_s: float) -> None:
-        """Count bytes that go now."""
+        """Count bytes that are sent or received now."""
         self._total += num_bytes
         if self._samples and now_s - self._samples[-1][0] < self._window_s:
             begin, before = self._samples.pop()
@@ -41,7 +42,7 @@ class Rate:
             self._samples.append((now_s, num_bytes))
 
     def measure(self, now_s: float) -> float:
-        """The rate as it is now."""
+        """The present rate."""
         oldest = now_s - self._num_windows * self._window_s
         while self._samples and self._samples[0][0] < oldest:
             self._total -= self._samples.popleft()[1]
@@ -50,7 +51,7 @@ class Rate:
         return self._total / max(now_s - self._samples[0][0], self._window_s)
 
     def seconds_above(self, limit: int, now_s: float) -> float:
-        """How long the rate stays above a limit, if nothing more is counted."""
+        """How long the rate remains above a limit if nothing more is counted."""
         if self.measure(now_s) <= limit:
             return 0.0
         longest_s = self._num_windows * self._window_s
@@ -59,9 +60,9 @@ class Rate:
 
 
 class Throttle:
-    """One direction: what this broker's throttled replicas may send, or fetch.
+    """The quota of one direction: what throttled replicas send, or what they fetch.
 
-    Field `_replicas`: by topic, the partitions throttled here; None means all of them.
+    Field `_replicas`: by topic, the partitions that are throttled here; None means all of them.
     """
 
     def __init__(
@@ -74,7 +75,7 @@ class Throttle:
         self._replicas: dict[str, frozenset[int] | None] = {}
 
     def set_replicas(self, topic: str, replicas: Sequence[str], broker_id: int) -> None:
-        """Throttle those of `partition:broker` (or `*`) that are on this broker."""
+        """Throttle those replicas in a list of `partition:broker` (or `*`) that are here."""
         if _EVERY_REPLICA in replicas:
             self._replicas[topic] = None
             return
@@ -86,22 +87,22 @@ class Throttle:
             self._replicas.pop(topic, None)
 
     def is_throttled(self, name: TopicPartition) -> bool:
-        """Whether its bytes count."""
+        """Whether the partition's bytes count."""
         if name.topic not in self._replicas:
             return False
         partitions = self._replicas[name.topic]
         return partitions is None or name.partition in partitions
 
     def record(self, name: TopicPartition, num_bytes: int) -> None:
-        """Count bytes that went for a partition, if it is throttled."""
+        """Count bytes of a partition, if it is throttled."""
         if self._replicas and self.is_throttled(name):
             self._rate.record(num_bytes, self._now_s())
 
     def holds_back(self, name: TopicPartition) -> bool:
-        """Whether a replica that is not in sync must wait."""
+        """Whether a replica of the partition has to wait if it is not in sync."""
         return bool(self._replicas) and self.is_throttled(name) and self.is_exceeded
 
     @property
     def is_exceeded(self) -> bool:
-        """Whether more went lately than may."""
+        """Whether the rate is above the limit."""
         return self._rate.measure(self._now_s()) > self.limit

@@ -1,14 +1,13 @@
-"""What the controller asks: taken in order, refused when it comes too late, answered one by one."""
+"""Requests of the controller: stale ones are refused, the others have a result per partition."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 import pytest
 
 from broker.errors import ErrorCode
-from broker.model import Uuid
+from broker.model import TopicPartition, Uuid
 from broker.protocol.messages.leader_and_isr import (
     LeaderAndIsrPartitionState,
     LeaderAndIsrRequest,
@@ -23,27 +22,25 @@ from broker.protocol.messages.stop_replica import (
     StopReplicaTopicV1,
 )
 from broker.protocol.messages.update_metadata import UpdateMetadataRequest
-from tests.replica.harness import NAME, TOPIC_ID, InProcessCluster, cluster
+from tests.support.in_process_cluster import NAME, TOPIC_ID, InProcessCluster, run_in_cluster
 
-Scenario = Callable[[InProcessCluster], Awaitable[None]]
 ALL = (1, 2, 3)
 
 
-def run(directory: Path, scenario: Scenario) -> None:
-    async def within() -> None:
-        async with asyncio.timeout(20), cluster(directory) as made:
-            await scenario(made)
-
-    asyncio.run(within())
-
-
 def code_of(response: LeaderAndIsrResponse) -> ErrorCode:
-    """Of the one partition."""
+    """The error code of the only partition."""
     return ErrorCode(response.topics[0].partition_errors[0].error_code)
 
 
+class Epochs(TypedDict):
+    """The epochs in every request of the controller."""
+
+    controller_epoch: int
+    broker_epoch: int
+
+
 def stop(leader_epoch: int, *, delete: bool = False, **others: Any) -> StopReplicaRequest:
-    """Stop the one partition."""
+    """A request to stop the only partition."""
     state = StopReplicaPartitionState(
         partition_index=NAME.partition, leader_epoch=leader_epoch, delete_partition=delete
     )
@@ -57,32 +54,32 @@ def stopped(response: StopReplicaResponse) -> ErrorCode:
 
 
 @pytest.mark.parametrize(
-    ("late", "code"),
+    ("controller_epoch", "broker_epoch", "code"),
     [
-        ({"broker_epoch": 6}, ErrorCode.STALE_BROKER_EPOCH),
-        ({"controller_epoch": 0}, ErrorCode.STALE_CONTROLLER_EPOCH),
+        (1, 6, ErrorCode.STALE_BROKER_EPOCH),
+        (0, 7, ErrorCode.STALE_CONTROLLER_EPOCH),
     ],
 )
-def test_request_that_comes_too_late_changes_nothing(
-    tmp_path: Path, late: dict[str, int], code: ErrorCode
+def test_stale_request_is_refused_and_changes_nothing(
+    tmp_path: Path, controller_epoch: int, broker_epoch: int, code: ErrorCode
 ) -> None:
     async def scenario(brokers: InProcessCluster) -> None:
         await brokers.lead(1)
         requests = brokers[1].requests
         brokers.leader_epoch += 1
-        refused = await requests.leader_and_isr(brokers.decision(2, ALL, ALL, **late))
+        epochs = Epochs(controller_epoch=controller_epoch, broker_epoch=broker_epoch)
+        refused = await requests.leader_and_isr(brokers.decision(2, ALL, ALL, **epochs))
         assert (refused.error_code, code_of(refused)) == (code, code)
-        assert (await requests.stop_replica(stop(9, **late))).error_code == code
-        epochs = {"controller_epoch": 1, "broker_epoch": 7} | late
+        assert (await requests.stop_replica(stop(9, **epochs))).error_code == code
         told = await requests.update_metadata(UpdateMetadataRequest(controller_id=5, **epochs))
         assert told.error_code == code
         assert brokers[1].partition.is_leader
         assert brokers[1].services.metadata.controller_id == 9
 
-    run(tmp_path, scenario)
+    run_in_cluster(tmp_path, scenario)
 
 
-def test_epoch_newer_than_ours_is_taken_the_broker_may_not_have_heard_of_it(
+def test_broker_epoch_newer_than_the_known_one_is_accepted(
     tmp_path: Path,
 ) -> None:
     async def scenario(brokers: InProcessCluster) -> None:
@@ -90,20 +87,20 @@ def test_epoch_newer_than_ours_is_taken_the_broker_may_not_have_heard_of_it(
         request = brokers.decision(1, ALL, ALL, broker_epoch=8)
         assert code_of(await brokers[1].requests.leader_and_isr(request)) == ErrorCode.NONE
 
-    run(tmp_path, scenario)
+    run_in_cluster(tmp_path, scenario)
 
 
-def test_decision_that_is_not_newer_is_refused_for_its_partition_alone(tmp_path: Path) -> None:
+def test_decision_without_a_newer_leader_epoch_is_refused_for_its_partition(tmp_path: Path) -> None:
     async def scenario(brokers: InProcessCluster) -> None:
         await brokers.lead(1)
         again = await brokers[1].requests.leader_and_isr(brokers.decision(1, ALL, ALL))
         assert again.error_code == ErrorCode.NONE
         assert code_of(again) == ErrorCode.STALE_CONTROLLER_EPOCH
 
-    run(tmp_path, scenario)
+    run_in_cluster(tmp_path, scenario)
 
 
-def test_topic_of_the_same_name_with_another_id_is_not_ours(tmp_path: Path) -> None:
+def test_topic_of_the_same_name_with_another_id_is_refused(tmp_path: Path) -> None:
     async def scenario(brokers: InProcessCluster) -> None:
         await brokers.lead(1)
         brokers.leader_epoch += 1
@@ -117,17 +114,17 @@ def test_topic_of_the_same_name_with_another_id_is_not_ours(tmp_path: Path) -> N
         refused = await brokers[1].requests.leader_and_isr(other)
         assert code_of(refused) == ErrorCode.INCONSISTENT_TOPIC_ID
 
-    run(tmp_path, scenario)
+    run_in_cluster(tmp_path, scenario)
 
 
-def test_partition_without_replica_here_is_unknown(tmp_path: Path) -> None:
+def test_partition_without_a_replica_on_this_broker_is_unknown(tmp_path: Path) -> None:
     async def scenario(brokers: InProcessCluster) -> None:
         brokers.leader_epoch = 0
         refused = await brokers[3].requests.leader_and_isr(brokers.decision(1, (1, 2), (1, 2)))
         assert code_of(refused) == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         assert NAME not in brokers[3].replicas.partitions
 
-    run(tmp_path, scenario)
+    run_in_cluster(tmp_path, scenario)
 
 
 def test_offline_partition_stays_offline(tmp_path: Path) -> None:
@@ -141,10 +138,10 @@ def test_offline_partition_stays_offline(tmp_path: Path) -> None:
         assert code_of(refused) == ErrorCode.KAFKA_STORAGE_ERROR
         assert stopped(await requests.stop_replica(stop(9))) == ErrorCode.KAFKA_STORAGE_ERROR
 
-    run(tmp_path, scenario)
+    run_in_cluster(tmp_path, scenario)
 
 
-def test_request_of_the_oldest_form_is_understood(tmp_path: Path) -> None:
+def test_requests_of_version_0_are_understood(tmp_path: Path) -> None:
     async def scenario(brokers: InProcessCluster) -> None:
         state = LeaderAndIsrPartitionState(
             topic_name=NAME.topic, leader=1, leader_epoch=0, isr=[1], replicas=[1]
@@ -157,10 +154,12 @@ def test_request_of_the_oldest_form_is_understood(tmp_path: Path) -> None:
         assert stopped(await brokers[1].requests.stop_replica(old)) == ErrorCode.NONE
         assert not brokers[1].replicas.partitions
 
-    run(tmp_path, scenario)
+    run_in_cluster(tmp_path, scenario)
 
 
-def test_stopping_is_fenced_by_the_leader_epoch_unless_the_topic_goes(tmp_path: Path) -> None:
+def test_stop_replica_is_fenced_by_the_leader_epoch_unless_the_topic_is_deleted(
+    tmp_path: Path,
+) -> None:
     async def scenario(brokers: InProcessCluster) -> None:
         await brokers.lead(1)
         await brokers.lead(1)
@@ -170,10 +169,10 @@ def test_stopping_is_fenced_by_the_leader_epoch_unless_the_topic_goes(tmp_path: 
         assert NAME not in brokers[1].replicas.partitions
         assert brokers[1].replicas.logs.get(NAME) is None
 
-    run(tmp_path, scenario)
+    run_in_cluster(tmp_path, scenario)
 
 
-def test_stopped_follower_fetches_no_more_and_keeps_its_log(tmp_path: Path) -> None:
+def test_stopped_follower_does_not_fetch_and_keeps_its_log(tmp_path: Path) -> None:
     async def scenario(brokers: InProcessCluster) -> None:
         await brokers.lead(1)
         await brokers.replicated(1, brokers[1].append("value"))
@@ -182,13 +181,14 @@ def test_stopped_follower_fetches_no_more_and_keeps_its_log(tmp_path: Path) -> N
         await asyncio.sleep(0.1)  # two long polls
         assert brokers[2].partition.log.log_end_offset == 1
 
-    run(tmp_path, scenario)
+    run_in_cluster(tmp_path, scenario)
 
 
-def test_metadata_of_a_deleted_topic_is_forgotten_and_told(tmp_path: Path) -> None:
+def test_deleted_topic_is_removed_from_the_metadata_and_reported(tmp_path: Path) -> None:
     async def scenario(brokers: InProcessCluster) -> None:
         await brokers.lead(1)
-        broker, told = brokers[1], []
+        broker = brokers[1]
+        told: list[list[TopicPartition]] = []
         broker.replicas.on_deleted = told.append
         assert broker.services.metadata.names[TOPIC_ID] == NAME.topic
         await brokers.tell_metadata(1, leader=-2)
@@ -196,4 +196,4 @@ def test_metadata_of_a_deleted_topic_is_forgotten_and_told(tmp_path: Path) -> No
         assert not broker.services.metadata.topics
         assert not broker.services.metadata.names
 
-    run(tmp_path, scenario)
+    run_in_cluster(tmp_path, scenario)

@@ -1,12 +1,12 @@
-"""A leader's answers to followers: what wakes them, what they cost while nothing moves."""
+"""Fetches of followers: what ends their wait, and what they cost while nothing changes."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any, cast
 
-from broker.api import fetch
 from broker.api.fetch_session import FetchSession
+from broker.api.handlers import fetch
 from broker.errors import ErrorCode
 from broker.protocol.messages.fetch import (
     FetchPartition,
@@ -16,14 +16,14 @@ from broker.protocol.messages.fetch import (
     PartitionData,
     ReplicaState,
 )
-from tests.replica.harness import NAME, TOPIC_ID, InProcessCluster, cluster
+from tests.support.in_process_cluster import NAME, TOPIC_ID, InProcessCluster, cluster
 
 Scenario = Callable[[InProcessCluster], Awaitable[None]]
 VERSION = 17
 
 
 def run(directory: Path, scenario: Scenario) -> None:
-    """One broker that leads; the test is its follower 2, and follower 3 does not come."""
+    """Run a scenario on a leader; the test is follower 2, and follower 3 never fetches."""
 
     async def within() -> None:
         async with asyncio.timeout(20), cluster(directory, brokers=3) as made:
@@ -35,9 +35,13 @@ def run(directory: Path, scenario: Scenario) -> None:
 
 
 def asked(
-    offset: int | None, session: tuple[int, int] = (0, 0), wait_ms: int = 0, **others: Any
+    offset: int | None,
+    session: tuple[int, int] = (0, 0),
+    wait_ms: int = 0,
+    min_bytes: int = 1,
+    **others: Any,
 ) -> FetchRequest:
-    """A follower's fetch; without an offset it names nothing new."""
+    """A follower's fetch; without an offset it names no partition."""
     partition = {"current_leader_epoch": 0, "partition_max_bytes": 1 << 20} | others
     topics = []
     if offset is not None:
@@ -46,7 +50,7 @@ def asked(
     return FetchRequest(
         replica_state=ReplicaState(replica_id=2, replica_epoch=7),
         max_wait_ms=wait_ms,
-        min_bytes=1,
+        min_bytes=min_bytes,
         session_id=session[0],
         session_epoch=session[1],
         topics=topics,
@@ -54,13 +58,13 @@ def asked(
 
 
 async def answer(brokers: InProcessCluster, request: FetchRequest) -> FetchResponse:
-    """What broker 1 answers."""
+    """The response of broker 1."""
     found = fetch.handle(request, brokers[1].context(VERSION))
     return found if isinstance(found, FetchResponse) else await found
 
 
 def only(response: FetchResponse) -> PartitionData:
-    """The one partition in an answer."""
+    """The only partition in a response."""
     ((data,),) = [topic.partitions for topic in response.responses]
     return data
 
@@ -70,23 +74,23 @@ def session_of(brokers: InProcessCluster, response: FetchResponse) -> FetchSessi
     return cast(FetchSession, sessions._sessions[response.session_id])
 
 
-def test_records_that_come_just_before_the_wait_end_it(tmp_path: Path) -> None:
+def test_records_appended_just_before_the_wait_end_it(tmp_path: Path) -> None:
     async def scenario(brokers: InProcessCluster) -> None:
         waiting = fetch.handle(asked(0, wait_ms=10_000), brokers[1].context(VERSION))
         assert not isinstance(waiting, FetchResponse)
-        brokers[1].append("value")  # before the wait has begun
+        brokers[1].append("value")  # before anything awaits the response
         async with asyncio.timeout(2):
             assert len(only(await waiting).records or b"") > 0
 
     run(tmp_path, scenario)
 
 
-def test_wait_goes_on_until_there_are_enough_bytes_and_then_has_all_of_them(
+def test_fetch_waits_until_there_are_min_bytes_and_gets_all_of_them(
     tmp_path: Path,
 ) -> None:
     async def scenario(brokers: InProcessCluster) -> None:
-        request = asked(0, wait_ms=10_000)
-        request.min_bytes = 100  # more than one of the batches below
+        # More bytes than one of the batches below has.
+        request = asked(0, wait_ms=10_000, min_bytes=100)
         waiting = asyncio.ensure_future(answer(brokers, request))
         await asyncio.sleep(0)
         brokers[1].append("value")
@@ -100,21 +104,20 @@ def test_wait_goes_on_until_there_are_enough_bytes_and_then_has_all_of_them(
     run(tmp_path, scenario)
 
 
-def test_partition_forgets_who_leaves_while_his_only_fetch_waits(tmp_path: Path) -> None:
+def test_cancelled_fetch_without_session_is_not_watched_any_more(tmp_path: Path) -> None:
     async def scenario(brokers: InProcessCluster) -> None:
-        moves = brokers[1].partition.moves
+        watchers = brokers[1].partition.watchers
         waiting = asyncio.ensure_future(answer(brokers, asked(0, (0, -1), wait_ms=10_000)))
         await asyncio.sleep(0)
-        assert moves._at_log_end
+        assert watchers.followers
         waiting.cancel()
         await asyncio.wait([waiting])
-        assert not moves._at_log_end
-        assert not moves._at_high_watermark
+        assert not watchers.followers
 
     run(tmp_path, scenario)
 
 
-def test_high_watermark_alone_does_not_end_a_followers_wait_but_is_told_at_its_end(
+def test_high_watermark_alone_does_not_end_a_followers_wait_but_is_sent_at_its_end(
     tmp_path: Path,
 ) -> None:
     async def scenario(brokers: InProcessCluster) -> None:
@@ -132,12 +135,12 @@ def test_high_watermark_alone_does_not_end_a_followers_wait_but_is_told_at_its_e
     run(tmp_path, scenario)
 
 
-def test_idle_partition_is_not_looked_at_again(tmp_path: Path) -> None:
+def test_idle_partition_is_not_read_again(tmp_path: Path) -> None:
     async def scenario(brokers: InProcessCluster) -> None:
         await brokers.lead(1, isr=(1, 2))
         first = await answer(brokers, asked(0, current_leader_epoch=1))
         session = session_of(brokers, first)
-        assert len(session.targets) == 1
+        assert len(session.partitions) == 1
         assert not session.pending
         empty = await answer(brokers, asked(None, (first.session_id, 1)))
         assert empty.responses == []
@@ -167,7 +170,7 @@ def test_follower_that_was_idle_is_caught_up_when_the_log_grows(tmp_path: Path) 
     run(tmp_path, scenario)
 
 
-def test_follower_of_another_epoch_or_without_replica_is_refused(tmp_path: Path) -> None:
+def test_follower_in_another_epoch_or_without_a_replica_is_refused(tmp_path: Path) -> None:
     async def scenario(brokers: InProcessCluster) -> None:
         await brokers.lead(1)
         fenced = only(await answer(brokers, asked(0)))
@@ -184,7 +187,7 @@ def test_follower_of_another_epoch_or_without_replica_is_refused(tmp_path: Path)
     run(tmp_path, scenario)
 
 
-def test_follower_whose_log_parted_is_told_where_at_once(tmp_path: Path) -> None:
+def test_follower_with_a_diverged_log_gets_the_diverging_epoch_at_once(tmp_path: Path) -> None:
     async def scenario(brokers: InProcessCluster) -> None:
         brokers[1].append("one", "two")
         await brokers.lead(1)
@@ -200,12 +203,11 @@ def test_follower_whose_log_parted_is_told_where_at_once(tmp_path: Path) -> None
 
 def test_session_that_is_closed_watches_nothing(tmp_path: Path) -> None:
     async def scenario(brokers: InProcessCluster) -> None:
-        moves = brokers[1].partition.moves
+        watchers = brokers[1].partition.watchers
         first = await answer(brokers, asked(0))
-        assert moves._at_log_end
+        assert watchers.followers
         await answer(brokers, asked(0, (first.session_id, -1)))
-        assert not moves._at_log_end
-        assert not moves._at_high_watermark
+        assert not watchers.followers
 
     run(tmp_path, scenario)
 
@@ -214,7 +216,7 @@ def test_deleted_partition_ends_the_wait(tmp_path: Path) -> None:
     async def scenario(brokers: InProcessCluster) -> None:
         waiting = asyncio.create_task(answer(brokers, asked(0, wait_ms=10_000)))
         await asyncio.sleep(0)
-        brokers[1].replicas.forget([NAME])
+        brokers[1].replicas.remove_partitions([NAME])
         async with asyncio.timeout(2):
             assert only(await waiting).error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
 

@@ -1,4 +1,4 @@
-"""A follower's side of a fetch session: only news is sent, a lost session begins anew."""
+"""The follower's side of a fetch session: what requests name, and what a lost session needs."""
 
 from pathlib import Path
 
@@ -33,7 +33,7 @@ def states(tmp_path: Path) -> list[FollowerState]:
 
 @pytest.fixture
 def session(states: list[FollowerState]) -> FollowerSession:
-    """With all three, of which the leader knows nothing yet."""
+    """A session with all three partitions, before the first request."""
     made = FollowerSession()
     for state in states:
         made.change(state)
@@ -67,7 +67,7 @@ def test_first_request_names_everything_and_later_ones_what_changed(
     assert (named(changed), forgotten(changed), changed.session_epoch) == ([1], [2], 2)
 
 
-def test_request_says_who_asks_as_its_version_does(session: FollowerSession) -> None:
+def test_follower_is_identified_in_the_field_of_the_version(session: FollowerSession) -> None:
     latest = sent(session)
     assert (latest.replica_id, latest.replica_state.replica_id) == (-1, 2)
     assert latest.replica_state.replica_epoch == 77
@@ -75,7 +75,7 @@ def test_request_says_who_asks_as_its_version_does(session: FollowerSession) -> 
     assert (older.replica_id, older.replica_state.replica_id) == (2, -1)
 
 
-def test_session_that_was_lost_begins_with_everything(session: FollowerSession) -> None:
+def test_request_after_a_lost_session_names_all_partitions(session: FollowerSession) -> None:
     sent(session)
     session.answered(9)
     sent(session)
@@ -84,7 +84,7 @@ def test_session_that_was_lost_begins_with_everything(session: FollowerSession) 
     assert (named(again), again.session_id, again.session_epoch) == ([0, 1, 2], 0, 0)
 
 
-def test_leader_that_keeps_no_session_is_told_everything_each_time(
+def test_every_request_names_all_partitions_if_the_leader_keeps_no_session(
     session: FollowerSession,
 ) -> None:
     sent(session)
@@ -92,7 +92,7 @@ def test_leader_that_keeps_no_session_is_told_everything_each_time(
     assert named(sent(session)) == [0, 1, 2]
 
 
-def test_answers_count_only_for_what_was_asked_last(
+def test_data_is_attributed_only_to_the_position_that_was_sent_last(
     session: FollowerSession, states: list[FollowerState]
 ) -> None:
     sent(session)
@@ -101,14 +101,14 @@ def test_answers_count_only_for_what_was_asked_last(
     assert session.find(TOPIC_ID, 1) is None
     session.forget(states[2])
     assert session.find(TOPIC_ID, 2) is None
-    anew = FollowerState(states[0].partition)
-    session.change(anew)
+    newer = FollowerState(states[0].partition)
+    session.change(newer)
     assert session.find(TOPIC_ID, 0) is None
     sent(session)
-    assert session.find(TOPIC_ID, 0) is anew
+    assert session.find(TOPIC_ID, 0) is newer
 
 
-def test_partition_forgotten_and_taken_up_again_is_named_not_forgotten(
+def test_partition_removed_and_added_again_is_named_and_not_forgotten(
     session: FollowerSession, states: list[FollowerState]
 ) -> None:
     sent(session)
@@ -119,7 +119,7 @@ def test_partition_forgotten_and_taken_up_again_is_named_not_forgotten(
     assert (named(request), forgotten(request)) == ([0], [])
 
 
-def test_epochs_go_round(session: FollowerSession) -> None:
+def test_session_epoch_wraps_around_to_1(session: FollowerSession) -> None:
     sent(session)
     session._epoch = 0x7FFFFFFF
     session.answered(9)

@@ -1,4 +1,6 @@
-"""The arithmetic of ISR and high watermark, on everything that followers may do."""
+"""The arithmetic of ISR and high watermark, for whatever followers may fetch."""
+
+from dataclasses import dataclass
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -30,7 +32,7 @@ def replicas(draw: st.DrawFn) -> list[RemoteReplica]:
 
 
 @given(OFFSETS, replicas(), st.sets(st.sampled_from(IDS)), st.sets(st.sampled_from(IDS)))
-def test_high_watermark_is_what_everybody_who_counts_has(
+def test_high_watermark_is_the_smallest_log_end_offset_of_replicas_that_count(
     log_end_offset: int, followers: list[RemoteReplica], isr: set[int], joining: set[int]
 ) -> None:
     found = high_watermark_of(log_end_offset, followers, isr, lambda r: r.broker_id in joining)
@@ -39,7 +41,7 @@ def test_high_watermark_is_what_everybody_who_counts_has(
 
 
 @given(OFFSETS, replicas(), st.sets(st.sampled_from(IDS)), st.sets(st.sampled_from(IDS)))
-def test_larger_isr_never_lets_the_high_watermark_go_further(
+def test_larger_isr_never_advances_the_high_watermark(
     log_end_offset: int, followers: list[RemoteReplica], isr: set[int], more: set[int]
 ) -> None:
     smaller = high_watermark_of(log_end_offset, followers, isr, lambda _: False)
@@ -47,7 +49,7 @@ def test_larger_isr_never_lets_the_high_watermark_go_further(
 
 
 @given(OFFSETS, replicas(), st.sets(st.sampled_from(IDS)), st.integers(0, 400))
-def test_out_of_sync_are_members_that_lag_and_have_not_been_caught_up_lately(
+def test_members_that_were_not_caught_up_lately_are_out_of_sync(
     log_end_offset: int, followers: list[RemoteReplica], isr: set[int], now_ms: int
 ) -> None:
     found = out_of_sync_replicas(isr, followers, log_end_offset, now_ms, LAG_MS)
@@ -57,13 +59,13 @@ def test_out_of_sync_are_members_that_lag_and_have_not_been_caught_up_lately(
         assert (one.broker_id in found) == (lags and one.broker_id in isr)
 
 
-def test_follower_that_asks_for_the_end_is_caught_up_now() -> None:
+def test_follower_that_fetches_from_the_log_end_is_caught_up_now() -> None:
     follower = RemoteReplica(2)
     follower.fetched(10, 0, now_ms=50, leader_log_end_offset=10)
     assert (follower.log_end_offset, follower.last_caught_up_ms) == (10, 50)
 
 
-def test_follower_that_has_what_there_was_at_its_last_fetch_was_caught_up_then() -> None:
+def test_follower_that_reaches_the_log_end_of_its_last_fetch_was_caught_up_then() -> None:
     follower = RemoteReplica(2)
     follower.fetched(5, 0, now_ms=50, leader_log_end_offset=10)
     assert follower.last_caught_up_ms == 50 * 0
@@ -71,29 +73,60 @@ def test_follower_that_has_what_there_was_at_its_last_fetch_was_caught_up_then()
     assert follower.last_caught_up_ms == 50
 
 
-def test_follower_that_runs_behind_forever_is_never_caught_up() -> None:
+def test_follower_that_never_reaches_the_log_end_is_never_caught_up() -> None:
     follower = RemoteReplica(2)
     for step in range(1, 100):
         follower.fetched(step * 5, 0, now_ms=step * 10, leader_log_end_offset=step * 5 + 100)
     assert not follower.is_caught_up(1000, 990, LAG_MS)
 
 
-def test_idle_follower_stays_caught_up_until_the_log_grew() -> None:
-    follower = RemoteReplica(2)
-    follower.fetched(10, 0, now_ms=50, leader_log_end_offset=10)
-    follower.still_fetched(1000)
+@dataclass
+class Session:
+    """A fetch session and the time of its last request."""
+
+    last_fetch_ms: int
+
+
+def test_idle_follower_is_caught_up_until_its_sessions_last_request() -> None:
+    follower, session = RemoteReplica(2), Session(50)
+    follower.fetched(10, 0, now_ms=50, leader_log_end_offset=10, session=session)
+    session.last_fetch_ms = 1000
+    follower.end_idle()  # the log grows
     assert follower.is_caught_up(11, 1000 + LAG_MS, LAG_MS)
     assert not follower.is_caught_up(11, 1001 + LAG_MS, LAG_MS)
 
 
-def test_lagging_follower_is_not_caught_up_by_asking_again() -> None:
-    follower = RemoteReplica(2)
-    follower.fetched(10, 0, now_ms=50, leader_log_end_offset=20)
-    follower.still_fetched(1000)
+def test_requests_after_the_log_has_grown_do_not_count_as_caught_up() -> None:
+    follower, session = RemoteReplica(2), Session(50)
+    follower.fetched(10, 0, now_ms=50, leader_log_end_offset=10, session=session)
+    follower.end_idle()
+    session.last_fetch_ms = 1000
+    follower.end_idle()
+    assert follower.last_caught_up_ms == 50
+
+
+def test_lagging_follower_is_not_caught_up_by_repeating_its_fetch() -> None:
+    follower, session = RemoteReplica(2), Session(50)
+    follower.fetched(10, 0, now_ms=50, leader_log_end_offset=20, session=session)
+    session.last_fetch_ms = 1000
+    follower.end_idle()
     assert follower.last_caught_up_ms == 0
 
 
-def test_new_leader_trusts_members_of_the_isr_for_a_while_and_nobody_else() -> None:
+def test_requests_of_an_older_epoch_or_before_a_refusal_do_not_count() -> None:
+    for end in (
+        lambda one: one.begin_epoch(900, 10, is_new_leader=False, is_in_sync=False),
+        RemoteReplica.refused,
+    ):
+        follower, session = RemoteReplica(2), Session(50)
+        follower.fetched(10, 0, now_ms=50, leader_log_end_offset=10, session=session)
+        end(follower)
+        session.last_fetch_ms = 1000
+        follower.end_idle()
+        assert follower.last_caught_up_ms == 0
+
+
+def test_new_leader_counts_members_of_the_isr_and_no_others_as_caught_up() -> None:
     member, other = RemoteReplica(2), RemoteReplica(3)
     for one in (member, other):
         one.fetched(10, 0, now_ms=900, leader_log_end_offset=10)
@@ -103,7 +136,7 @@ def test_new_leader_trusts_members_of_the_isr_for_a_while_and_nobody_else() -> N
     assert member.log_end_offset == other.log_end_offset == -1
 
 
-def test_leader_that_goes_on_leading_keeps_what_it_knows_of_followers() -> None:
+def test_leader_that_continues_in_a_new_epoch_keeps_the_offsets_of_followers() -> None:
     follower = RemoteReplica(2)
     follower.fetched(10, 3, now_ms=900, leader_log_end_offset=10)
     follower.begin_epoch(1000, 12, is_new_leader=False, is_in_sync=True)
@@ -111,14 +144,14 @@ def test_leader_that_goes_on_leading_keeps_what_it_knows_of_followers() -> None:
 
 
 @given(OFFSETS, OFFSETS, OFFSETS)
-def test_follower_joins_with_all_that_is_committed_and_within_the_epoch(
+def test_follower_in_sync_has_all_that_is_committed_and_reached_the_epochs_start(
     log_end_offset: int, high_watermark: int, epoch_start: int
 ) -> None:
     joins = is_in_sync(replica(2, log_end_offset), high_watermark, epoch_start)
     assert joins == (log_end_offset >= high_watermark and log_end_offset >= epoch_start)
 
 
-def test_low_watermark_is_that_of_live_replicas_only() -> None:
+def test_low_watermark_ignores_dead_replicas() -> None:
     near, far = RemoteReplica(2), RemoteReplica(3)
     near.log_start_offset, far.log_start_offset = 5, 2
     assert low_watermark_of(9, [near, far], lambda _: True) == 2

@@ -1,162 +1,165 @@
-"""Where requests wait: when they are called out, and that nobody is kept or forgotten."""
+"""The purgatory: when operations run, when they expire, and that none is run twice or kept."""
 
 import asyncio
 import gc
 import weakref
+from functools import partial
 from typing import Any
 
-from broker.replica.purgatory import Purgatory, Waiter
+from broker.replica.purgatory import DelayedOperation, Purgatory
 from tests.net.support import in_loop, until
 
 
-def soon() -> float:
+def far() -> float:
     """A deadline that no test reaches."""
     return asyncio.get_running_loop().time() + 60
 
 
-class CalledOut(list[Waiter]):
-    """Waiters whose wait is over, in the order in which they were called out."""
+class Ran(list[DelayedOperation]):
+    """Operations whose callbacks have run, in that order."""
 
-    def wait_in(self, purgatory: Purgatory, deadline_s: float | None = None) -> Waiter:
-        waiter = purgatory.wait_until(soon() if deadline_s is None else deadline_s)
-        waiter.add_done_callback(self.append)
-        return waiter
+    def delay_in(self, purgatory: Purgatory, deadline_s: float | None = None) -> DelayedOperation:
+        operation = DelayedOperation(purgatory, far() if deadline_s is None else deadline_s)
+        operation.add_done_callback(self.append)
+        return operation
 
 
 @in_loop
-async def test_those_a_request_lets_go_are_called_out_when_it_is_complete() -> None:
-    purgatory, called_out = Purgatory(), CalledOut()
-    first, second = called_out.wait_in(purgatory), called_out.wait_in(purgatory)
-    purgatory.collect()
-    second.let_go()
-    first.let_go()
-    second.let_go()
-    assert not called_out
-    purgatory.complete()
-    assert called_out == [second, first]
+async def test_operations_completed_by_a_request_run_when_it_has_been_handled() -> None:
+    purgatory, ran = Purgatory(), Ran()
+    first, second = ran.delay_in(purgatory), ran.delay_in(purgatory)
+    purgatory.action_queue.hold()
+    second.force_complete()
+    first.force_complete()
+    second.force_complete()
+    assert not ran
+    purgatory.action_queue.try_complete_actions()
+    assert ran == [second, first]
     await asyncio.sleep(0)
-    assert len(called_out) == 2
+    assert len(ran) == 2
     assert not first.cancelled()
 
 
 @in_loop
-async def test_outside_of_requests_the_next_turn_calls_out() -> None:
-    purgatory, called_out = Purgatory(), CalledOut()
-    waiter = called_out.wait_in(purgatory)
-    waiter.let_go()
-    assert not called_out
+async def test_outside_of_requests_operations_run_in_the_next_iteration() -> None:
+    purgatory, ran = Purgatory(), Ran()
+    operation = ran.delay_in(purgatory)
+    operation.force_complete()
+    assert not ran
     await asyncio.sleep(0)
-    assert called_out == [waiter]
+    assert ran == [operation]
 
 
 @in_loop
-async def test_request_that_lets_many_go_is_not_kept_by_all_of_them() -> None:
-    purgatory, called_out = Purgatory(), CalledOut()
-    waiters = [called_out.wait_in(purgatory) for _ in range(50)]
-    purgatory.collect()
-    for waiter in waiters:
-        waiter.let_go()
-    purgatory.complete()
-    assert 0 < len(called_out) < 10
-    for _ in waiters:
+async def test_request_that_completes_many_operations_does_not_wait_for_all_of_them() -> None:
+    purgatory, ran = Purgatory(), Ran()
+    operations = [ran.delay_in(purgatory) for _ in range(50)]
+    purgatory.action_queue.hold()
+    for operation in operations:
+        operation.force_complete()
+    purgatory.action_queue.try_complete_actions()
+    assert 0 < len(ran) < 10
+    for _ in operations:
         await asyncio.sleep(0)
-    assert called_out == waiters
+    assert ran == operations
 
 
 @in_loop
-async def test_time_is_up_for_each_at_its_deadline_or_a_little_later() -> None:
-    purgatory, called_out = Purgatory(), CalledOut()
+async def test_operations_expire_at_their_deadline_or_a_little_later() -> None:
+    purgatory, ran = Purgatory(), Ran()
     loop = asyncio.get_running_loop()
     late: list[float] = []
+
+    def record(deadline_s: float, _: DelayedOperation) -> None:
+        late.append(loop.time() - deadline_s)
+
     for delay_s in (0.0, 0.01, 0.013, 0.05):
         deadline_s = loop.time() + delay_s
-        called_out.wait_in(purgatory, deadline_s).add_done_callback(
-            lambda _, at=deadline_s: late.append(loop.time() - at)
-        )
+        ran.delay_in(purgatory, deadline_s).add_done_callback(partial(record, deadline_s))
     await until(lambda: len(late) == 4)
     assert min(late) >= 0
 
 
 @in_loop
-async def test_who_was_let_go_or_given_up_is_not_called_again_when_time_is_up() -> None:
-    purgatory, called_out = Purgatory(), CalledOut()
+async def test_completed_and_cancelled_operations_do_not_run_again_at_their_deadline() -> None:
+    purgatory, ran = Purgatory(), Ran()
     deadline_s = asyncio.get_running_loop().time() + 0.01
-    let_go, given_up, last = (called_out.wait_in(purgatory, deadline_s) for _ in range(3))
-    let_go.let_go()
-    given_up.cancel()
-    await until(lambda: last in called_out)
-    assert called_out == [given_up, let_go, last]
-    assert [waiter.cancelled() for waiter in called_out] == [True, False, False]
+    completed, cancelled, last = (ran.delay_in(purgatory, deadline_s) for _ in range(3))
+    completed.force_complete()
+    cancelled.cancel()
+    await until(lambda: last in ran)
+    assert ran == [cancelled, completed, last]
+    assert [operation.cancelled() for operation in ran] == [True, False, False]
 
 
 @in_loop
-async def test_who_is_given_up_after_it_was_let_go_is_called_out_once() -> None:
-    purgatory, called_out = Purgatory(), CalledOut()
-    waiter = called_out.wait_in(purgatory)
-    waiter.let_go()
-    waiter.cancel()
+async def test_operation_cancelled_after_its_completion_runs_once() -> None:
+    purgatory, ran = Purgatory(), Ran()
+    operation = ran.delay_in(purgatory)
+    operation.force_complete()
+    operation.cancel()
     await asyncio.sleep(0)
-    assert called_out == [waiter]
-    assert waiter.cancelled()
+    assert ran == [operation]
+    assert operation.cancelled()
 
 
 @in_loop
-async def test_callback_that_comes_too_late_is_called_all_the_same() -> None:
-    purgatory, called_out = Purgatory(), CalledOut()
-    purgatory.collect()
-    waiter = purgatory.wait_until(soon())
-    waiter.let_go()
-    purgatory.complete()
-    waiter.add_done_callback(called_out.append)
+async def test_callback_added_after_the_run_is_called() -> None:
+    purgatory, ran = Purgatory(), Ran()
+    purgatory.action_queue.hold()
+    operation = DelayedOperation(purgatory, far())
+    operation.force_complete()
+    purgatory.action_queue.try_complete_actions()
+    operation.add_done_callback(ran.append)
     await asyncio.sleep(0)
-    assert called_out == [waiter]
+    assert ran == [operation]
 
 
 @in_loop
-async def test_task_can_wait_and_a_cancelled_one_gives_up() -> None:
+async def test_task_can_await_an_operation_and_cancels_it_when_cancelled() -> None:
     purgatory = Purgatory()
 
-    async def wait(waiter: Waiter) -> Any:
-        return await waiter
+    async def wait(operation: DelayedOperation) -> Any:
+        return await operation
 
-    waiters = [purgatory.wait_until(soon()) for _ in range(2)]
-    tasks = [asyncio.create_task(wait(waiter)) for waiter in waiters]
+    operations = [DelayedOperation(purgatory, far()) for _ in range(2)]
+    tasks = [asyncio.create_task(wait(operation)) for operation in operations]
     await asyncio.sleep(0)
-    waiters[0].let_go()
+    operations[0].force_complete()
     tasks[1].cancel()
     await asyncio.wait(tasks)
     assert tasks[0].result() is None
     assert tasks[1].cancelled()
-    assert [waiter.cancelled() for waiter in waiters] == [False, True]
+    assert [operation.cancelled() for operation in operations] == [False, True]
 
 
 @in_loop
-async def test_long_waits_that_were_short_leave_few_timers_behind() -> None:
+async def test_long_deadlines_of_short_waits_leave_few_timers() -> None:
     purgatory = Purgatory()
     deadline_s = asyncio.get_running_loop().time() + 24 * 3600
     for number in range(20_000):
-        purgatory.wait_until(deadline_s + number / 100).cancel()
-    assert len(purgatory._by_time) < 10
+        DelayedOperation(purgatory, deadline_s + number / 100).cancel()
+    assert len(purgatory._by_deadline) < 10
 
 
 class Request:
-    """As a handler keeps it: it holds its waiter, which holds a callback of its own."""
+    """As a handler keeps it: it refers to its operation, which refers to its callback."""
 
     def __init__(self, purgatory: Purgatory) -> None:
-        self.waiter = purgatory.wait_until(soon())
-        self.waiter.add_done_callback(self.done)
+        self.operation = DelayedOperation(purgatory, far())
+        self.operation.add_done_callback(self.done)
 
-    def done(self, _: Waiter) -> None:
+    def done(self, _: DelayedOperation) -> None:
         pass
 
 
 @in_loop
-async def test_regression_request_that_is_over_leaves_nothing_to_the_garbage_collector() -> None:
+async def test_regression_finished_operation_leaves_no_reference_cycle() -> None:
     purgatory = Purgatory()
     requests = [Request(purgatory), Request(purgatory)]
     left = [weakref.ref(request) for request in requests]
-    requests[0].waiter.let_go()
-    requests[1].waiter.cancel()
+    requests[0].operation.force_complete()
+    requests[1].operation.cancel()
     gc.disable()
     try:
         del requests

@@ -1,4 +1,4 @@
-"""A replica moves between log directories while it is written to, and loses nothing."""
+"""Replicas move between log directories while they are written to, and lose nothing."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -9,12 +9,13 @@ import pytest
 from broker.errors import ApiError, ErrorCode
 from broker.log.config import LogConfig
 from broker.log.manager import LogManager
+from broker.log.truncation import truncate_to
 from broker.model import LeaderAndIsr, TopicPartition, Uuid
-from broker.replica import log_dir_moves
-from broker.replica.acks import wait_while
-from broker.replica.log_dir_moves import LogDirMoves
+from broker.replica import alter_log_dirs
+from broker.replica.alter_log_dirs import ReplicaAlterLogDirsManager
 from broker.replica.partition import Partition
 from tests.log.support import batch, everything, values_of
+from tests.net.support import until
 
 NAME = TopicPartition("orders", 0)
 TOPIC_ID = Uuid(b"the topic's id..")
@@ -22,7 +23,7 @@ LED = LeaderAndIsr(leader=1, leader_epoch=0, isr=(1,), replicas=(1,))
 
 
 class Broker:
-    """The logs of two directories and one partition, which begins in the first."""
+    """Two log directories, and one partition that is in the first of them."""
 
     def __init__(self, directory: Path) -> None:
         self.first, self.second = directory / "first", directory / "second"
@@ -30,24 +31,21 @@ class Broker:
         self.logs.startup()
         log = self.logs.get(NAME) or self.logs.get_or_create(NAME, TOPIC_ID, log_dir=self.first)
         self.partition = Partition(NAME, TOPIC_ID, 1, log, LeaderAndIsr(-1, -1, (), ()))
-        self.partition.become(LED)
-        self.moves = LogDirMoves(self.logs, {NAME: self.partition})
+        self.partition.become_leader_or_follower(LED)
+        self.manager = ReplicaAlterLogDirsManager(self.logs, {NAME: self.partition})
 
     def append(self, *values: str) -> None:
-        """One batch."""
+        """Append one batch."""
         self.partition.append_as_leader(batch(*values))
 
     async def arrived(self, log_dir: Path) -> None:
         """Wait until the replica is in `log_dir`."""
-        await wait_while(
-            lambda partition, _: partition.log.log_dir != log_dir, [(self.partition, 0)], 20
-        )
-        assert self.partition.log.log_dir == log_dir
+        await until(lambda: self.partition.log.log_dir == log_dir)
 
 
 @pytest.fixture
 def broker(tmp_path: Path) -> Broker:
-    """With fifty records, in several segments."""
+    """A broker whose partition has fifty records, in several segments."""
     made = Broker(tmp_path)
     for number in range(50):
         made.append(f"value {number}")
@@ -55,7 +53,7 @@ def broker(tmp_path: Path) -> Broker:
 
 
 def run(scenario: Callable[[], Awaitable[None]]) -> None:
-    """Run it in an event loop."""
+    """Run a scenario in an event loop."""
     asyncio.run(_coroutine(scenario))
 
 
@@ -68,7 +66,7 @@ def test_moved_replica_is_the_same_in_the_other_directory(broker: Broker) -> Non
     content = everything(before)
 
     async def scenario() -> None:
-        broker.moves.begin(NAME, broker.second)
+        broker.manager.alter(NAME, broker.second)
         await broker.arrived(broker.second)
 
     run(scenario)
@@ -82,13 +80,13 @@ def test_moved_replica_is_the_same_in_the_other_directory(broker: Broker) -> Non
     assert [path.name[-7:] for path in broker.first.glob("orders-0*")] == ["-delete"]
 
 
-def test_what_is_written_during_the_move_moves_too(
+def test_records_appended_during_the_move_are_moved_too(
     broker: Broker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(log_dir_moves, "_CHUNK_BYTES", 100)
+    monkeypatch.setattr(alter_log_dirs, "_CHUNK_BYTES", 100)
 
     async def scenario() -> None:
-        broker.moves.begin(NAME, broker.second)
+        broker.manager.alter(NAME, broker.second)
         for number in range(50, 300):
             broker.append(f"value {number}")
             await asyncio.sleep(0)
@@ -107,7 +105,7 @@ def test_log_start_offset_inside_a_batch_is_kept(tmp_path: Path) -> None:
     broker.partition.delete_records(3)
 
     async def scenario() -> None:
-        broker.moves.begin(NAME, broker.second)
+        broker.manager.alter(NAME, broker.second)
         await broker.arrived(broker.second)
 
     run(scenario)
@@ -116,12 +114,12 @@ def test_log_start_offset_inside_a_batch_is_kept(tmp_path: Path) -> None:
     assert log.segments.first.base_offset == 0
 
 
-def test_move_goes_on_after_a_restart(broker: Broker, tmp_path: Path) -> None:
+def test_move_continues_after_a_restart(broker: Broker, tmp_path: Path) -> None:
     content = everything(broker.partition.log)
 
     async def begin() -> None:
-        broker.moves.begin(NAME, broker.second)
-        await broker.moves.stop()
+        broker.manager.alter(NAME, broker.second)
+        await broker.manager.stop()
 
     run(begin)
     broker.logs.shutdown()
@@ -129,23 +127,23 @@ def test_move_goes_on_after_a_restart(broker: Broker, tmp_path: Path) -> None:
 
     async def go_on() -> None:
         assert restarted.partition.log.log_dir == restarted.first
-        restarted.moves.resume(restarted.partition)
+        restarted.manager.resume(restarted.partition)
         await restarted.arrived(restarted.second)
 
     run(go_on)
     assert everything(restarted.partition.log) == content
 
 
-def test_future_log_that_is_longer_than_the_current_one_is_cut(
+def test_future_log_longer_than_the_current_one_is_truncated(
     broker: Broker, tmp_path: Path
 ) -> None:
     future = broker.logs.get_or_create(NAME, TOPIC_ID, is_future=True, log_dir=broker.second)
-    while not log_dir_moves._copy_chunk(broker.partition.log, future):
+    while not alter_log_dirs._copy_chunk(broker.partition.log, future):
         pass
-    broker.partition.log.truncate_to(20)  # as a crash would
+    truncate_to(broker.partition.log, 20)  # as a crash would
 
     async def scenario() -> None:
-        broker.moves.resume(broker.partition)
+        broker.manager.resume(broker.partition)
         broker.append("new")
         await broker.arrived(broker.second)
 
@@ -154,23 +152,23 @@ def test_future_log_that_is_longer_than_the_current_one_is_cut(
     assert values_of(broker.partition.log) == [*expected, "new"]
 
 
-def test_move_back_gives_the_future_log_up(broker: Broker) -> None:
+def test_move_back_deletes_the_future_log(broker: Broker) -> None:
     async def scenario() -> None:
-        broker.moves.begin(NAME, broker.second)
-        broker.moves.begin(NAME, broker.first)
+        broker.manager.alter(NAME, broker.second)
+        broker.manager.alter(NAME, broker.first)
         assert broker.logs.get(NAME, is_future=True) is None
-        await broker.moves.stop()
+        await broker.manager.stop()
 
     run(scenario)
     assert broker.partition.log.log_dir == broker.first
     broker.append("still written to")
 
 
-def test_segments_that_became_smaller_do_not_stop_the_move(broker: Broker) -> None:
+def test_smaller_segment_bytes_do_not_stop_the_move(broker: Broker) -> None:
     content = everything(broker.partition.log)
 
     async def scenario() -> None:
-        broker.moves.begin(NAME, broker.second)
+        broker.manager.alter(NAME, broker.second)
         future = broker.logs.get(NAME, is_future=True)
         assert future is not None
         future.update_config(LogConfig(segment_bytes=500))
@@ -180,20 +178,20 @@ def test_segments_that_became_smaller_do_not_stop_the_move(broker: Broker) -> No
     assert everything(broker.partition.log) == content
 
 
-def test_failed_copy_leaves_the_replica_where_it_is(
+def test_replica_stays_where_it_is_if_the_copy_fails(
     broker: Broker, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     def fail(*_: object) -> bool:
         raise ApiError(ErrorCode.KAFKA_STORAGE_ERROR, "the disk is full")
 
-    monkeypatch.setattr(log_dir_moves, "_copy_chunk", fail)
+    monkeypatch.setattr(alter_log_dirs, "_copy_chunk", fail)
 
     async def scenario() -> None:
-        broker.moves.begin(NAME, broker.second)
-        await asyncio.gather(*broker.moves._tasks.values())
+        broker.manager.alter(NAME, broker.second)
+        await asyncio.gather(*broker.manager._tasks.values())
 
     run(scenario)
-    assert "replica could not be moved partition=orders-0: the disk is full" in caplog.text
+    assert "cannot move replica partition=orders-0: the disk is full" in caplog.text
     assert broker.partition.log.log_dir == broker.first
 
 
@@ -205,30 +203,32 @@ def test_failed_copy_leaves_the_replica_where_it_is(
         (TopicPartition("none", 0), "second", ErrorCode.REPLICA_NOT_AVAILABLE),
     ],
 )
-def test_move_that_cannot_be_is_refused(
+def test_impossible_move_is_refused(
     broker: Broker, tmp_path: Path, name: TopicPartition, destination: str, code: ErrorCode
 ) -> None:
     with pytest.raises(ApiError) as refused:
-        broker.moves.begin(name, tmp_path / destination)
+        broker.manager.alter(name, tmp_path / destination)
     assert refused.value.code == code
 
 
-def test_partition_that_is_not_here_yet_has_its_directory_remembered(broker: Broker) -> None:
+def test_directory_of_a_partition_that_is_not_here_yet_is_kept(broker: Broker) -> None:
     absent = TopicPartition("later", 0)
     with pytest.raises(ApiError):
-        broker.moves.begin(absent, broker.second)
-    assert broker.moves.preferred == {absent: broker.second}
+        broker.manager.alter(absent, broker.second)
+    assert broker.manager.preferred == {absent: broker.second}
 
 
-def test_move_takes_the_time_that_its_rate_allows(broker: Broker) -> None:
+def test_move_is_as_slow_as_its_rate(broker: Broker) -> None:
     async def scenario() -> None:
         size = broker.partition.log.size_in_bytes
-        broker.moves.limit = size  # a second's worth, and the rate is counted by whole seconds
+        broker.manager.limit = (
+            size  # the bytes of one second; the rate is measured in whole seconds
+        )
         loop = asyncio.get_running_loop()
         started_s = loop.time()
         for number in range(200):
             broker.append(f"value {number}")
-        broker.moves.begin(NAME, broker.second)
+        broker.manager.alter(NAME, broker.second)
         await broker.arrived(broker.second)
         assert loop.time() - started_s > 2
 

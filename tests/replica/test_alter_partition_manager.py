@@ -1,4 +1,4 @@
-"""Proposals of an ISR: whenever one comes, the controller is asked."""
+"""ISR proposals: every one is sent to the controller, whenever it is submitted."""
 
 import asyncio
 from collections.abc import Callable
@@ -13,7 +13,7 @@ from broker.protocol.messages.alter_partition import (
     ResponsePartitionData,
     ResponseTopicData,
 )
-from broker.replica.isr_changes import IsrChanges
+from broker.replica.alter_partition_manager import AlterPartitionManager
 from broker.replica.partition import Partition
 
 ISR = (1, 2)
@@ -21,7 +21,7 @@ ISR = (1, 2)
 
 @dataclass
 class Leader:
-    """As much of a partition as a proposal needs."""
+    """The part of a partition that the manager uses."""
 
     name: TopicPartition
     on_accepted: Callable[[], None] = lambda: None
@@ -31,21 +31,21 @@ class Leader:
     accepted: asyncio.Event = field(default_factory=asyncio.Event)
 
     def isr_accepted(self, answer: LeaderAndIsr) -> None:
-        """What a partition hears."""
+        """As `Partition.isr_accepted`."""
         self.proposed_isr = None
         self.accepted.set()
         self.on_accepted()
 
 
 class Controller:
-    """Says yes, after it has failed as often as it shall."""
+    """Accepts every ISR, after the given number of failures."""
 
     def __init__(self, failures: int = 0) -> None:
         self.asked: list[TopicPartition] = []
         self._failures = failures
 
     async def send(self, request: Any) -> Any:
-        """A ControllerChannel."""
+        """A ControllerSender."""
         assert isinstance(request, AlterPartitionRequest)
         await asyncio.sleep(0)
         if self._failures:
@@ -74,38 +74,39 @@ class Controller:
         )
 
 
-def test_regression_proposal_right_after_the_last_answer_is_not_left_lying() -> None:
+def test_regression_proposal_submitted_right_after_the_last_response_is_sent() -> None:
     async def scenario() -> None:
         loop = asyncio.get_running_loop()
-        changes = IsrChanges(1, BrokerEpoch(5), controller := Controller())
+        manager = AlterPartitionManager(1, BrokerEpoch(5), controller := Controller())
         second = Leader(TopicPartition("t", 1))
-        # It comes when the first request is done with, and before the loop has told so.
-        first = Leader(
-            TopicPartition("t", 0),
-            lambda: loop.call_soon(changes.propose, cast(Partition, second), ISR) and None,
-        )
-        changes.propose(cast(Partition, first), ISR)
+
+        def submit_second() -> None:
+            """Runs after the task has ended and before its done callback has run."""
+            loop.call_soon(manager.submit, cast(Partition, second), ISR)
+
+        first = Leader(TopicPartition("t", 0), submit_second)
+        manager.submit(cast(Partition, first), ISR)
         await asyncio.wait_for(second.accepted.wait(), 5)
         assert controller.asked == [first.name, second.name]
 
     asyncio.run(scenario())
 
 
-def test_proposal_outlives_a_request_that_breaks() -> None:
+def test_proposal_is_sent_again_after_a_failed_request() -> None:
     async def scenario() -> None:
-        changes = IsrChanges(1, BrokerEpoch(5), Controller(failures=2))
+        manager = AlterPartitionManager(1, BrokerEpoch(5), Controller(failures=2))
         leader = Leader(TopicPartition("t", 0))
-        changes.propose(cast(Partition, leader), ISR)
+        manager.submit(cast(Partition, leader), ISR)
         await asyncio.wait_for(leader.accepted.wait(), 5)
 
     asyncio.run(scenario())
 
 
-def test_nothing_is_asked_after_the_stop() -> None:
+def test_nothing_is_sent_after_stop() -> None:
     async def scenario() -> list[TopicPartition]:
-        changes = IsrChanges(1, BrokerEpoch(5), controller := Controller())
-        changes.propose(cast(Partition, Leader(TopicPartition("t", 0))), ISR)
-        await changes.stop()
+        manager = AlterPartitionManager(1, BrokerEpoch(5), controller := Controller())
+        manager.submit(cast(Partition, Leader(TopicPartition("t", 0))), ISR)
+        await manager.stop()
         await asyncio.sleep(0.1)
         return controller.asked
 

@@ -1,0 +1,29 @@
+"""What partitions need to know about the broker and its cluster."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from broker.clock import Clock, SystemClock
+
+if TYPE_CHECKING:
+    from broker.replica.partition import Partition
+
+
+def _ignore_proposal(partition: "Partition", isr: tuple[int, ...]) -> None:
+    """There is no controller."""
+
+
+@dataclass
+class ReplicaEnvironment:
+    """One for all partitions of a broker."""
+
+    clock: Clock = field(default_factory=SystemClock)
+    max_lag_ms: int = 30_000
+    """`replica.lag.time.max.ms`."""
+    is_alive: Callable[[int], bool] = lambda _: True
+    """Whether a broker is in the cluster."""
+    propose_isr: Callable[["Partition", tuple[int, ...]], None] = _ignore_proposal
+    """Send an ISR to the controller; the result is `isr_accepted` or `isr_refused`."""
+    num_missed_wakeups: int = 0
+    """How often the timer did what an event should have done. Anything above 0 is a bug."""
