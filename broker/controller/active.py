@@ -1,22 +1,36 @@
-"""The controller while it is one: built at its election, thrown away when it resigns."""
+"""The active controller: built when this broker is elected, discarded when it resigns.
+
+Its start follows Kafka's onControllerFailover, and the order matters:
+
+    1. /feature is created; watches are set. Changes made while the store is read give events, which
+       run after the start: nothing that changes meanwhile is missed.
+    2. Notifications are deleted: what they announce is about to be read anyway.
+    3. Brokers, topics, assignments, leaders and ISRs are read into the ControllerContext.
+    4. UpdateMetadata with all live brokers goes to every broker, before any LeaderAndIsr: a broker
+       must know the address of a leader before it follows it.
+    5. Partitions without a live leader get one, then replicas of dead brokers leave the ISRs, and
+       every broker is sent LeaderAndIsr for all its replicas.
+    6. Reassignments, topic deletions and preferred leader elections continue where the previous
+       controller stopped.
+"""
 
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 from functools import partial
 
-from broker.controller.brokers import Brokers
-from broker.controller.context import Replica
-from broker.controller.deletion import TopicDeletion
-from broker.controller.elections import Elections
-from broker.controller.isr_changes import IsrChanges
-from broker.controller.partition_machine import PartitionStateMachine
-from broker.controller.reassigning import Reassigner
-from broker.controller.reassignment import is_reassigned
-from broker.controller.replica_machine import ReplicaStateMachine
+from broker.controller.broker_change_handler import BrokerChangeHandler
+from broker.controller.controller_context import Replica
+from broker.controller.controller_services import ControllerServices
+from broker.controller.isr_change_handler import IsrChangeHandler
+from broker.controller.partition_state_machine import PartitionStateMachine
+from broker.controller.reassignment_manager import ReassignmentManager
+from broker.controller.replica_assignment import is_reassigned
+from broker.controller.replica_leader_election import ReplicaLeaderElection
+from broker.controller.replica_state_machine import ReplicaStateMachine
 from broker.controller.states import ReplicaState
-from broker.controller.term import Term
 from broker.controller.topic_admin import TopicAdmin
+from broker.controller.topic_deletion_manager import TopicDeletionManager
 from broker.errors import ErrorCode
 from broker.metadata.store import EventKind, Watch, WatchEvent, join
 from broker.metadata.znodes.admin import (
@@ -25,6 +39,8 @@ from broker.metadata.znodes.admin import (
     ReassignPartitionsZnode,
 )
 from broker.metadata.znodes.brokers import BROKER_IDS_PATH, BrokerIdZnode
+from broker.metadata.znodes.cluster import FeatureZnode
+from broker.metadata.znodes.json_text import MalformedZnode
 from broker.metadata.znodes.notifications import IsrChangeZnode, LogDirEventZnode
 from broker.metadata.znodes.topics import TOPICS_PATH, TopicZnode
 from broker.model import TopicPartition
@@ -33,74 +49,99 @@ from broker.protocol.messages.stop_replica import StopReplicaResponse
 logger = logging.getLogger(__name__)
 
 _FIRST_REBALANCE_S = 5.0
+_RETRY_DELAY_S = 5.0
 
 
 class ActiveController:
-    """All parts of one controller term, and the watches that set them going."""
+    """The parts of a controller in one controller epoch, and the watches that trigger them."""
 
-    def __init__(self, term: Term) -> None:
-        self.term = term
-        self.partitions = PartitionStateMachine(term)
-        self.replicas = ReplicaStateMachine(term)
-        self.deletion = TopicDeletion(term, self.partitions, self.replicas)
-        self.reassigner = Reassigner(term, self.partitions, self.replicas, self.deletion)
-        self.brokers = Brokers(term, self.partitions, self.replicas, self.reassigner, self.deletion)
-        self.topics = TopicAdmin(term, self.partitions, self.replicas, self.deletion)
-        self.elections = Elections(term, self.partitions)
-        self.isr_changes = IsrChanges(term, self.reassigner)
+    def __init__(self, services: ControllerServices) -> None:
+        self.services = services
+        self.partitions = PartitionStateMachine(services)
+        self.replicas = ReplicaStateMachine(services)
+        self.deletion = TopicDeletionManager(services, self.partitions, self.replicas)
+        self.reassigner = ReassignmentManager(
+            services, self.partitions, self.replicas, self.deletion
+        )
+        self.brokers = BrokerChangeHandler(
+            services, self.partitions, self.replicas, self.reassigner, self.deletion
+        )
+        self.topics = TopicAdmin(services, self.partitions, self.replicas, self.deletion)
+        self.elections = ReplicaLeaderElection(services, self.partitions)
+        self.isr_changes = IsrChangeHandler(services, self.reassigner)
         self._watches: dict[str, Watch] = {}
         self._watched: tuple[frozenset[str], frozenset[int]] = (frozenset(), frozenset())
-        """The topics and brokers that are watched one by one."""
+        """The topics and brokers whose own nodes are watched."""
         self._rebalancing: asyncio.TimerHandle | None = None
+        self._retrying: asyncio.TimerHandle | None = None
+        """Set while a retry after a failed write is scheduled."""
 
-    # From beginning to end
+    # Start and end
 
     async def start(self) -> None:
-        """Watch, read everything, tell everybody, elect what has no leader, go on with the rest.
-
-        Watches come first: whatever changes while the rest is read is looked at again afterwards.
-        """
+        """Become the controller, in the order that the module describes."""
+        await self._enable_feature_versioning()
         self._watch_all()
-        await self._delete_old_notes()
+        await self._delete_notifications()
         await self._load()
-        await self.deletion.start(
-            set(await self.term.store.children(DELETE_TOPICS_PATH))
-            & self.term.context.assignments.keys()
+        await self.deletion.init(
+            set(await self.services.store.children(DELETE_TOPICS_PATH))
+            & self.services.context.assignments.keys()
         )
-        # Brokers must know each other before they are told whom to follow.
-        self.term.send_metadata([])
+        self.services.send_metadata([])
         self.partitions.initialize()
         self.replicas.initialize()
-        # Leaders first: a partition without one serves nobody, an ISR with a dead member does.
+        # Leaders before ISRs: a partition without leader serves no client, one with a dead member
+        # in its ISR does.
         await self.partitions.elect_missing()
         await self.replicas.start()
-        resumed = await self.reassigner.read_wishes()
+        resumed = await self.reassigner.process_reassign_znode()
         await self.reassigner.resume_all(resumed)
-        await self.deletion.go_on()
-        await self.elections.read_wishes()
+        await self.deletion.resume_deletions()
+        await self.elections.process_preferred_replica_election()
         self.watch_topics_and_brokers()
-        if self.term.configs.broker.auto_leader_rebalance_enable:
+        if self.services.configs.broker.auto_leader_rebalance_enable:
             self._rebalance_in(_FIRST_REBALANCE_S)
 
     def close(self) -> None:
-        """Stop at once: nothing is written, sent or noticed any more."""
-        self.term.store.close()
+        """Stop at once: nothing is written, sent or received any more."""
+        self.services.store.close()
         for watch in self._watches.values():
             watch.cancel()
         self._watches.clear()
-        if self._rebalancing is not None:
-            self._rebalancing.cancel()
-        self.term.channels.close()
+        for timer in (self._rebalancing, self._retrying):
+            if timer is not None:
+                timer.cancel()
+        self.services.channels.close()
         self.deletion.close()
 
-    async def _delete_old_notes(self) -> None:
-        """Notes of ISRs and directories: what they say is about to be read, and asked, anyway."""
+    async def _enable_feature_versioning(self) -> None:
+        """Create /feature, or enable it, with no finalized features (KIP-584).
+
+        As Kafka's controller does from inter.broker.protocol.version 2.7 on. A ZooKeeper cluster
+        has no feature that could be finalized; one that is enabled already is left as it is.
+        """
+        path = FeatureZnode.PATH
+        node = await self.services.store.maybe_get(path)
+        try:
+            is_enabled = node is not None and FeatureZnode.decode(node.data).is_enabled
+        except MalformedZnode as error:
+            logger.error("leaving the features as they are: %s", error)
+            return
+        if not is_enabled:
+            await self.services.store.set_or_create(path, FeatureZnode(is_enabled=True).encode())
+
+    async def _delete_notifications(self) -> None:
+        """Delete the notifications of changed ISRs and failed log directories.
+
+        What they announce is read, or queried with LeaderAndIsr, by the rest of the start.
+        """
         for parent in (LogDirEventZnode.PARENT, IsrChangeZnode.PARENT):
-            names = await self.term.store.children(parent)
-            await self.term.store.delete([join(parent, name) for name in names])
+            names = await self.services.store.children(parent)
+            await self.services.store.delete([join(parent, name) for name in names])
 
     async def _load(self) -> None:
-        store, context = self.term.store, self.term.context
+        store, context = self.services.store, self.services.context
         context.brokers.update(await store.brokers())
         topics = await self.topics.with_ids(await store.topics(await store.topic_names()))
         for topic in topics:
@@ -110,30 +151,53 @@ class ActiveController:
                 context.assign(name, assigned)
                 if is_reassigned(assigned):
                     context.reassigning.add(name)
-        context.leaderships.update(await store.leaderships(context.partitions()))
+        created = await store.created_partitions(context.assignments)
+        context.leaderships.update(await store.leaderships(created))
         self.brokers.connect(context.brokers)
         logger.info(
-            "controller epoch=%s brokers=%s topics=%s partitions=%s",
-            self.term.epoch,
+            "Initialized controller context epoch=%s brokers=%s topics=%s partitions=%s",
+            self.services.epoch,
             sorted(context.brokers),
             len(topics),
             len(context.leaderships),
         )
 
+    # After a failed write
+
+    def retry_later(self) -> None:
+        """Repeat what a full disk may have interrupted, a few seconds from now.
+
+        An event that fails half-way leaves partitions that have no leader yet, or topics whose
+        deletion has begun. Nothing else would take these up before the next broker comes or goes.
+        """
+        if self._retrying is None:
+            loop = asyncio.get_running_loop()
+            self._retrying = loop.call_later(
+                _RETRY_DELAY_S, self.services.later, "retry after failed write", self._retry
+            )
+
+    async def _retry(self) -> None:
+        self._retrying = None
+        await self.topics.process_topic_change()
+        await self.topics.process_topic_deletion()
+        await self.partitions.elect_missing()
+        await self.reassigner.resume_all(())
+        await self.deletion.resume_deletions()
+
     # Watches
 
     def _watch_all(self) -> None:
-        store = self.term.store.store
+        store = self.services.store.store
         children: dict[str, Callable[[], Awaitable[object]]] = {
-            BROKER_IDS_PATH: self.brokers.changed,
-            TOPICS_PATH: self.topics.changed,
-            DELETE_TOPICS_PATH: self.topics.deletions_changed,
-            IsrChangeZnode.PARENT: self.isr_changes.noted,
-            LogDirEventZnode.PARENT: self.brokers.log_dirs_failed,
+            BROKER_IDS_PATH: self.brokers.process_broker_change,
+            TOPICS_PATH: self.topics.process_topic_change,
+            DELETE_TOPICS_PATH: self.topics.process_topic_deletion,
+            IsrChangeZnode.PARENT: self.isr_changes.process_isr_change_notification,
+            LogDirEventZnode.PARENT: self.brokers.process_log_dir_event_notification,
         }
         nodes: dict[str, Callable[[], Awaitable[object]]] = {
-            ReassignPartitionsZnode.PATH: self.reassigner.read_wishes,
-            PreferredReplicaElectionZnode.PATH: self.elections.read_wishes,
+            ReassignPartitionsZnode.PATH: self.reassigner.process_reassign_znode,
+            PreferredReplicaElectionZnode.PATH: self.elections.process_preferred_replica_election,
         }
         for path, event in children.items():
             self._watches[path] = store.watch_children(path, self._on(path, event))
@@ -141,23 +205,27 @@ class ActiveController:
             self._watches[path] = store.watch_data(path, self._on(path, event))
 
     def watch_topics_and_brokers(self) -> None:
-        """Watch what every topic and every broker says of itself; forget those that are gone."""
-        context = self.term.context
+        """Watch the nodes of all topics and brokers, and no longer those that are gone."""
+        context = self.services.context
         watched = (frozenset(context.assignments), frozenset(context.brokers))
         if watched == self._watched:
             return
         self._watched = watched
         wanted: dict[str, Callable[[], Awaitable[object]]] = {}
         for topic in context.assignments:
-            wanted[TopicZnode.path(topic)] = partial(self.topics.partitions_changed, topic)
+            wanted[TopicZnode.path(topic)] = partial(
+                self.topics.process_partition_modifications, topic
+            )
         for broker_id in context.brokers:
-            wanted[BrokerIdZnode.path(broker_id)] = partial(self.brokers.modified, broker_id)
+            wanted[BrokerIdZnode.path(broker_id)] = partial(
+                self.brokers.process_broker_modification, broker_id
+            )
         prefixes = (f"{TOPICS_PATH}/", f"{BROKER_IDS_PATH}/")
         for path in [p for p in self._watches if p.startswith(prefixes) and p not in wanted]:
             self._watches.pop(path).cancel()
         for path, event in wanted.items():
             if path not in self._watches:
-                store = self.term.store.store
+                store = self.services.store.store
                 self._watches[path] = store.watch_data(path, self._on(path, event))
 
     def _on(
@@ -165,20 +233,21 @@ class ActiveController:
     ) -> Callable[[WatchEvent], None]:
         def noticed(change: WatchEvent) -> None:
             if change.kind is not EventKind.SESSION_EXPIRED:
-                self.term.later(path, event)
+                self.services.later(path, event)
 
         return noticed
 
-    # Answers, and what comes round
+    # Responses and timers
 
-    async def replicas_deleted(
+    async def process_stop_replica_response(
         self, broker_id: int, response: StopReplicaResponse, asked: frozenset[TopicPartition]
     ) -> None:
-        """Go on with deletions whose replicas a broker has deleted, or could not delete.
+        """Continue the deletion of topics whose replicas a broker has deleted, or failed to.
 
-        Others were deleted after a reassignment, and nobody waits for them.
+        `asked` are the partitions that the broker was sent to delete. Replicas that were removed by
+        a reassignment are among them, and need no further action.
         """
-        context = self.term.context
+        context = self.services.context
         going = {
             name
             for name in asked
@@ -191,19 +260,23 @@ class ActiveController:
         }
         if response.error_code:
             code = ErrorCode.name_of(response.error_code)
-            logger.error("StopReplica was refused broker=%s code=%s", broker_id, code)
+            logger.error("Broker rejected StopReplica broker=%s error=%s", broker_id, code)
             failed = going
-        await self.deletion.failed(Replica(name, broker_id) for name in going & failed)
-        await self.deletion.succeeded(Replica(name, broker_id) for name in going - failed)
+        await self.deletion.fail_replica_deletion(
+            Replica(name, broker_id) for name in going & failed
+        )
+        await self.deletion.complete_replica_deletion(
+            Replica(name, broker_id) for name in going - failed
+        )
 
     def _rebalance_in(self, seconds: float) -> None:
         loop = asyncio.get_running_loop()
         self._rebalancing = loop.call_later(
-            seconds, self.term.later, "leader rebalance", self._rebalance
+            seconds, self.services.later, "leader rebalance", self._rebalance
         )
 
     async def _rebalance(self) -> None:
         try:
             await self.elections.rebalance()
         finally:
-            self._rebalance_in(self.term.configs.broker.leader_imbalance_check_interval_seconds)
+            self._rebalance_in(self.services.configs.broker.leader_imbalance_check_interval_seconds)

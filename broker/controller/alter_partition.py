@@ -1,11 +1,14 @@
-"""Whether a leader may have the ISR it asks for (AlterPartition, KIP-497): pure.
+"""Validates AlterPartition (KIP-497): whether a leader may have the ISR it requests. Pure.
 
-The order of the checks is Kafka's. The request carries the epochs that the leader knows:
+The checks and their order are Kafka's. The request contains the epochs that the leader knows:
 
-    newer than ours: we are the one who is behind, perhaps no longer the controller;
-    an older leader epoch: somebody else leads by now;
-    an older partition epoch: fine if the ISR is the one asked for, else the leader must read again;
-    a member that is not alive, or not in the life that the leader saw (KIP-841, KIP-903): refused.
+    newer than ours             NOT_CONTROLLER: this broker is behind, probably not the controller
+    older leader epoch          FENCED_LEADER_EPOCH: another replica leads
+    older partition epoch       the ISR is written already: a repeated request, and no error;
+                                otherwise INVALID_UPDATE_VERSION: the leader must read its state
+    recovering with other members, or after recovery    INVALID_REQUEST
+    member that is not alive, or registered with another epoch than the leader saw (KIP-841,
+    KIP-903)                    INELIGIBLE_REPLICA
 """
 
 from collections.abc import Mapping
@@ -23,14 +26,14 @@ _ANY_EPOCH = -1
 
 
 def isr_of(wanted: RequestPartitionData) -> dict[int, int]:
-    """The members of the ISR that is asked for, and their broker epochs where they are told."""
+    """The members of the requested ISR with their broker epochs, -1 where none is given."""
     if wanted.new_isr_with_epochs:
         return {state.broker_id: state.broker_epoch for state in wanted.new_isr_with_epochs}
     return dict.fromkeys(wanted.new_isr, _ANY_EPOCH)
 
 
 def check_broker(request: AlterPartitionRequest, live: Mapping[int, int]) -> ErrorCode:
-    """Whether who asks is alive, in the life (broker epoch) that it thinks it is in."""
+    """STALE_BROKER_EPOCH unless the sender is registered with the epoch in its request."""
     if live.get(request.broker_id) != request.broker_epoch:
         return ErrorCode.STALE_BROKER_EPOCH
     return ErrorCode.NONE
@@ -39,9 +42,9 @@ def check_broker(request: AlterPartitionRequest, live: Mapping[int, int]) -> Err
 def decide(
     leader: int, wanted: RequestPartitionData, current: Leadership, live: Mapping[int, int]
 ) -> Leadership | ErrorCode:
-    """The state to write; `current` itself if that is what is wanted; or why it cannot be.
+    """The state to write, or the error; `current` itself if it has the requested ISR already.
 
-    Field `live`: broker epochs of the brokers that may be in sync.
+    `live` are the broker epochs of the brokers that may be in the ISR.
     """
     if (
         wanted.partition_epoch > current.partition_epoch
@@ -69,7 +72,7 @@ def _is_ineligible(broker_id: int, epoch: int, live: Mapping[int, int]) -> bool:
 
 
 def answer(index: int, outcome: Leadership | ErrorCode) -> ResponsePartitionData:
-    """What the leader is told of one partition."""
+    """The response for one partition."""
     if not isinstance(outcome, Leadership):
         return ResponsePartitionData(partition_index=index, error_code=outcome)
     return ResponsePartitionData(

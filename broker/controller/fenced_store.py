@@ -1,11 +1,12 @@
-"""The metadata store as a controller uses it: every write checks that it still is the controller.
+"""The metadata store of a controller: every write is fenced by its controller epoch.
 
-A controller that was paused, or cut off, may go on deciding after another has been elected. Each of
-its writes therefore carries a check of the version of /controller_epoch, in the same transaction:
-the election of the next controller has raised it, and nothing is written (ControllerMoved).
+A controller that was paused, or cut off from ZooKeeper, may continue to decide after another one
+has been elected. Each of its writes therefore checks the version of /controller_epoch in the same
+transaction. The election of the next controller has changed it, so that nothing is written and the
+caller gets ControllerMoved.
 
-Reads of many nodes, and writes that need several transactions, are under way all at once: over a
-network the way there and back is what takes the time.
+Reads of many nodes, and writes that need several transactions, are sent concurrently: over a
+network the round trips take most of the time.
 """
 
 import asyncio
@@ -13,9 +14,10 @@ import contextlib
 import logging
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import TypeVar
+from itertools import islice
+from typing import Final, TypeVar
 
-from broker.controller.context import LiveBroker
+from broker.controller.controller_context import LiveBroker
 from broker.controller.leadership import Leadership
 from broker.metadata.errors import (
     BadVersion,
@@ -50,16 +52,26 @@ from broker.model import TopicPartition
 
 logger = logging.getLogger(__name__)
 
+_CONCURRENT_READS: Final = 5000
+"""Reads in flight at once. Each is a task: a million of them would take a gigabyte."""
+
 Key = TypeVar("Key")
 Value = TypeVar("Value")
 
 
 class ControllerMoved(Exception):
-    """This broker is not the controller any more: nothing was written."""
+    """This broker is no longer the controller; nothing was written."""
 
 
 class FencedStore:
-    """Reads, and writes of one controller epoch."""
+    """Reads from the store, and writes to it in one controller epoch.
+
+    Field `store`: the store itself, for reads and watches.
+    Field `epoch`: the controller epoch, written into every partition state.
+    Field `_fence`: the check that is part of every write.
+    Field `_is_over`: set when this broker resigns; then nothing is written, even if no other
+    controller has been elected yet.
+    """
 
     def __init__(self, store: MetadataStore, epoch: int, epoch_version: int) -> None:
         self.store = store
@@ -68,32 +80,36 @@ class FencedStore:
         self._is_over = False
 
     def close(self) -> None:
-        """Write nothing from now on, not even if nobody else has been elected yet."""
+        """Reject all further writes."""
         self._is_over = True
 
     # Reading
 
     async def get_all(self, paths: Mapping[Key, str]) -> dict[Key, Znode]:
-        """The nodes that exist, of many."""
-        found = await asyncio.gather(*(self.maybe_get(path) for path in paths.values()))
-        return {key: node for key, node in zip(paths, found, strict=True) if node is not None}
+        """Read many nodes; those that do not exist are left out."""
+        nodes: dict[Key, Znode] = {}
+        keys = iter(paths)
+        while chunk := list(islice(keys, _CONCURRENT_READS)):
+            found = await asyncio.gather(*(self.maybe_get(paths[key]) for key in chunk))
+            nodes |= {k: node for k, node in zip(chunk, found, strict=True) if node is not None}
+        return nodes
 
     async def maybe_get(self, path: str) -> Znode | None:
-        """The node; None where there is none."""
+        """The node, or None if it does not exist."""
         try:
             return await self.store.get(path)
         except NoNode:
             return None
 
     async def children(self, path: str) -> list[str]:
-        """The names of a node's children; none where there is no node."""
+        """The names of a node's children; empty if the node does not exist."""
         try:
             return await self.store.children(path)
         except NoNode:
             return []
 
     async def brokers(self) -> dict[int, LiveBroker]:
-        """Every registered broker."""
+        """All registered brokers, with their epochs."""
         paths = {int(i): f"{BROKER_IDS_PATH}/{i}" for i in await self.children(BROKER_IDS_PATH)}
         nodes = await self.get_all(paths)
         found = {}
@@ -104,19 +120,33 @@ class FencedStore:
         return found
 
     async def topic_names(self) -> list[str]:
-        """Every topic."""
+        """The names of all topics."""
         return await self.children(TOPICS_PATH)
 
     async def topics(self, names: Iterable[str]) -> list[TopicZnode]:
-        """Topics and their replicas; what cannot be read is left out, with an error in the log."""
+        """Topics and their assignments; malformed ones are logged and left out."""
         nodes = await self.get_all({name: TopicZnode.path(name) for name in names})
         read = (_readable(TopicZnode.decode, topic, node) for topic, node in nodes.items())
         return [topic for topic in read if topic is not None]
 
+    async def created_partitions(
+        self, assignments: Mapping[str, Iterable[int]]
+    ) -> list[TopicPartition]:
+        """Of these partitions (topic → indexes) the ones that have a node of their own.
+
+        Only they can have a state: this takes one read per topic, where reading the states takes
+        one per partition.
+        """
+        created = []
+        for topic, indexes in assignments.items():
+            names = set(await self.children(partitions_path(topic)))
+            created += [TopicPartition(topic, index) for index in indexes if str(index) in names]
+        return created
+
     async def leaderships(
         self, partitions: Iterable[TopicPartition]
     ) -> dict[TopicPartition, Leadership]:
-        """Leaders and ISRs; a partition that was never led has none.
+        """Leaders and ISRs; a partition that never had a leader is left out.
 
         ControllerMoved if a later controller has written one of them.
         """
@@ -137,10 +167,10 @@ class FencedStore:
     # Writing
 
     async def write(self, operations: Sequence[Operation]) -> list[Result]:
-        """Make all changes or none; ControllerMoved, or the error of the one that cannot be made.
+        """Make all changes or none; ControllerMoved, or the error of the first that fails.
 
-        After a broken connection they are tried again: who wants to know whether the first try was
-        carried out, sees it from the error of the second one.
+        After a broken connection they are repeated. If the first attempt had been applied, the
+        second one fails with NodeExists, NoNode or BadVersion, which callers must expect.
         """
         while not self._is_over:
             try:
@@ -156,7 +186,7 @@ class FencedStore:
         raise ControllerMoved("this broker has resigned")
 
     async def write_in_batches(self, operations: Iterable[Operation]) -> list[Result]:
-        """As `write`, in as many transactions as needed, one after the other."""
+        """As `write`, in as many transactions as needed: each is atomic, all together are not."""
         results: list[Result] = []
         for batch in batches(operations):
             results += await self.write(batch)
@@ -165,9 +195,10 @@ class FencedStore:
     async def update_leaderships(
         self, updates: Mapping[TopicPartition, Leadership]
     ) -> dict[TopicPartition, Leadership]:
-        """Write what was decided; gives what was written, with its new partition epoch.
+        """Write new leaders and ISRs; returns what was written, with the new partition epochs.
 
-        What is missing was changed, or deleted, by somebody else since it was read.
+        Partitions that are missing in the result were changed or deleted by another writer since
+        they were read.
         """
         stamped = {
             name: replace(state, controller_epoch=self.epoch) for name, state in updates.items()
@@ -185,12 +216,12 @@ class FencedStore:
         return written
 
     async def _update(self, batch: Sequence[Operation]) -> dict[str, Stat]:
-        """A batch of updates; one that fails because of few is divided, to get the others done."""
+        """Write a batch; if one update fails, bisect, so that the others are written."""
         try:
             results = await self.write(batch)
         except (BadVersion, NoNode):
             if len(batch) == 1:
-                return {}
+                return await self._applied_before(batch[0])
             middle = len(batch) // 2
             return await self._update(batch[:middle]) | await self._update(batch[middle:])
         return {
@@ -199,13 +230,28 @@ class FencedStore:
             if isinstance(result, Stat)
         }
 
+    async def _applied_before(self, update: Operation) -> dict[str, Stat]:
+        """The update's node if the store has exactly what was to be written; otherwise nothing.
+
+        A write whose connection broke may have been applied, and is then refused when it is
+        repeated. Taken for the change of another, it would be read back and found to need no
+        change, so that the brokers would never be sent the new leader epoch. Only this controller
+        can have written the next version with the same data: the fence excludes others.
+        """
+        if not isinstance(update, SetData):
+            return {}
+        node = await self.maybe_get(update.path)
+        if node is None or node.data != update.data or node.stat.version != update.version + 1:
+            return {}
+        return {update.path: node.stat}
+
     async def create_leaderships(
         self, new: Mapping[TopicPartition, Leadership], first_of: Collection[str] = ()
     ) -> dict[TopicPartition, Leadership]:
-        """Write the first state of partitions; gives what the store has now.
+        """Write the first state of partitions; returns the states that the store has now.
 
-        Field `first_of`: topics that have no partitions in the store yet. Where that turns out to
-        be otherwise (a controller crashed here) it is made node by node, and what is there stays.
+        `first_of` are topics without any partition node in the store. If there are nodes already,
+        because a controller crashed half-way, these are kept and only the missing ones written.
         """
         stamped = {name: replace(s, controller_epoch=self.epoch) for name, s in new.items()}
         operations: list[Operation] = [Create(partitions_path(topic)) for topic in first_of]
@@ -221,26 +267,39 @@ class FencedStore:
     async def _create_missing(
         self, new: Mapping[TopicPartition, Leadership]
     ) -> dict[TopicPartition, Leadership]:
-        for name, state in new.items():
-            await ensure_path(self.store, partition_path(name))
-            create = Create(PartitionStateZnode.path(name), state.znode().encode())
-            with contextlib.suppress(NodeExists):
-                await self.write([create])
-        return await self.leaderships(new)
+        """As `create_leaderships`, keeping the nodes that exist.
+
+        Nodes cannot appear between the reads and the writes: an earlier controller is fenced.
+        """
+        topics: dict[str, list[int]] = {}
+        for name in new:
+            topics.setdefault(name.topic, []).append(name.partition)
+        for topic in topics:
+            await ensure_path(self.store, partitions_path(topic))
+        created = set(await self.created_partitions(topics))
+        existing = await self.get_all({name: PartitionStateZnode.path(name) for name in created})
+        missing = {name: state for name, state in new.items() if name not in existing}
+        operations: list[Operation] = []
+        for name, state in missing.items():
+            if name not in created:
+                operations.append(Create(partition_path(name)))
+            operations.append(Create(PartitionStateZnode.path(name), state.znode().encode()))
+        await self.write_in_batches(operations)
+        return missing | await self.leaderships(existing)
 
     async def set_topic(self, topic: TopicZnode) -> None:
-        """Replace the replicas of a topic's partitions."""
+        """Replace a topic's assignment."""
         await self.write([SetData(TopicZnode.path(topic.topic), topic.encode())])
 
     async def set_or_create(self, path: str, data: bytes) -> None:
-        """Give a node this data, whether or not it exists."""
+        """Write a node's data, creating the node if it does not exist."""
         try:
             await self.write([SetData(path, data)])
         except NoNode:
             await self.write([Create(path, data)])
 
     async def delete(self, paths: Iterable[str]) -> None:
-        """Remove nodes without children; what is gone already is no error."""
+        """Delete nodes without children; those that do not exist are ignored."""
         found = list(paths)
         try:
             await self.write_in_batches([Delete(path) for path in found])
@@ -250,14 +309,14 @@ class FencedStore:
                     await self.write([Delete(path)])
 
     async def delete_branch(self, path: str) -> None:
-        """Remove a node and all below it."""
+        """Delete a node and everything below it."""
         await self.delete([node.path for node in reversed(await read_branch(self.store, path))])
 
 
 def _readable(decode: Callable[[Key, bytes | None], Value], key: Key, node: Znode) -> Value | None:
-    """What a node holds; None, with an error in the log, if that makes no sense."""
+    """The decoded contents of a node; None, and an error in the log, if they are malformed."""
     try:
         return decode(key, node.data)
     except MalformedZnode as error:
-        logger.error("a node is left out because it cannot be read: %s", error)
+        logger.error("Ignoring malformed node: %s", error)
         return None

@@ -1,24 +1,22 @@
-"""Who leads a partition and who is in sync, as the controller has written it."""
+"""A partition's leader and ISR as they stand in the store: Kafka's LeaderIsrAndControllerEpoch."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
 from broker.metadata.znodes.topics import PartitionStateZnode
+from broker.model import NO_LEADER
 
-NO_LEADER: Final = -1
-LEADER_DURING_DELETE: Final = -2
-"""What brokers are told of a partition whose topic is being deleted: that they forget it."""
 EPOCH_DURING_DELETE: Final = -2
-"""A leader epoch that goes before every other one, in StopReplica."""
+"""The leader epoch in StopReplica for a deleted topic: it overrides every other epoch."""
 
 
 @dataclass(frozen=True, slots=True)
 class Leadership:
     """A partition's leader and ISR.
 
-    Invariants: whoever changes leader or ISR raises the leader epoch, except for the leader's own
-    changes of its ISR; every write raises the partition epoch, which is the version of the node.
+    Invariants: a change of leader or ISR raises the leader epoch, except changes of the ISR that
+    the leader requests. Every write raises the partition epoch, which is the version of the node.
     """
 
     leader: int
@@ -27,16 +25,16 @@ class Leadership:
     partition_epoch: int = 0
     controller_epoch: int = 0
     is_recovering: bool = False
-    """Whether the leader was elected uncleanly and is not done recovering (KIP-704)."""
+    """Whether the leader was elected uncleanly and has not finished recovery (KIP-704)."""
 
     @classmethod
     def first(cls, isr: Sequence[int]) -> "Leadership":
-        """Of a new partition: the first replica leads, all are in sync, being empty."""
+        """The state of a new partition: the first replica leads, all are in the ISR."""
         return cls(isr[0], 0, tuple(isr))
 
     @classmethod
     def of(cls, state: PartitionStateZnode, version: int) -> "Leadership":
-        """As a node of this version has it."""
+        """The state that a node contains, with the node's version."""
         return cls(
             state.leader,
             state.leader_epoch,
@@ -47,13 +45,13 @@ class Leadership:
         )
 
     def znode(self) -> PartitionStateZnode:
-        """As its node holds it."""
+        """The contents of the partition's node."""
         return PartitionStateZnode(
             self.leader, self.leader_epoch, self.isr, self.controller_epoch, self.is_recovering
         )
 
     def led_by(self, leader: int, isr: Sequence[int] | None = None) -> "Leadership":
-        """With this leader, and ISR if it is another one, in the next epoch."""
+        """The same with this leader, and this ISR if given, in the next leader epoch."""
         return replace(
             self,
             leader=leader,
@@ -62,9 +60,10 @@ class Leadership:
         )
 
     def without(self, broker_id: int) -> "Leadership":
-        """After a member of the ISR has gone, in the next epoch.
+        """The same after a member has left the ISR, in the next leader epoch.
 
-        The last one stays, so that it is known who has all records; but it does not lead.
+        The last member stays in the ISR, but does not lead: the store must not forget which
+        replica has all committed records.
         """
         leader = NO_LEADER if self.leader == broker_id else self.leader
         rest = tuple(replica for replica in self.isr if replica != broker_id)

@@ -1,19 +1,19 @@
-"""The states a partition and a replica can be in, and from where each can be reached: two tables.
+"""The states of partitions and replicas, and the transitions that are allowed: two tables.
 
-A partition:
+Partitions:
 
     NON_EXISTENT → NEW → ONLINE ⇄ OFFLINE → NON_EXISTENT
 
-NEW has replicas but no leader yet; ONLINE has one; OFFLINE has lost it. A new partition whose
-replicas are all dead stays NEW.
+A NEW partition has replicas and no leader yet; an ONLINE one has a leader; an OFFLINE one has lost
+it. A new partition whose replicas are all dead stays NEW.
 
-A replica:
+Replicas:
 
     NON_EXISTENT → NEW → ONLINE ⇄ OFFLINE → DELETION_STARTED → DELETION_SUCCESSFUL → NON_EXISTENT
                                      ↑              ↓
                                      └──── DELETION_INELIGIBLE
 
-A deletion that fails, or whose broker is dead, waits as INELIGIBLE until it may be tried again.
+A deletion that fails, or whose broker is dead, stays INELIGIBLE until it can be started again.
 """
 
 from enum import StrEnum
@@ -21,7 +21,7 @@ from typing import Final
 
 
 class PartitionState(StrEnum):
-    """Where a partition is in its life."""
+    """The state of a partition; the value is Kafka's name, used in the log."""
 
     NON_EXISTENT = "NonExistentPartition"
     NEW = "NewPartition"
@@ -30,7 +30,7 @@ class PartitionState(StrEnum):
 
 
 class ReplicaState(StrEnum):
-    """Where a replica is in its life."""
+    """The state of a replica; the value is Kafka's name, used in the log."""
 
     NON_EXISTENT = "NonExistentReplica"
     NEW = "NewReplica"

@@ -1,7 +1,8 @@
-"""Creates, grows and deletes topics: by request, and for what others have written into the store.
+"""Creation and deletion of topics and partitions: by request, and by changes of the store.
 
-Kafka's ZkAdminManager, and its controller's handlers of /brokers/topics and /admin/delete_topics.
-A request writes what such a tool would write, in the same event in which it is acted upon.
+Kafka's ZkAdminManager, and the controller's handlers of /brokers/topics and /admin/delete_topics.
+A request writes the same nodes that a tool would write into the store, and acts on them in the same
+event; the watches that fire because of its own writes find nothing left to do.
 """
 
 import asyncio
@@ -12,17 +13,18 @@ from dataclasses import dataclass, field
 from broker.assignment import Assignment
 from broker.config.dynamic import DynamicConfig, EntityType
 from broker.config.values import ConfigError
-from broker.controller.deletion import TopicDeletion
-from broker.controller.election import ElectionStrategy
-from broker.controller.partition_machine import PartitionStateMachine
-from broker.controller.reassignment import is_reassigned
-from broker.controller.replica_machine import ReplicaStateMachine
-from broker.controller.term import Term
+from broker.controller.controller_services import ControllerServices
+from broker.controller.partition_leader_election import ElectionStrategy
+from broker.controller.partition_state_machine import PartitionStateMachine
+from broker.controller.replica_assignment import is_reassigned
+from broker.controller.replica_state_machine import ReplicaStateMachine
+from broker.controller.topic_deletion_manager import TopicDeletionManager
 from broker.controller.topic_plan import (
     BROKER_DEFAULT,
     check_absent,
     check_manual_assignment,
     check_name,
+    check_partition_count,
     place_more_partitions,
     place_new_topic,
 )
@@ -39,7 +41,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class NewTopic:
-    """A topic as somebody wants it; -1 leaves a number to the broker."""
+    """A topic to create; a number of -1 means the broker's default."""
 
     name: str
     num_partitions: int = BROKER_DEFAULT
@@ -50,36 +52,36 @@ class NewTopic:
 
 @dataclass(frozen=True)
 class CreatedTopic:
-    """A topic as it was made; with validate_only, as it would be."""
+    """A topic that was created; with validate_only, that would be created."""
 
     topic_id: Uuid
     assignment: Assignment
     configs: Mapping[str, str]
-    """The settings of its own."""
+    """The topic's own configs, without defaults."""
     is_led: bool = True
-    """Whether every partition has a leader; one whose replicas are all dead has none."""
+    """Whether every partition has a leader; false if all replicas of one are dead."""
 
 
 class TopicAdmin:
-    """The topics of one controller term."""
+    """Creates and deletes topics, in one controller epoch."""
 
     def __init__(
         self,
-        term: Term,
+        services: ControllerServices,
         partitions: PartitionStateMachine,
         replicas: ReplicaStateMachine,
-        deletion: TopicDeletion,
+        deletion: TopicDeletionManager,
     ) -> None:
-        self._term = term
-        self._context = term.context
+        self._services = services
+        self._context = services.context
         self._partitions = partitions
         self._replicas = replicas
         self._deletion = deletion
 
-    # By request
+    # Requests
 
     async def create(self, new: NewTopic, *, validate_only: bool) -> CreatedTopic:
-        """Create a topic; ApiError says why it cannot be, and then nothing has changed."""
+        """Create a topic; on an ApiError nothing has changed."""
         if self._context.is_being_deleted(new.name):
             raise ApiError(
                 ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{new.name}' is marked for deletion."
@@ -97,20 +99,22 @@ class TopicAdmin:
 
     @property
     def _configs(self) -> DynamicConfig:
-        return self._term.configs
+        return self._services.configs
 
     async def _write(self, topic: TopicZnode, configs: Mapping[str, str]) -> None:
+        # Configs before the topic: brokers read them when they first hear of it. A controller that
+        # stops in between leaves configs without a topic, which the next creation overwrites.
         config_path = ConfigEntityZnode.path(EntityType.TOPIC, topic.topic)
-        # A topic of this name may have left settings behind: they are not the new one's.
-        await self._term.store.set_or_create(config_path, ConfigEntityZnode.encode(configs))
+        # Configs that an earlier topic of this name has left behind must not apply to the new one.
+        await self._services.store.set_or_create(config_path, ConfigEntityZnode.encode(configs))
         try:
-            await self._term.store.write([Create(TopicZnode.path(topic.topic), topic.encode())])
+            await self._services.store.write([Create(TopicZnode.path(topic.topic), topic.encode())])
         except NodeExists as error:
             raise ApiError(
                 ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{topic.topic}' already exists."
             ) from error
 
-    async def grow(
+    async def create_partitions(
         self,
         name: str,
         count: int,
@@ -118,7 +122,7 @@ class TopicAdmin:
         *,
         validate_only: bool,
     ) -> None:
-        """Let the topic have `count` partitions."""
+        """Raise the number of a topic's partitions to `count`."""
         known = self._known(name)
         if any(is_reassigned(assigned) for assigned in known.values()):
             raise ApiError(
@@ -126,12 +130,13 @@ class TopicAdmin:
                 f"A partition reassignment is in progress for the topic '{name}'.",
             )
         current = [assigned.replicas for assigned in known.values()]
-        placed = place_more_partitions(self._context.racks(), current, count, manual)
+        limit = self._configs.broker.max_partitions_per_request
+        placed = place_more_partitions(self._context.racks(), current, count, manual, limit)
         if validate_only:
             return
         added = _assigned(placed, first_partition=len(current))
         topic = TopicZnode(name, self._context.topic_ids.get(name), {**known, **added})
-        await self._term.store.write([SetData(TopicZnode.path(name), topic.encode())])
+        await self._services.store.write([SetData(TopicZnode.path(name), topic.encode())])
         await self._begin([TopicZnode(name, topic.topic_id, added)])
 
     def _known(self, name: str) -> Mapping[int, ReplicaAssignment]:
@@ -143,38 +148,39 @@ class TopicAdmin:
         return known
 
     async def delete(self, name: str) -> asyncio.Future[None]:
-        """Begin to delete a topic; gives what is done when it is gone, or has to wait."""
+        """Start to delete a topic; the future is done when it is gone, or when it must wait."""
         self._known(name)
-        await self._term.store.write([Create(delete_topic_path(name))])
-        await self._deletion.enqueue([name])
+        await self._services.store.write([Create(delete_topic_path(name))])
+        await self._deletion.enqueue_topics_for_deletion([name])
         return self._deletion.when_settled(name)
 
-    # By what others have written
+    # Changes of the store
 
-    async def changed(self) -> None:
-        """Look for topics that were made, or removed, in the store."""
-        names = set(await self._term.store.topic_names())
+    async def process_topic_change(self) -> None:
+        """Process topics that were added to the store, or removed from it."""
+        names = set(await self._services.store.topic_names())
+        # A topic that vanished without a deletion was removed by hand: its replicas are left alone.
         for gone in self._context.assignments.keys() - names:
             self._context.remove_topic(gone)
-        new = await self._term.store.topics(sorted(names - self._context.assignments.keys()))
+        new = await self._services.store.topics(sorted(names - self._context.assignments.keys()))
         if new:
             found = await self.with_ids(new)
-            await self._begin(found)
+            await self._partitions.initialize_new(self._register(found))
 
     async def with_ids(self, topics: Iterable[TopicZnode]) -> list[TopicZnode]:
-        """The topics, where those that had no id have been given one (KIP-516)."""
+        """The topics, with an id written for those that had none (KIP-516)."""
         found = []
         for topic in topics:
             if topic.topic_id is None:
                 topic = TopicZnode(topic.topic, Uuid.random(), topic.assignment)
-                await self._term.store.set_topic(topic)
+                await self._services.store.set_topic(topic)
             found.append(topic)
         return found
 
-    async def partitions_changed(self, name: str) -> None:
-        """Look for partitions that were added to a topic in the store."""
+    async def process_partition_modifications(self, name: str) -> None:
+        """Process partitions that were added to a topic in the store."""
         known = self._context.assignments.get(name)
-        read = await self._term.store.topics([name])
+        read = await self._services.store.topics([name])
         if known is None or not read:
             return
         (topic,) = read
@@ -182,31 +188,40 @@ class TopicAdmin:
         if not added:
             return
         if self._context.is_being_deleted(name):
-            logger.warning("no partitions are added to a topic that is deleted topic=%s", name)
-            await self._term.store.set_topic(TopicZnode(name, topic.topic_id, known))
+            logger.warning("Ignoring new partitions of a topic being deleted topic=%s", name)
+            await self._services.store.set_topic(TopicZnode(name, topic.topic_id, known))
         else:
-            await self._begin([TopicZnode(name, topic.topic_id, added)])
+            new = self._register([TopicZnode(name, topic.topic_id, added)])
+            await self._partitions.initialize_new(new)
 
-    async def deletions_changed(self) -> None:
-        """Look for topics that somebody wants deleted."""
-        wanted = set(await self._term.store.children(DELETE_TOPICS_PATH))
+    async def process_topic_deletion(self) -> None:
+        """Process requests to delete topics, in /admin/delete_topics."""
+        wanted = set(await self._services.store.children(DELETE_TOPICS_PATH))
         unknown = wanted - self._context.assignments.keys()
         if unknown:
-            logger.warning("there are no such topics to delete topics=%s", sorted(unknown))
-            await self._deletion.forget(unknown)
+            logger.warning("Ignoring deletion of unknown topics=%s", ",".join(sorted(unknown)))
+            await self._deletion.remove_requests(unknown)
         wanted -= unknown
         if not self._configs.broker.delete_topic_enable:
-            logger.info("deletion is disabled topics=%s", sorted(wanted))
-            await self._deletion.forget(wanted)
+            logger.info(
+                "Ignoring topic deletion, delete.topic.enable is false topics=%s",
+                ",".join(sorted(wanted)),
+            )
+            await self._deletion.remove_requests(wanted)
         elif new := wanted - self._context.topics_to_delete:
-            await self._deletion.enqueue(new)
+            await self._deletion.enqueue_topics_for_deletion(new)
 
-    # Both
+    # New partitions
 
     async def _begin(
         self, topics: Iterable[TopicZnode], first_of: Iterable[str] = ()
     ) -> dict[TopicPartition, bool]:
-        """Know new partitions and let them be led; gives which of them are."""
+        """Register new partitions and bring them online; returns whether each has a leader."""
+        names = self._register(topics)
+        return await self._partitions.bring_online(names, ElectionStrategy.OFFLINE, first_of)
+
+    def _register(self, topics: Iterable[TopicZnode]) -> list[TopicPartition]:
+        """Add new partitions and their replicas to the context; none has a leader yet."""
         names = []
         for topic in topics:
             self._context.add_topic(topic.topic, topic.topic_id)
@@ -214,10 +229,12 @@ class TopicAdmin:
                 names.append(TopicPartition(topic.topic, index))
                 self._context.assign(names[-1], assigned)
         self._partitions.create(names)
-        self._replicas.create(self._context.replicas_of(names))
-        led = await self._partitions.bring_online(names, ElectionStrategy.OFFLINE, first_of)
-        self._replicas.start_online(self._context.replicas_of(names))
-        return led
+        replicas = self._context.replicas_of(names)
+        self._replicas.create(replicas)
+        # Nothing is sent for a new replica here: its broker gets the LeaderAndIsr request of the
+        # partition, when that comes online.
+        self._replicas.start_online(replicas)
+        return names
 
 
 def _assigned(assignment: Assignment, first_partition: int = 0) -> dict[int, ReplicaAssignment]:
@@ -230,7 +247,8 @@ def _place(
     existing: Mapping[str, object],
     configs: DynamicConfig,
 ) -> Assignment:
-    """The replicas; and the name is checked, which Kafka does after counting, before manual."""
+    """The assignment of a new topic. The name is checked here because of Kafka's order of checks:
+    after the numbers, but before a manual assignment."""
     is_counted = (new.num_partitions, new.replication_factor) != (-1, -1)
     if new.manual_assignment:
         if is_counted:
@@ -240,6 +258,7 @@ def _place(
                 "Both cannot be used at the same time.",
             )
         check_name(new.name, existing)
+        check_partition_count(len(new.manual_assignment), configs.broker.max_partitions_per_request)
         return check_manual_assignment(new.manual_assignment)
     partitions, replicas = new.num_partitions, new.replication_factor
     config = configs.broker
@@ -247,6 +266,7 @@ def _place(
         brokers,
         config.num_partitions if partitions == BROKER_DEFAULT else partitions,
         config.default_replication_factor if replicas == BROKER_DEFAULT else replicas,
+        config.max_partitions_per_request,
     )
     check_name(new.name, existing)
     return placed

@@ -1,4 +1,7 @@
-"""Checks and placement of new topics and partitions: pure, in Kafka's order and Kafka's words."""
+"""Validation and assignment of new topics and partitions. Pure.
+
+The order of the checks and the messages are Kafka's, as clients and their tests compare them.
+"""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Final
@@ -8,17 +11,17 @@ from broker.errors import ApiError, ErrorCode
 from broker.topic_names import collisions, name_problem
 
 BROKER_DEFAULT: Final = -1
-"""A number of partitions or replicas that is left to the broker (KIP-464)."""
+"""A number of partitions or replicas that stands for the broker's default (KIP-464)."""
 
 
 def check_absent(name: str, existing: Collection[str]) -> None:
-    """Raise if there is such a topic; Kafka looks for this before anything else."""
+    """Raise if the topic exists; Kafka checks this before anything else."""
     if name in existing:
         raise ApiError(ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{name}' already exists.")
 
 
 def check_name(name: str, existing: Collection[str]) -> None:
-    """Raise unless a new topic may have this name."""
+    """Raise unless the name is legal and differs from others by more than `.` for `_`."""
     if problem := name_problem(name):
         raise ApiError(ErrorCode.INVALID_TOPIC_EXCEPTION, problem)
     if colliding := collisions(name, existing):
@@ -28,10 +31,29 @@ def check_name(name: str, existing: Collection[str]) -> None:
         )
 
 
+def check_partition_count(num_new_partitions: int, limit: int) -> None:
+    """Raise if a request adds more partitions than `max.partitions.per.request`.
+
+    Must be called before the assignment is computed: a request of 60 bytes can ask for 2^31-1
+    partitions. Kafka in ZooKeeper mode has no limit and runs out of memory. KRaft's
+    ReplicationControlManager rejects a CreateTopics of more than MAX_PARTITIONS_PER_BATCH (10,000)
+    with this code and message, counting all topics of the request and `validate_only` too; we do
+    the same, and apply it to CreatePartitions, where KRaft fails later on the number of records.
+    """
+    if num_new_partitions > limit:
+        raise ApiError(
+            ErrorCode.POLICY_VIOLATION, "Excessively large number of partitions per request."
+        )
+
+
 def place_new_topic(
-    brokers: Mapping[int, str | None], num_partitions: int, replication_factor: int
+    brokers: Mapping[int, str | None],
+    num_partitions: int,
+    replication_factor: int,
+    max_partitions: int,
 ) -> Assignment:
-    """Replicas for a new topic, spread over the live brokers (id → rack)."""
+    """Assign the replicas of a new topic to the live brokers (id → rack)."""
+    check_partition_count(num_partitions, max_partitions)
     if num_partitions <= 0:
         raise ApiError(ErrorCode.INVALID_PARTITIONS, "Number of partitions must be larger than 0.")
     if replication_factor <= 0:
@@ -42,9 +64,9 @@ def place_new_topic(
 
 
 def check_manual_assignment(manual: Mapping[int, Sequence[int]]) -> Assignment:
-    """The replicas that a request lists by partition; partitions are 0 to n-1, replicas differ.
+    """The manual assignment of a request: partitions must be 0 to n-1, replicas distinct.
 
-    Whether there are such brokers is not asked: they may come later.
+    Whether the brokers exist is not checked, as in Kafka: they may start later.
     """
     if len({len(replicas) for replicas in manual.values()}) > 1:
         raise ApiError(
@@ -70,7 +92,7 @@ def check_manual_assignment(manual: Mapping[int, Sequence[int]]) -> Assignment:
 
 
 def as_list(replicas: Iterable[int]) -> str:
-    """Broker ids as Kafka's messages show them, which are printed by Scala."""
+    """Broker ids as in Kafka's messages, where Scala prints them."""
     return f"ArrayBuffer({', '.join(map(str, replicas))})"
 
 
@@ -79,9 +101,11 @@ def place_more_partitions(
     current: Assignment,
     count: int,
     manual: Sequence[Sequence[int]] | None,
+    max_partitions: int,
 ) -> Assignment:
-    """Replicas for partitions `len(current)` to `count` - 1; those that are there stay."""
+    """Replicas for partitions `len(current)` to `count` - 1; existing ones keep theirs."""
     added = count - len(current)
+    check_partition_count(added, max_partitions)
     if added < 0:
         raise ApiError(
             ErrorCode.INVALID_PARTITIONS,

@@ -1,4 +1,4 @@
-"""A controller among simulated brokers: a real store, the real controller, requests that are kept.
+"""A real controller and store with simulated brokers, which record the requests they get.
 
 The store is the embedded one; brokers are registered in it by hand, and answer as told. Broker 1 is
 the controller's own.
@@ -13,8 +13,8 @@ from typing import Any
 from broker.clock import ManualClock
 from broker.config import BrokerConfig
 from broker.config.dynamic import DynamicConfig
-from broker.controller.channels import ControlRequest
-from broker.controller.controller import Controller
+from broker.controller.controller_channel_manager import ControlRequest
+from broker.controller.kafka_controller import KafkaController
 from broker.errors import ErrorCode
 from broker.metadata.embedded import EmbeddedStore
 from broker.metadata.recursive import ensure_path
@@ -44,29 +44,29 @@ CONTROLLER = 1
 
 
 class SimulatedBroker:
-    """Answers the controller's requests, and keeps what it was told."""
+    """Answers the controller's requests and records them."""
 
     def __init__(self, broker_id: int) -> None:
         self.broker_id = broker_id
         self.requests: list[ControlRequest] = []
         self.states: dict[TopicPartition, Any] = {}
-        """What LeaderAndIsr said last of each partition."""
+        """The last state of each partition in a LeaderAndIsr."""
         self.metadata: dict[TopicPartition, Any] = {}
-        """What UpdateMetadata said last of each partition that is not being deleted."""
+        """The last state in an UpdateMetadata of each partition that is not being deleted."""
         self.live: set[int] = set()
         self.deleted: set[TopicPartition] = set()
         self.failed_dirs: set[TopicPartition] = set()
-        """Partitions whose log directory is said to have failed."""
+        """Partitions that it reports as offline, with KAFKA_STORAGE_ERROR."""
         self.may_answer = asyncio.Event()
         self.may_answer.set()
 
     is_open = True
 
     def close(self) -> None:
-        """As a connection has it."""
+        """As BrokerConnection."""
 
     async def send(self, request: ControlRequest) -> Any:
-        """As a connection has it."""
+        """As BrokerConnection."""
         await self.may_answer.wait()
         self.requests.append(request)
         match request:
@@ -133,10 +133,10 @@ class Simulation:
         config = BrokerConfig.parse({"log.dirs": "/nowhere", **settings})
         self.configs = DynamicConfig(config, CONTROLLER)
         self.clock = ManualClock(1_700_000_000_000)
-        self.controller: Controller
+        self.controller: KafkaController
 
     async def add_broker(self, broker_id: int, rack: str | None = None) -> SimulatedBroker:
-        """Register a broker; if it was there before, it is new, with nothing in its memory."""
+        """Register a broker, as a new process without memory of a previous one."""
         broker = self.brokers[broker_id] = SimulatedBroker(broker_id)
         await self.register(broker_id, 9000 + broker_id, rack)
         return broker
@@ -151,16 +151,16 @@ class Simulation:
             await self.store.create(path, node.encode())
 
     async def kill(self, broker_id: int) -> None:
-        """Let a broker's registration end."""
+        """Delete a broker's registration."""
         await self.store.delete(BrokerIdZnode.path(broker_id))
 
     async def bounce(self, broker_id: int) -> None:
-        """Let a broker end and come back before anybody has looked."""
+        """Delete and create a broker's registration before the controller looks."""
         await asyncio.gather(self.kill(broker_id), self.add_broker(broker_id))
 
     def start_controller(self) -> None:
-        """Make a new one; `controller.start` lets it stand for election."""
-        self.controller = Controller(
+        """Create a controller; `controller.start` lets it take part in the election."""
+        self.controller = KafkaController(
             self.store, self.configs, _Own(self), self._connect, self.clock
         )
 
@@ -170,46 +170,46 @@ class Simulation:
             raise ConnectionFailed(f"{node} is not there")
         return broker  # type: ignore[return-value]
 
-    # Looking
+    # Inspection
 
     async def until(self, is_so: Callable[[], Any]) -> Any:
-        """Let things happen until they are as expected."""
+        """Run the loop until the condition is true; returns its value."""
         async with asyncio.timeout(5):
-            while not (result := is_so()):  # noqa: ASYNC110 - it happens on this loop
+            while not (result := is_so()):  # noqa: ASYNC110 - it becomes true on this loop
                 await asyncio.sleep(0)
         return result
 
     async def settle(self) -> None:
-        """Let everything that follows from what was done so far happen."""
+        """Run until all events and requests caused so far are processed."""
         for _ in range(20):
-            await self.controller._queue.call("settled", _nothing)
+            await self.controller._events.call("settled", _nothing)
             for broker_id in self.brokers:
                 if (active := self.controller._active) is not None:
-                    await active.term.channels.flush(broker_id)
+                    await active.services.channels.flush(broker_id)
 
     async def state(self, topic: str, index: int = 0) -> PartitionStateZnode:
-        """What the store has of a partition."""
+        """A partition's state in the store."""
         name = TopicPartition(topic, index)
         node = await self.store.get(PartitionStateZnode.path(name))
         return PartitionStateZnode.decode(name, node.data)
 
     async def topic(self, name: str) -> TopicZnode:
-        """What the store has of a topic."""
+        """A topic's assignment in the store."""
         return TopicZnode.decode(name, (await self.store.get(TopicZnode.path(name))).data)
 
     def epoch_of(self, broker_id: int) -> int:
         """The broker epoch that the controller knows."""
         active = self.controller._active
         assert active is not None
-        return active.term.context.brokers[broker_id].broker_epoch
+        return active.services.context.brokers[broker_id].broker_epoch
 
 
 async def _nothing() -> None:
-    """An event that shows that those before it are done."""
+    """An event that runs when all before it are processed."""
 
 
 class _Own:
-    """The controller's own broker, whichever object that is by now."""
+    """The controller's own broker, looked up at every request."""
 
     def __init__(self, simulation: Simulation) -> None:
         self._simulation = simulation

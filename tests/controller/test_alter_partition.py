@@ -1,4 +1,4 @@
-"""Whether a leader may have the ISR it asks for."""
+"""Validation of the ISR that a leader requests with AlterPartition."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -23,12 +23,12 @@ def asked(
     )
 
 
-def test_leader_of_the_current_epochs_gets_its_isr() -> None:
+def test_leader_in_the_current_epochs_gets_the_isr_it_requests() -> None:
     new = decide(1, asked([1, 3]), CURRENT, LIVE)
     assert new == Leadership(1, 5, (1, 3), partition_epoch=9, controller_epoch=3)
 
 
-def test_epochs_above_ours_mean_that_we_are_behind() -> None:
+def test_epochs_newer_than_ours_give_not_controller() -> None:
     for wanted in (asked([1], leader_epoch=6), asked([1], partition_epoch=10)):
         assert decide(1, wanted, CURRENT, LIVE) is ErrorCode.NOT_CONTROLLER
 
@@ -37,13 +37,13 @@ def test_former_leader_is_fenced() -> None:
     assert decide(1, asked([1], leader_epoch=4), CURRENT, LIVE) is ErrorCode.FENCED_LEADER_EPOCH
 
 
-def test_old_partition_epoch_is_fine_only_for_what_is_so_already() -> None:
+def test_old_partition_epoch_is_accepted_only_for_the_isr_that_is_written() -> None:
     assert decide(1, asked([1, 2], partition_epoch=8), CURRENT, LIVE) is CURRENT
     outdated = decide(1, asked([1], partition_epoch=8), CURRENT, LIVE)
     assert outdated is ErrorCode.INVALID_UPDATE_VERSION
 
 
-def test_dead_broker_and_a_former_life_of_one_are_ineligible() -> None:
+def test_dead_and_reregistered_brokers_are_ineligible() -> None:
     assert decide(1, asked([1, 4]), CURRENT, LIVE) is ErrorCode.INELIGIBLE_REPLICA
 
     def with_epoch(epoch: int) -> RequestPartitionData:
@@ -58,7 +58,7 @@ def test_dead_broker_and_a_former_life_of_one_are_ineligible() -> None:
         assert isinstance(decide(1, with_epoch(known), CURRENT, LIVE), Leadership)
 
 
-def test_recovering_leader_is_alone_and_recovers_only_once() -> None:
+def test_recovering_leader_must_be_alone_in_the_isr_and_recovers_once() -> None:
     recovering = Leadership(1, 5, (1,), 9, 3, is_recovering=True)
     too_many = decide(1, asked([1, 2], recovering=1), recovering, LIVE)
     assert too_many is ErrorCode.INVALID_REQUEST

@@ -1,4 +1,4 @@
-"""Topics made, grown and deleted by writing into the store, as Kafka's older tools do."""
+"""Topics created, extended and deleted by writing to the store, as Kafka's older tools do."""
 
 from pathlib import Path
 
@@ -11,12 +11,12 @@ from broker.metadata.znodes.configs import ConfigEntityZnode
 from broker.metadata.znodes.topics import ReplicaAssignment, TopicZnode
 from broker.model import TopicPartition
 from tests.controller.simulation import Simulation, simulation
-from tests.controller.test_controller import create
-from tests.controller.test_reassigning import in_sync
+from tests.controller.test_kafka_controller import create
+from tests.controller.test_reassignment_manager import in_sync
 
 
 async def write(world: Simulation, name: str, *replicas: tuple[int, ...]) -> None:
-    """As a tool from before topic ids writes it."""
+    """As a tool from before topic ids (KIP-516) writes it."""
     assigned = {i: ReplicaAssignment(ids) for i, ids in enumerate(replicas)}
     data = TopicZnode(name, None, assigned).encode()
     if await world.store.exists(TopicZnode.path(name)):
@@ -48,7 +48,7 @@ async def test_partitions_written_into_the_store_are_led(tmp_path: Path) -> None
         assert TopicPartition("orders", 1) in world.brokers[2].states
 
 
-async def test_deletion_asked_for_by_a_node_leaves_nothing(tmp_path: Path) -> None:
+async def test_deletion_requested_by_znode_removes_everything(tmp_path: Path) -> None:
     async with simulation(tmp_path) as world:
         await world.controller.create_topic(
             NewTopic("orders", 2, 3, configs={"cleanup.policy": "compact"})
@@ -63,14 +63,14 @@ async def test_deletion_asked_for_by_a_node_leaves_nothing(tmp_path: Path) -> No
             assert broker.metadata == {}
 
 
-async def test_wish_to_delete_what_is_not_there_is_dropped(tmp_path: Path) -> None:
+async def test_request_to_delete_an_unknown_topic_is_dropped(tmp_path: Path) -> None:
     async with simulation(tmp_path) as world:
         await world.store.create(delete_topic_path("nothing"))
         await world.settle()
         assert await world.store.children(DELETE_TOPICS_PATH) == []
 
 
-async def test_wishes_to_delete_are_dropped_where_that_is_switched_off(tmp_path: Path) -> None:
+async def test_requests_to_delete_are_dropped_if_deletion_is_disabled(tmp_path: Path) -> None:
     async with simulation(tmp_path, delete_topic_enable="false") as world:
         await create(world, "orders", {0: [1]})
         await world.store.create(delete_topic_path("orders"))
@@ -79,7 +79,7 @@ async def test_wishes_to_delete_are_dropped_where_that_is_switched_off(tmp_path:
         assert (await world.state("orders")).leader == 1
 
 
-async def test_deletion_waits_for_a_dead_broker_and_goes_on_when_it_is_back(
+async def test_deletion_waits_for_a_dead_broker_and_continues_when_it_returns(
     tmp_path: Path,
 ) -> None:
     async with simulation(tmp_path) as world:
@@ -88,7 +88,7 @@ async def test_deletion_waits_for_a_dead_broker_and_goes_on_when_it_is_back(
         await world.settle()
         await world.controller.delete_topic("orders")
         await world.settle()
-        # Clients do not see it any more; the note stays until everything is gone.
+        # Clients no longer see it; the request stays until everything is deleted.
         assert world.brokers[2].metadata == {}
         assert await world.store.children(DELETE_TOPICS_PATH) == ["orders"]
         with pytest.raises(ApiError) as refused:
@@ -101,7 +101,7 @@ async def test_deletion_waits_for_a_dead_broker_and_goes_on_when_it_is_back(
         assert await world.store.exists(TopicZnode.path("orders")) is None
 
 
-async def test_next_controller_goes_on_with_deletions(tmp_path: Path) -> None:
+async def test_next_controller_continues_deletions(tmp_path: Path) -> None:
     async with simulation(tmp_path) as world:
         await create(world, "orders", {0: [1, 3]})
         await world.kill(3)
@@ -115,7 +115,7 @@ async def test_next_controller_goes_on_with_deletions(tmp_path: Path) -> None:
         assert await world.store.exists(TopicZnode.path("orders")) is None
 
 
-async def test_topic_that_is_being_moved_is_deleted_afterwards(tmp_path: Path) -> None:
+async def test_topic_being_reassigned_is_deleted_afterwards(tmp_path: Path) -> None:
     async with simulation(tmp_path) as world:
         await create(world, "orders", {0: [1]})
         name = TopicPartition("orders", 0)
@@ -128,7 +128,7 @@ async def test_topic_that_is_being_moved_is_deleted_afterwards(tmp_path: Path) -
         assert world.brokers[2].deleted == {name}
 
 
-async def test_replica_that_cannot_be_deleted_keeps_the_topic(tmp_path: Path) -> None:
+async def test_replica_that_cannot_be_deleted_halts_the_deletion(tmp_path: Path) -> None:
     async with simulation(tmp_path) as world:
         await create(world, "orders", {0: [1, 2]})
         world.brokers[2].failed_dirs = {TopicPartition("orders", 0)}

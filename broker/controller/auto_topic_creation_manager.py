@@ -1,4 +1,4 @@
-"""Topics that are made because somebody asks for them: what clients look for, the broker's own."""
+"""Kafka's AutoTopicCreationManager: creates topics that clients request, and internal topics."""
 
 import asyncio
 import logging
@@ -14,11 +14,11 @@ from broker.topic_names import OFFSETS_TOPIC, TRANSACTION_STATE_TOPIC
 logger = logging.getLogger(__name__)
 
 
-class AutoTopicCreation:
-    """Makes topics, each once at a time.
+class AutoTopicCreationManager:
+    """Creates topics; of each, at most one request is in flight without a caller.
 
-    Field `_create`: asks the controller, wherever that is; ApiError says why it cannot be.
-    Field `_is_alone`: this broker is the whole cluster, and always will be.
+    Field `_create`: creates a topic on the controller, local or remote; ApiError if it fails.
+    Field `_is_alone`: this broker uses the embedded store, so that the cluster has no other broker.
     """
 
     def __init__(
@@ -32,10 +32,10 @@ class AutoTopicCreation:
         self._create = create
         self._is_alone = is_alone
         self._creating: dict[str, asyncio.Task[None]] = {}
-        """Topics that somebody wants and nobody waits for."""
+        """Requests in flight without a caller, by topic."""
 
     def request_creation(self, name: str) -> None:
-        """Create a topic soon; who wants it will ask for it again."""
+        """Create a topic in the background; the client retries its request."""
         if name not in self._creating:
             task = asyncio.get_running_loop().create_task(self._create_soon(name))
             self._creating[name] = task
@@ -45,10 +45,10 @@ class AutoTopicCreation:
         try:
             await self.auto_create(name)
         except ApiError as error:
-            logger.warning("topic %s was not created: %s", name, error)
+            logger.warning("Failed to create topic=%r: %s", name, error)
 
     async def auto_create(self, name: str) -> None:
-        """Create a topic that a client asked for, unless somebody else did meanwhile."""
+        """Create a topic; no error if it exists by now."""
         try:
             await self._create(wanted_topic(name, self._configs.broker, is_alone=self._is_alone))
         except ApiError as error:
@@ -56,7 +56,7 @@ class AutoTopicCreation:
                 raise
 
     async def stop(self) -> None:
-        """Make no more."""
+        """Cancel the requests in flight."""
         tasks = list(self._creating.values())
         for task in tasks:
             task.cancel()
@@ -64,10 +64,11 @@ class AutoTopicCreation:
 
 
 def wanted_topic(name: str, config: BrokerConfig, *, is_alone: bool) -> NewTopic:
-    """A topic as the settings want it; the broker's own topics have settings of their own.
+    """A topic with the defaults of the config; internal topics have configs of their own.
 
-    A broker that is alone has room for one replica of those, whatever is set. In a cluster they
-    wait until there are brokers enough: what they keep is too valuable for fewer replicas.
+    A broker that is alone can hold one replica of these, whatever is configured. In a cluster they
+    are not created before there are enough brokers for the configured replication factor: offsets
+    and transactions must not be kept with fewer replicas.
     """
     most = 1 if is_alone else MAX_SHORT
     if name == OFFSETS_TOPIC:

@@ -1,4 +1,8 @@
-"""The controller's events: one at a time, in the order in which they came."""
+"""Kafka's ControllerEventManager: processes events one at a time, in the order of their arrival.
+
+The controller's state needs no locks because of this: an event sees the result of all events before
+it, and no other event runs while it waits for the store.
+"""
 
 import asyncio
 import logging
@@ -20,11 +24,12 @@ class _Queued(NamedTuple):
     done: asyncio.Future[Any] | None
 
 
-class EventQueue:
+class ControllerEventManager:
     """Runs events in a task of its own.
 
-    Field `_names`: of the events that wait and that nobody waits for. One of a name is enough: it
-    will look at how things are when its turn comes.
+    Field `_events`: the events that have not begun.
+    Field `_names`: the names of queued events without a caller. A second one of the same name is
+    not queued: the first has not begun and will see whatever has changed meanwhile.
     """
 
     def __init__(self) -> None:
@@ -34,11 +39,11 @@ class EventQueue:
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
-        """Begin with the first event."""
+        """Begin to process events."""
         self._task = asyncio.get_running_loop().create_task(self._run())
 
     async def stop(self) -> None:
-        """Give up the event under way, and take no other; who waits is told NOT_CONTROLLER."""
+        """Cancel the current event and drop the others; their callers get NOT_CONTROLLER."""
         task, self._task = self._task, None
         self.clear()
         if task is not None:
@@ -46,13 +51,13 @@ class EventQueue:
             await asyncio.wait([task])
 
     def put(self, name: str, event: Event[Any]) -> None:
-        """Queue an event that nobody waits for, unless one of this name waits already."""
+        """Queue an event without a caller, unless one of this name is queued already."""
         if name not in self._names:
             self._names.add(name)
             self._append(_Queued(name, event, None))
 
     async def call(self, name: str, event: Event[T]) -> T:
-        """Queue an event, and give what it results in or raises."""
+        """Queue an event, and return its result or raise its error."""
         if self._task is None:
             raise _not_controller()
         done: asyncio.Future[T] = asyncio.get_running_loop().create_future()
@@ -60,7 +65,7 @@ class EventQueue:
         return await done
 
     def clear(self) -> None:
-        """Forget the events that have not begun; who waits for one is told NOT_CONTROLLER."""
+        """Drop the events that have not begun; their callers get NOT_CONTROLLER."""
         for queued in self._events:
             if queued.done is not None and not queued.done.done():
                 queued.done.set_exception(_not_controller())
@@ -75,6 +80,7 @@ class EventQueue:
         while True:
             while self._events:
                 queued = self._events.popleft()
+                # Before it runs: a change that it does not see any more must queue another event.
                 if queued.done is None:
                     self._names.discard(queued.name)
                 await self._process(queued)
@@ -90,7 +96,7 @@ class EventQueue:
             raise
         except Exception as error:
             if queued.done is None:
-                logger.exception("the controller failed at event=%s", queued.name)
+                logger.exception("Error processing controller event=%s", queued.name)
             elif not queued.done.done():
                 queued.done.set_exception(error)
         else:
@@ -99,4 +105,4 @@ class EventQueue:
 
 
 def _not_controller() -> ApiError:
-    return ApiError(ErrorCode.NOT_CONTROLLER, "this broker is not the controller any more")
+    return ApiError(ErrorCode.NOT_CONTROLLER, "this broker is no longer the controller")

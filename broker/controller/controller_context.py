@@ -1,6 +1,7 @@
-"""What the active controller knows of the cluster: read from the store once, then kept up to date.
+"""Kafka's ControllerContext: the active controller's memory of the cluster.
 
-Changed only by events of the controller's queue, one at a time; nothing here waits or writes.
+Read from the store when the controller is elected, and updated by its events afterwards, after the
+store was written. Only events change it, one at a time; nothing here waits, reads or writes.
 """
 
 from collections.abc import Collection, Iterable, Iterator
@@ -24,7 +25,7 @@ class Replica(NamedTuple):
 
 
 class LiveBroker(NamedTuple):
-    """A registered broker, and the epoch of that registration."""
+    """A registered broker, and the epoch of its registration."""
 
     registration: BrokerIdZnode
     broker_epoch: int
@@ -32,46 +33,53 @@ class LiveBroker(NamedTuple):
 
 @dataclass
 class ControllerContext:
-    """Brokers, topics, replicas, leaders, and what is under way."""
+    """Brokers, topics, replicas, leaders, and the operations in progress."""
 
     brokers: dict[int, LiveBroker] = field(default_factory=dict)
-    """Registered ones: alive, or about to shut down."""
+    """The registered brokers, including those that are shutting down."""
     shutting_down: set[int] = field(default_factory=set)
-    """Brokers that have announced it. Invariant: all of them are in `brokers`."""
+    """Brokers that have requested a controlled shutdown. Invariant: a subset of `brokers`."""
     assignments: dict[str, dict[int, ReplicaAssignment]] = field(default_factory=dict)
-    """Replicas by topic and partition. Invariant: its keys are all the topics there are."""
+    """Replicas by topic and partition. Invariant: contains every topic of the store."""
     topic_ids: dict[str, Uuid] = field(default_factory=dict)
+    """Topic ids by name. Invariant: complete when the controller has started (KIP-516)."""
     topic_names: dict[Uuid, str] = field(default_factory=dict)
-    """Invariant: `topic_ids` the other way round."""
+    """Topic names by id. Invariant: the inverse of `topic_ids`."""
     leaderships: dict[TopicPartition, Leadership] = field(default_factory=dict)
-    """Of the partitions that have been led; new ones are not here."""
+    """Leader and ISR by partition; Kafka's partitionLeadershipInfo. Invariant: as in the store,
+    unless an older broker has written it since. Partitions in state NEW are missing."""
     partition_states: dict[TopicPartition, PartitionState] = field(default_factory=dict)
+    """Changed only by PartitionStateMachine. Invariant: never NON_EXISTENT."""
     replica_states: dict[Replica, ReplicaState] = field(default_factory=dict)
+    """Changed only by ReplicaStateMachine. Invariant: never NON_EXISTENT."""
     reassigning: set[TopicPartition] = field(default_factory=set)
-    """Partitions whose replicas are being changed."""
+    """Partitions that are being reassigned."""
     offline_dirs: dict[int, set[TopicPartition]] = field(default_factory=dict)
-    """By broker, the partitions whose log directory has failed there."""
+    """By broker, the partitions in its failed log directories."""
     topics_to_delete: set[str] = field(default_factory=set)
-    """Topics that shall go; they leave this set when nothing is left of them."""
+    """Topics that are being deleted. Invariant: a subset of `assignments`."""
     ineligible_topics: set[str] = field(default_factory=set)
-    """Of those, the ones whose deletion waits for a broker or a reassignment."""
+    """Topics whose deletion waits for a broker or a reassignment. Invariant: a subset of
+    `topics_to_delete`."""
     topics_with_deletion_started: set[str] = field(default_factory=set)
+    """Topics whose partitions have been removed already. Invariant: a subset of
+    `topics_to_delete`."""
 
     # Brokers
 
     @property
     def live_broker_ids(self) -> set[int]:
-        """Those that are not about to shut down."""
+        """The brokers that are alive and not shutting down."""
         return self.brokers.keys() - self.shutting_down
 
     def racks(self) -> dict[int, str | None]:
-        """The live brokers' racks, for placing replicas."""
+        """The racks of the live brokers, for the assignment of replicas."""
         return {id_: self.brokers[id_].registration.rack for id_ in self.live_broker_ids}
 
     def is_online(
         self, broker_id: int, partition: TopicPartition, *, or_shutting_down: bool = False
     ) -> bool:
-        """Whether a broker can serve its replica: it is alive, and so is the log directory."""
+        """Whether a broker is alive and the log directory of its replica is online."""
         is_alive = broker_id in self.brokers and (
             or_shutting_down or broker_id not in self.shutting_down
         )
@@ -80,14 +88,14 @@ class ControllerContext:
     # Topics
 
     def add_topic(self, topic: str, topic_id: Uuid | None) -> None:
-        """Know a topic, with no partitions yet, and its id."""
+        """Add a topic without partitions, and its id."""
         self.assignments.setdefault(topic, {})
         if topic_id is not None:
             self.topic_ids[topic] = topic_id
             self.topic_names[topic_id] = topic
 
     def remove_topic(self, topic: str) -> None:
-        """Forget everything about a topic."""
+        """Remove everything about a topic."""
         for replica in self.replicas_of_topic(topic):
             self.replica_states.pop(replica, None)
         for partition in self.partitions_of(topic):
@@ -116,20 +124,20 @@ class ControllerContext:
         return [TopicPartition(topic, index) for index in self.assignments.get(topic, ())]
 
     def assignment(self, partition: TopicPartition) -> ReplicaAssignment:
-        """The partition's replicas; none for one that does not exist."""
+        """The partition's replicas; empty if it does not exist."""
         found = self.assignments.get(partition.topic, {}).get(partition.partition)
         return found or ReplicaAssignment(())
 
     def assign(self, partition: TopicPartition, assignment: ReplicaAssignment) -> None:
-        """Give a partition of a known topic its replicas."""
+        """Set the replicas of a partition of a known topic."""
         self.assignments[partition.topic][partition.partition] = assignment
 
     def is_being_deleted(self, topic: str) -> bool:
-        """Whether somebody wants the topic gone."""
+        """Whether the topic is queued for deletion."""
         return topic in self.topics_to_delete
 
     def stop_epoch(self, partition: TopicPartition) -> int:
-        """The leader epoch that goes with stopping a replica; a deletion overrides all epochs."""
+        """The leader epoch of a StopReplica for the partition; a deletion overrides all epochs."""
         if self.is_being_deleted(partition.topic):
             return EPOCH_DURING_DELETE
         known = self.leaderships.get(partition)
@@ -150,7 +158,7 @@ class ControllerContext:
         return self.replicas_of(self.partitions_of(topic))
 
     def replicas_on(self, broker_ids: Collection[int]) -> list[Replica]:
-        """Every replica that one of these brokers has."""
+        """Every replica on these brokers."""
         return [
             Replica(TopicPartition(topic, index), broker_id)
             for topic, assigned in self.assignments.items()
@@ -160,15 +168,15 @@ class ControllerContext:
         ]
 
     def state_of(self, replica: Replica) -> ReplicaState:
-        """The replica's state; one that nobody has heard of does not exist."""
+        """The replica's state; NON_EXISTENT if it is unknown."""
         return self.replica_states.get(replica, ReplicaState.NON_EXISTENT)
 
     def replicas_in(self, topic: str, state: ReplicaState) -> list[Replica]:
-        """The replicas of a topic that are in this state."""
+        """The replicas of a topic in this state."""
         return [r for r in self.replicas_of_topic(topic) if self.state_of(r) is state]
 
     def partitions_in(self, *states: PartitionState) -> list[TopicPartition]:
-        """The partitions in one of these states, save those of topics that are being deleted."""
+        """The partitions in these states, except those of topics that are being deleted."""
         return [
             partition
             for partition, state in self.partition_states.items()

@@ -1,15 +1,15 @@
-"""Events: one at a time, in their order."""
+"""The controller's events: one at a time, in order."""
 
 import asyncio
 
 import pytest
 
-from broker.controller.event_queue import EventQueue
+from broker.controller.controller_event_manager import ControllerEventManager
 from broker.errors import ApiError, ErrorCode
 
 
 async def test_events_run_one_after_the_other(caplog: pytest.LogCaptureFixture) -> None:
-    queue, seen = EventQueue(), []
+    queue, seen = ControllerEventManager(), []
 
     async def event(name: str) -> str:
         seen.append(f"{name} begins")
@@ -18,7 +18,7 @@ async def test_events_run_one_after_the_other(caplog: pytest.LogCaptureFixture) 
         return name
 
     async def failing() -> None:
-        raise ValueError("an event of nobody's")
+        raise ValueError("an event without a caller")
 
     queue.put("a", lambda: event("a"))
     queue.put("broken", failing)
@@ -29,14 +29,14 @@ async def test_events_run_one_after_the_other(caplog: pytest.LogCaptureFixture) 
     await queue.stop()
 
 
-async def test_one_event_of_a_name_is_enough_until_it_begins() -> None:
-    queue, count = EventQueue(), 0
+async def test_event_of_the_same_name_is_queued_once_until_it_begins() -> None:
+    queue, count = ControllerEventManager(), 0
 
     async def event() -> None:
         nonlocal count
         count += 1
         if count == 1:
-            queue.put("again", event)  # it has begun: this one is another
+            queue.put("again", event)  # the first has begun, so that this one is queued
 
     for _ in range(5):
         queue.put("again", event)
@@ -47,8 +47,8 @@ async def test_one_event_of_a_name_is_enough_until_it_begins() -> None:
     await queue.stop()
 
 
-async def test_who_waits_is_told_the_error_or_that_there_is_no_controller() -> None:
-    queue = EventQueue()
+async def test_callers_get_the_error_of_their_event_or_not_controller() -> None:
+    queue = ControllerEventManager()
     queue.start()
 
     async def failing() -> None:

@@ -1,25 +1,27 @@
-"""Carries out reassignments (KIP-455), however they were asked for.
+"""Partition reassignments (KIP-455), by request or by /admin/reassign_partitions.
 
-In Kafka's words: RS the replicas, ORS those before, TRS those after; AR are added, RR removed.
+With Kafka's abbreviations: RS the replica set; ORS the original, TRS the target replica set; AR the
+adding, RR the removing replicas.
 
-    U  the assignment is written: RS = TRS + ORS, AR = TRS - ORS, RR = ORS - TRS. What an earlier
-       reassignment was adding and this one does not want is stopped and deleted.
-    A  some of TRS are not in sync: a new leader epoch tells everybody of the replicas, AR follow.
-    B  all of TRS are in sync: AR are online; the leader is one of TRS; RR leave the ISR, are
-       stopped and deleted; then RS = TRS is written, and everybody is told.
+    U  the assignment is written: RS = TRS + ORS, AR = TRS - ORS, RR = ORS - TRS. Replicas that an
+       earlier reassignment was adding and that are not in TRS are stopped and deleted.
+    A  some of TRS are not in the ISR: all replicas are sent the assignment in a new leader epoch,
+       and AR begin to follow. The reassignment waits until AlterPartition reports them in the ISR.
+    B  all of TRS are in the ISR: AR are online; the leader is one of TRS; RR leave the ISR, are
+       stopped and deleted; then RS = TRS is written, and all brokers are sent the metadata.
 
-RS = TRS is written last, because the store is the only place where ORS stands: a controller that is
-elected in the middle finds the partition as before, and goes through A or B again.
+RS = TRS is written last, because the store is the only place that holds ORS: a controller that is
+elected in between finds the partition as before, and repeats A or B. Every step can be repeated.
 """
 
 import logging
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
-from broker.controller.context import Replica
-from broker.controller.deletion import TopicDeletion
-from broker.controller.election import ElectionStrategy
-from broker.controller.partition_machine import PartitionStateMachine
-from broker.controller.reassignment import (
+from broker.controller.controller_context import Replica
+from broker.controller.controller_services import ControllerServices
+from broker.controller.partition_leader_election import ElectionStrategy
+from broker.controller.partition_state_machine import PartitionStateMachine
+from broker.controller.replica_assignment import (
     check_target,
     is_complete,
     is_reassigned,
@@ -27,9 +29,10 @@ from broker.controller.reassignment import (
     reassign_to,
     target_of,
 )
-from broker.controller.replica_machine import ReplicaStateMachine
-from broker.controller.term import Term
+from broker.controller.replica_state_machine import ReplicaStateMachine
+from broker.controller.topic_deletion_manager import TopicDeletionManager
 from broker.errors import ApiError, ErrorCode
+from broker.metadata.errors import StoreWriteFailed
 from broker.metadata.znodes.admin import ReassignPartitionsZnode
 from broker.metadata.znodes.json_text import MalformedZnode
 from broker.metadata.znodes.topics import ReplicaAssignment, TopicZnode
@@ -38,35 +41,40 @@ from broker.model import TopicPartition
 logger = logging.getLogger(__name__)
 
 
-class Reassigner:
-    """The reassignments of one controller term."""
+class ReassignmentManager:
+    """Starts, continues, completes and cancels reassignments, in one controller epoch.
+
+    It has no state of its own: what is being reassigned is in the context (`reassigning`) and in
+    the assignment of each partition (adding and removing replicas), both as in the store. That is
+    why a reassignment can be continued by any controller, at any step.
+    """
 
     def __init__(
         self,
-        term: Term,
+        services: ControllerServices,
         partitions: PartitionStateMachine,
         replicas: ReplicaStateMachine,
-        deletion: TopicDeletion,
+        deletion: TopicDeletionManager,
     ) -> None:
-        self._term = term
-        self._context = term.context
+        self._services = services
+        self._context = services.context
         self._partitions = partitions
         self._replicas = replicas
         self._deletion = deletion
 
-    # What is asked for
+    # Requests
 
     async def reassign(self, name: TopicPartition, target: Sequence[int] | None) -> None:
-        """Let a partition have the `target` replicas; None cancels what is under way.
+        """Reassign a partition to the `target` replicas; None cancels its reassignment.
 
-        Where replicas have to come or go that are not in sync, that stays under way. ApiError says
-        why it cannot be, and then nothing has changed.
+        Returns when it is complete, or when it waits for replicas to come in sync. On an ApiError
+        nothing has changed.
         """
         if target is not None:
             check_target(target, self._context.assignment(name), self._context.live_broker_ids)
         wanted = self._build(name, target)
-        # The latest wish counts: one for the same partition that came by the znode is taken out.
-        await self._forget_wishes(lambda partition, _: partition == name)
+        # The latest request wins: one for the same partition in the znode is removed there.
+        await self._remove_from_reassign_znode(lambda partition, _: partition == name)
         await self._begin(name, wanted)
 
     def _build(self, name: TopicPartition, target: Sequence[int] | None) -> ReplicaAssignment:
@@ -84,67 +92,70 @@ class Reassigner:
         is_there = bool(self._context.assignment(name).replicas)
         if not is_there or self._context.is_being_deleted(name.topic):
             raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "The partition does not exist.")
-        await self._carry_out(name, wanted)
+        await self._on_partition_reassignment(name, wanted)
 
-    async def read_wishes(self) -> set[TopicPartition]:
-        """Do what /admin/reassign_partitions asks for; gives what was begun.
+    async def process_reassign_znode(self) -> set[TopicPartition]:
+        """Start the reassignments in /admin/reassign_partitions; returns the partitions.
 
-        What cannot be is taken out of the node, as Kafka does. Brokers are not checked there.
+        Those that cannot be started are removed from the node, as in Kafka. Unlike in a request,
+        the target brokers need not be alive.
         """
         begun: set[TopicPartition] = set()
         failed: set[TopicPartition] = set()
-        for name, target in (await self._wishes()).items():
+        for name, target in (await self._read_reassign_znode()).items():
             if target_of(self._context.assignment(name)) == target and name in begun:
                 continue
             try:
                 await self._begin(name, self._build(name, target))
                 begun.add(name)
+            except StoreWriteFailed:
+                raise  # not a wrong request: it is read again when the store can be written
             except ApiError as error:
-                logger.warning("not reassigned partition=%s reason=%s", name, error)
+                logger.warning("Ignoring reassignment of partition=%s: %s", name, error)
                 failed.add(name)
         if failed:
-            await self._forget_wishes(lambda partition, _: partition in failed)
+            await self._remove_from_reassign_znode(lambda partition, _: partition in failed)
         return begun
 
-    async def _wishes(self) -> dict[TopicPartition, tuple[int, ...]]:
-        node = await self._term.store.maybe_get(ReassignPartitionsZnode.PATH)
+    async def _read_reassign_znode(self) -> dict[TopicPartition, tuple[int, ...]]:
+        node = await self._services.store.maybe_get(ReassignPartitionsZnode.PATH)
         if node is None:
             return {}
         try:
             return ReassignPartitionsZnode.decode(node.data)
         except MalformedZnode as error:
-            logger.error("nothing is reassigned: %s", error)
-            await self._term.store.delete([ReassignPartitionsZnode.PATH])
+            logger.error("Ignoring malformed %s: %s", ReassignPartitionsZnode.PATH, error)
+            await self._services.store.delete([ReassignPartitionsZnode.PATH])
             return {}
 
-    async def _forget_wishes(
+    async def _remove_from_reassign_znode(
         self, is_done: Callable[[TopicPartition, tuple[int, ...]], bool]
     ) -> None:
-        """Take partitions out of /admin/reassign_partitions; the node goes with the last one."""
-        wishes = await self._wishes()
-        rest = {name: target for name, target in wishes.items() if not is_done(name, target)}
-        if not rest and wishes:
-            await self._term.store.delete([ReassignPartitionsZnode.PATH])
-        elif len(rest) < len(wishes):
+        """Remove partitions from /admin/reassign_partitions, and the node with the last one."""
+        requested = await self._read_reassign_znode()
+        rest = {name: target for name, target in requested.items() if not is_done(name, target)}
+        if not rest and requested:
+            await self._services.store.delete([ReassignPartitionsZnode.PATH])
+        elif len(rest) < len(requested):
             data = ReassignPartitionsZnode.encode(rest)
-            await self._term.store.set_or_create(ReassignPartitionsZnode.PATH, data)
+            await self._services.store.set_or_create(ReassignPartitionsZnode.PATH, data)
 
-    # What goes on by itself
+    # Reassignments that wait
 
     async def resume(self, is_due: Callable[[ReplicaAssignment], bool]) -> None:
-        """Go on with the reassignments for which this is a good moment."""
+        """Continue the reassignments whose assignment satisfies `is_due`."""
         for name in sorted(self._context.reassigning):
             current = self._context.assignment(name)
             if is_due(current):
-                await self._carry_out(name, current)
+                await self._on_partition_reassignment(name, current)
 
     async def resume_all(self, but: Collection[TopicPartition]) -> None:
-        """Go on with the reassignments of an earlier controller, save those just begun."""
+        """Continue all reassignments, as a new controller does, except those in `but`."""
         for name in sorted(self._context.reassigning - set(but)):
-            await self._carry_out(name, self._context.assignment(name))
+            await self._on_partition_reassignment(name, self._context.assignment(name))
 
     async def maybe_complete(self, names: Iterable[TopicPartition]) -> None:
-        """Complete reassignments whose new replicas have come in sync."""
+        """Complete reassignments whose target replicas are all in the ISR now."""
         for name in names:
             known = self._context.leaderships.get(name)
             current = self._context.assignment(name)
@@ -153,36 +164,51 @@ class Reassigner:
                 and known is not None
                 and is_complete(current, known.isr)
             ):
-                await self._carry_out(name, current)
+                await self._on_partition_reassignment(name, current)
 
-    # Carrying out
+    # The steps of one reassignment
 
-    async def _carry_out(self, name: TopicPartition, wanted: ReplicaAssignment) -> None:
+    async def _on_partition_reassignment(
+        self, name: TopicPartition, wanted: ReplicaAssignment
+    ) -> None:
+        """Do the next steps of a reassignment; `wanted` is its assignment, with AR and RR.
+
+        Called when it starts, when a target replica has come in sync, when a target broker has
+        started, and by a new controller.
+        """
         if name not in self._context.leaderships:
             await self._replace_unled(name, wanted)
             return
-        self._deletion.hold({name.topic})  # what is being moved is not deleted
+        # A topic is not deleted while it is being reassigned: its replicas are changing.
+        self._deletion.mark_ineligible({name.topic})
         await self._update(name, wanted)  # U
         if not is_complete(wanted, self._context.leaderships[name].isr):  # A
             await self._begin_new_epoch(name, wanted)
             new = self._unstarted(name, wanted.adding_replicas)
             self._replicas.create(Replica(name, id_) for id_ in new)
             return
-        # B
+        # B. From here on the partition has only the target replicas, in memory first: an election
+        # must not choose a replica that is about to be deleted.
         self._replicas.start_online(Replica(name, id_) for id_ in wanted.adding_replicas)
         done = ReplicaAssignment(target_of(wanted))
         self._context.assign(name, done)
         await self._move_leader(name, done)
         await self._stop(name, wanted.removing_replicas)
         await self._write(name, done)
-        await self._forget_wishes(lambda n, target: n == name and target == done.replicas)
+        await self._remove_from_reassign_znode(
+            lambda n, target: n == name and target == done.replicas
+        )
         self._context.reassigning.discard(name)
-        logger.info("reassigned partition=%s replicas=%s", name, done.replicas)
-        self._term.send_metadata([name])
-        await self._deletion.resume({name.topic})
+        logger.info(
+            "Completed reassignment of partition=%s replicas=%s",
+            name,
+            ",".join(map(str, done.replicas)),
+        )
+        self._services.send_metadata([name])
+        await self._deletion.resume_deletion_for({name.topic})
 
     async def _replace_unled(self, name: TopicPartition, wanted: ReplicaAssignment) -> None:
-        """A partition that was never led is empty: there is nobody to come in sync with."""
+        """Reassign a partition that never had a leader: it is empty, so nothing is replicated."""
         done = ReplicaAssignment(target_of(wanted))
         await self._write(name, done)
         self._context.assign(name, done)
@@ -199,28 +225,28 @@ class Reassigner:
         self._context.reassigning.add(name)
 
     def _unstarted(self, name: TopicPartition, broker_ids: Iterable[int]) -> list[int]:
-        """Those that have no replica yet: of a resumed reassignment some have."""
+        """The brokers without a replica; in a resumed reassignment some have theirs already."""
         states = self._context.replica_states
         return [id_ for id_ in broker_ids if Replica(name, id_) not in states]
 
     async def _begin_new_epoch(self, name: TopicPartition, wanted: ReplicaAssignment) -> None:
-        """Tell every replica of the assignment, in a new leader epoch so that it counts."""
+        """Send all replicas the assignment in a new leader epoch: in an old one it is ignored."""
         while True:
             state = self._context.leaderships[name]
             update = state.led_by(state.leader)
-            written = await self._term.store.update_leaderships({name: update})
+            written = await self._services.store.update_leaderships({name: update})
             if written:
                 break
-            if not await self._term.refresh([name]):
+            if not await self._services.refresh([name]):
                 raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"{name} has no state")
         self._context.leaderships |= written
-        batch = self._term.batch()
+        batch = self._services.batch()
         batch.add_leader_and_isr(origin_of(wanted), name)
         batch.add_leader_and_isr(wanted.adding_replicas, name, is_new=True)
         batch.send()
 
     async def _move_leader(self, name: TopicPartition, done: ReplicaAssignment) -> None:
-        """Let one of the replicas that stay lead, and the leader know that only they do."""
+        """Elect one of the target replicas, or send the leader that only they remain."""
         leader = self._context.leaderships[name].leader
         if leader in done.replicas and self._context.is_online(leader, name):
             await self._begin_new_epoch(name, done)
@@ -228,7 +254,7 @@ class Reassigner:
             await self._partitions.bring_online([name], ElectionStrategy.REASSIGN)
 
     async def _stop(self, name: TopicPartition, broker_ids: Collection[int]) -> None:
-        """Stop and delete replicas that the partition has no more; nobody waits for the answers."""
+        """Stop and delete replicas that were removed; the responses are not waited for."""
         replicas = [Replica(name, broker_id) for broker_id in broker_ids]
         await self._replicas.take_offline(replicas)
         self._replicas.start_deletion(replicas)
@@ -241,6 +267,6 @@ class Reassigner:
             name.partition: assignment,
         }
         topic_id = self._context.topic_ids.get(name.topic)
-        await self._term.store.set_topic(
+        await self._services.store.set_topic(
             TopicZnode(name.topic, topic_id, dict(sorted(assigned.items())))
         )

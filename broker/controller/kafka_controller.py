@@ -1,11 +1,18 @@
-"""The controller: one broker of the cluster decides for all. This is its outside on every broker.
+"""Kafka's KafkaController: the interface to the controller on every broker.
 
-Everything happens as an event of one queue, in order: requests, watches, answers of brokers,
-elections. While another broker is the controller, requests are refused with NOT_CONTROLLER. What an
-elected controller does is in `active`; it is built anew at each election.
+Requests, watches, responses of brokers and elections are events of one queue and are processed one
+at a time, in the order in which they arrived. While another broker is the controller, requests fail
+with NOT_CONTROLLER. The work of an elected controller is in `active`, which is built for each
+election and discarded when the broker resigns: nothing of an old epoch survives in memory.
 
-An expired session ends the controllership on the spot: nothing is decided in an old epoch. The
-broker takes part in the next election when it has registered again (`rejoined`).
+The life of a controllership:
+
+    elected    this broker created /controller and raised /controller_epoch, in one transaction
+    active     it has read the store and sent every broker its partitions
+    resigned   /controller changed, a write was rejected by its epoch check, or the session expired
+
+An expired session ends it at once, without a write: the events still queued are dropped. The broker
+takes part in the next election after it has registered again (`rejoined`).
 """
 
 import asyncio
@@ -18,25 +25,30 @@ from broker.config import BrokerConfig
 from broker.config.dynamic import DynamicConfig
 from broker.config.topic import TopicConfig
 from broker.controller.active import ActiveController
-from broker.controller.channels import (
-    Channel,
-    ChannelManager,
+from broker.controller.controller_broker_request_batch import RequestSender
+from broker.controller.controller_channel_manager import (
+    BrokerChannel,
     Connect,
+    ControllerChannelManager,
     LocalBroker,
     LocalChannel,
     RemoteChannel,
 )
-from broker.controller.context import ControllerContext
-from broker.controller.elections import ElectionType
-from broker.controller.elector import ElectedEpoch, Elector, FairElector, FirstElector
-from broker.controller.event_queue import EventQueue
+from broker.controller.controller_context import ControllerContext
+from broker.controller.controller_election import (
+    ControllerElection,
+    ElectedEpoch,
+    FairControllerElection,
+    FirstControllerElection,
+)
+from broker.controller.controller_event_manager import ControllerEventManager
+from broker.controller.controller_services import ControllerServices
 from broker.controller.fenced_store import ControllerMoved, FencedStore
 from broker.controller.producer_id_blocks import allocate_block
-from broker.controller.request_batch import Sender
-from broker.controller.term import Term
+from broker.controller.replica_leader_election import ElectionType
 from broker.controller.topic_admin import CreatedTopic, NewTopic
 from broker.errors import ApiError, ErrorCode
-from broker.metadata.errors import SessionExpired, StoreError
+from broker.metadata.errors import SessionExpired, StoreError, StoreWriteFailed
 from broker.metadata.store import EventKind, MetadataStore, Watch, WatchEvent
 from broker.metadata.znodes.controller import ControllerZnode
 from broker.metadata.znodes.topics import ReplicaAssignment
@@ -63,11 +75,12 @@ logger = logging.getLogger(__name__)
 T = TypeVar("T")
 
 _FAILED_ELECTION_PAUSE_S = 1.0
-"""A controller that failed at once would fail again at once, somewhere: not as fast as can be."""
+"""Pause before the next election after one that failed, or whose controller failed at once, so that
+brokers do not elect and resign in a tight loop."""
 
 
-class Controller:
-    """What this broker does in the matter of controlling; see the module."""
+class KafkaController:
+    """The controller as the rest of the broker sees it, whether or not it is this broker."""
 
     def __init__(
         self,
@@ -81,23 +94,26 @@ class Controller:
         self._configs = configs
         self._local = local
         self._connect = connect
-        self._queue = EventQueue()
-        self._elector = self._make_elector(clock)
+        self._events = ControllerEventManager()
+        self._election = self._make_election(clock)
         self._active: ActiveController | None = None
+        """The elected controller; None while another broker is. Set before it has read the store:
+        events that need more than that are queued behind the one that reads it."""
         self._elected: ElectedEpoch | None = None
+        """The won election. Invariant: None exactly when `_active` is None."""
         self._is_registered = False
-        """Whether this broker may be elected. Not between an expired session and `rejoined`."""
+        """Whether this broker may be elected: not between an expired session and `rejoined`."""
         self._watch: Watch | None = None
         configs.on_topic_change(self._topic_config_changed)
         configs.on_broker_change(self._broker_config_changed)
 
-    def _make_elector(self, clock: Clock) -> Elector:
+    def _make_election(self, clock: Clock) -> ControllerElection:
         broker_id = self._configs.broker_id
         if self._configs.static.controller_election == "fair":
-            return FairElector(self._store, broker_id, clock, self._stand_for_election)
-        return FirstElector(self._store, broker_id, clock)
+            return FairControllerElection(self._store, broker_id, clock, self._stand_for_election)
+        return FirstControllerElection(self._store, broker_id, clock)
 
-    # From beginning to end
+    # Election and resignation
 
     @property
     def is_active(self) -> bool:
@@ -106,63 +122,66 @@ class Controller:
 
     @property
     def epoch(self) -> int:
-        """The controller epoch, of the controller that this broker is."""
-        return self._require().term.epoch
+        """The controller epoch; NOT_CONTROLLER if another broker is the controller."""
+        return self._require().services.epoch
 
     async def start(self) -> None:
-        """Stand for election; the broker must be registered.
+        """Take part in the election; the broker must be registered.
 
-        If it is elected, this returns when it leads and knows what it has to.
+        If it is elected, this returns when it has read the store and when this broker has processed
+        the first requests it sent. New partitions may still be coming online then.
         """
-        self._queue.start()
+        self._events.start()
         self._is_registered = True
         self._store.session.on_expired(self._expired)
         self._watch = self._store.watch_data(ControllerZnode.PATH, self._controller_changed)
-        await self._queue.call("startup", self._elect)
+        await self._events.call("startup", self._elect)
         await self.flush()
 
     async def stop(self) -> None:
-        """Resign, and take part in nothing any more."""
+        """Resign, and take part in no further election."""
         self._is_registered = False
         if self._watch is not None:
             self._watch.cancel()
-        await self._queue.stop()
-        self._elector.close()
+        await self._events.stop()
+        self._election.close()
         elected = self._elected
         self._resign()
         if elected is not None:
-            await self._elector.resign(elected)
+            await self._election.resign(elected)
 
     def rejoined(self) -> None:
-        """The broker has registered in a new session: it may be elected again."""
+        """Take part in elections again: the broker has registered in a new session."""
         self._is_registered = True
         self._stand_for_election()
 
     async def flush(self) -> None:
-        """Wait until this broker itself has done what the controller has told it so far."""
+        """Wait until this broker has processed the requests that its own controller sent so far."""
         if self._active is not None:
-            await self._active.term.channels.flush(self._configs.broker_id)
+            await self._active.services.channels.flush(self._configs.broker_id)
 
     def _expired(self) -> None:
+        # Runs before any watch of the expired session is notified. The ephemeral /controller is
+        # gone already, so that another broker may have been elected: nothing may be sent any more.
         self._is_registered = False
-        self._queue.clear()
+        self._events.clear()
         self._resign()
 
     def _controller_changed(self, event: WatchEvent) -> None:
         if event.kind is EventKind.DELETED:
             self._stand_for_election()
         elif event.kind is not EventKind.SESSION_EXPIRED:
-            self._queue.put("controller change", self._maybe_resign)
+            self._events.put("controller change", self._maybe_resign)
 
     def _stand_for_election(self) -> None:
-        self._queue.put("reelect", self._reelect)
+        self._events.put("reelect", self._reelect)
 
     async def _reelect(self) -> None:
         await self._maybe_resign()
         await self._elect()
 
     async def _maybe_resign(self) -> None:
-        """Give up if another broker, or another session of this one, is the controller."""
+        """Resign if another broker, or another session of this one, is the controller."""
         if self._active is None:
             return
         try:
@@ -176,41 +195,51 @@ class Controller:
         active, self._active, self._elected = self._active, None, None
         if active is not None:
             active.close()
-            logger.info("resigned controller epoch=%s", active.term.epoch)
+            logger.info(
+                "Resigned as the controller broker=%s epoch=%s",
+                self._configs.broker_id,
+                active.services.epoch,
+            )
 
     async def _elect(self) -> None:
         if self._active is not None or not self._is_registered:
             return
         try:
-            elected = await self._elector.elect()
+            elected = await self._election.elect()
         except StoreError as error:
-            logger.warning("standing for election failed: %s", error)
+            if not isinstance(error, StoreWriteFailed):  # which the store has logged
+                logger.warning("Failed to take part in the controller election: %s", error)
             asyncio.get_running_loop().call_later(
                 _FAILED_ELECTION_PAUSE_S, self._stand_for_election
             )
             return
         if elected is not None:
-            logger.info("elected controller epoch=%s", elected.epoch)
+            logger.info(
+                "Elected as the controller broker=%s epoch=%s",
+                self._configs.broker_id,
+                elected.epoch,
+            )
             await self._take_over(elected)
 
     async def _take_over(self, elected: ElectedEpoch) -> None:
-        active = ActiveController(self._make_term(elected))
+        active = ActiveController(self._make_services(elected))
         self._active, self._elected = active, elected
         try:
             await active.start()
         except (ControllerMoved, SessionExpired) as error:
-            logger.info("controllership was lost at once: %s", error)
+            logger.info("Controller moved to another broker during startup: %s", error)
             self._resign()
-        except Exception:
-            logger.exception("the elected controller failed, and gives up")
+        except Exception as error:
+            if not isinstance(error, StoreWriteFailed):  # which the store has logged
+                logger.exception("Error while starting the elected controller, resigning")
             self._resign()
             await asyncio.sleep(_FAILED_ELECTION_PAUSE_S)
-            await self._elector.resign(elected)
+            await self._election.resign(elected)
 
-    def _make_term(self, elected: ElectedEpoch) -> Term:
+    def _make_services(self, elected: ElectedEpoch) -> ControllerServices:
         config = self._configs.broker
-        channels = ChannelManager(self._open_channel)
-        sender = Sender(
+        channels = ControllerChannelManager(self._open_channel)
+        sender = RequestSender(
             self._configs.broker_id,
             elected.epoch,
             config.inter_broker_listener,
@@ -219,7 +248,7 @@ class Controller:
             self._stop_replica_answered,
         )
         store = FencedStore(self._store, elected.epoch, elected.version)
-        return Term(
+        return ControllerServices(
             self._configs.broker_id,
             self._configs,
             store,
@@ -229,7 +258,7 @@ class Controller:
             self._later,
         )
 
-    def _open_channel(self, broker_id: int, node: Node | None) -> Channel:
+    def _open_channel(self, broker_id: int, node: Node | None) -> BrokerChannel:
         if broker_id == self._configs.broker_id:
             return LocalChannel(self._local)
         timeout_s = self._configs.broker.controller_socket_timeout_ms / 1000
@@ -238,51 +267,66 @@ class Controller:
     # Events
 
     def _later(self, name: str, event: Callable[[], Awaitable[object]]) -> None:
-        """Queue an event of the active controller; nothing if it has resigned by then."""
+        """Queue an event of the active controller; it is dropped if that resigns before."""
         active = self._active
 
         async def guarded() -> None:
             if active is not None and active is self._active:
-                await self._until_fenced(active, event)
+                await self._run_without_caller(active, event)
 
-        self._queue.put(name, guarded)
+        self._events.put(name, guarded)
 
-    async def _until_fenced(
+    async def _run_without_caller(
         self, active: ActiveController, event: Callable[[], Awaitable[object]]
     ) -> None:
-        """Run an event that nobody waits for: that the term is over is then nobody's error."""
+        """Run an event without a caller: the end of the services is no error then.
+
+        Neither is a store that cannot be written: it has logged that, and the event is repeated
+        by `ActiveController.retry_later`.
+        """
         try:
-            await self._fenced(active, event)
+            await self._run_fenced(active, event)
+        except StoreWriteFailed:
+            return
         except ApiError as error:
             if error.code is not ErrorCode.NOT_CONTROLLER:
                 raise
 
-    async def _fenced(self, active: ActiveController, event: Callable[[], Awaitable[T]]) -> T:
-        """Run an event; one that finds another controller in office ends this one's term."""
+    async def _run_fenced(self, active: ActiveController, event: Callable[[], Awaitable[T]]) -> T:
+        """Run an event of the active controller; resign if the store rejects its epoch."""
         try:
             result = await event()
         except (ControllerMoved, SessionExpired) as error:
-            logger.info("controllership was lost: %s", error)
+            logger.info("Controller moved to another broker: %s", error)
             if active is self._active:
                 self._resign()
                 self._stand_for_election()
             raise ApiError(ErrorCode.NOT_CONTROLLER) from error
+        except StoreWriteFailed:
+            active.retry_later()
+            raise
         if active is self._active:
             active.watch_topics_and_brokers()
         return result
 
-    async def _act(self, name: str, work: Callable[[ActiveController], Awaitable[T]]) -> T:
-        """Do what a request asks for, in its turn."""
+    async def _run_for_request(
+        self, name: str, work: Callable[[ActiveController], Awaitable[T]]
+    ) -> T:
+        """Run what a request asks for as an event, and return its result.
+
+        Checked twice: a request that arrives at the wrong broker fails at once, without waiting
+        for the queue; one that was queued fails if this broker has resigned meanwhile.
+        """
         self._require()
 
         async def event() -> T:
             active = self._require()
-            return await self._fenced(active, lambda: work(active))
+            return await self._run_fenced(active, lambda: work(active))
 
-        return await self._queue.call(name, event)
+        return await self._events.call(name, event)
 
     def check_active(self) -> None:
-        """NOT_CONTROLLER if another broker is to be asked; Kafka says so before all else."""
+        """Raise NOT_CONTROLLER unless this broker is the controller; Kafka checks that first."""
         self._require()
 
     def _require(self) -> ActiveController:
@@ -294,7 +338,9 @@ class Controller:
         active = self._active
         if active is not None:
             name = f"LeaderAndIsr {id(response)}"
-            self._later(name, lambda: active.brokers.answered(broker_id, response))
+            self._later(
+                name, lambda: active.brokers.process_leader_and_isr_response(broker_id, response)
+            )
 
     def _stop_replica_answered(
         self, broker_id: int, response: StopReplicaResponse, asked: frozenset[TopicPartition]
@@ -302,7 +348,9 @@ class Controller:
         active = self._active
         if active is not None and asked:
             name = f"StopReplica {id(response)}"
-            self._later(name, lambda: active.replicas_deleted(broker_id, response, asked))
+            self._later(
+                name, lambda: active.process_stop_replica_response(broker_id, response, asked)
+            )
 
     def _topic_config_changed(self, topic: str, config: TopicConfig) -> None:
         active = self._active
@@ -322,8 +370,8 @@ class Controller:
     # Topics
 
     async def create_topic(self, new: NewTopic, *, validate_only: bool = False) -> CreatedTopic:
-        """Create a topic; ApiError says why it cannot be, and then nothing has changed."""
-        created = await self._act(
+        """Create a topic; on an ApiError nothing has changed."""
+        created = await self._run_for_request(
             "create topic", lambda active: active.topics.create(new, validate_only=validate_only)
         )
         await self.flush()
@@ -337,20 +385,24 @@ class Controller:
         *,
         validate_only: bool = False,
     ) -> None:
-        """Let the topic have `count` partitions."""
-        await self._act(
+        """Raise the number of a topic's partitions to `count`."""
+        await self._run_for_request(
             "create partitions",
-            lambda active: active.topics.grow(name, count, manual, validate_only=validate_only),
+            lambda active: active.topics.create_partitions(
+                name, count, manual, validate_only=validate_only
+            ),
         )
         await self.flush()
 
     async def delete_topic(self, name: str, timeout_ms: int | None = None) -> None:
-        """Take the topic away; returns when it is gone, or when that has to wait for a broker.
+        """Delete a topic; returns when it is gone, or when its deletion must wait for a broker.
 
-        Its files go after `file.delete.delay.ms`. REQUEST_TIMED_OUT if brokers take longer than
-        that to answer; it goes all the same.
+        Its files are deleted after `file.delete.delay.ms`. REQUEST_TIMED_OUT if the brokers do not
+        answer in time; the deletion continues nevertheless.
         """
-        settled = await self._act("delete topic", lambda active: active.topics.delete(name))
+        settled = await self._run_for_request(
+            "delete topic", lambda active: active.topics.delete(name)
+        )
         timeout_s = None if timeout_ms is None else max(timeout_ms, 0) / 1000
         done, _ = await asyncio.wait([settled], timeout=timeout_s)
         if not done:
@@ -360,42 +412,48 @@ class Controller:
     # Replicas and leaders
 
     async def reassignments(self) -> dict[TopicPartition, ReplicaAssignment]:
-        """The partitions whose replicas are being changed."""
+        """The partitions that are being reassigned."""
 
         async def look(active: ActiveController) -> dict[TopicPartition, ReplicaAssignment]:
-            context = active.term.context
+            context = active.services.context
             return {name: context.assignment(name) for name in sorted(context.reassigning)}
 
-        return await self._act("list reassignments", look)
+        return await self._run_for_request("list reassignments", look)
 
     async def reassign(self, name: TopicPartition, target: Sequence[int] | None) -> None:
-        """Let a partition have the `target` replicas; None cancels what is under way."""
-        await self._act("reassign", lambda active: active.reassigner.reassign(name, target))
+        """Reassign a partition to the `target` replicas; None cancels its reassignment."""
+        await self._run_for_request(
+            "reassign", lambda active: active.reassigner.reassign(name, target)
+        )
         await self.flush()
 
     async def elect_leaders(
         self, names: Iterable[TopicPartition], election_type: ElectionType
     ) -> dict[TopicPartition, ApiError | None]:
-        """Elect leaders; what was in the way of each, or None for a new leader."""
-        outcomes = await self._act(
+        """Elect leaders; returns each partition's error, or None where a leader was elected."""
+        outcomes = await self._run_for_request(
             "elect leaders", lambda active: active.elections.elect(names, election_type)
         )
         await self.flush()
         return outcomes
 
-    # What brokers ask for
+    # Requests of brokers
 
     async def alter_partition(self, request: AlterPartitionRequest) -> AlterPartitionResponse:
-        """Give leaders the ISRs they ask for."""
-        return await self._act("alter partition", lambda active: active.isr_changes.alter(request))
+        """Change ISRs as their leaders request."""
+        return await self._run_for_request(
+            "alter partition", lambda active: active.isr_changes.process_alter_partition(request)
+        )
 
     async def controlled_shutdown(
         self, request: ControlledShutdownRequest
     ) -> ControlledShutdownResponse:
-        """Move leadership away from a broker that is about to stop."""
-        remaining = await self._act(
+        """Move leadership away from a broker that is shutting down."""
+        remaining = await self._run_for_request(
             "controlled shutdown",
-            lambda active: active.brokers.shut_down(request.broker_id, request.broker_epoch),
+            lambda active: active.brokers.controlled_shutdown(
+                request.broker_id, request.broker_epoch
+            ),
         )
         return ControlledShutdownResponse(
             remaining_partitions=[
@@ -407,10 +465,10 @@ class Controller:
     async def allocate_producer_ids(
         self, request: AllocateProducerIdsRequest
     ) -> AllocateProducerIdsResponse:
-        """Give a broker a block of producer ids."""
-        block = await self._act(
+        """Allocate a block of producer ids to a broker."""
+        block = await self._run_for_request(
             "allocate producer ids",
-            lambda active: allocate_block(active.term, request.broker_id, request.broker_epoch),
+            lambda active: allocate_block(active.services, request.broker_id, request.broker_epoch),
         )
         return AllocateProducerIdsResponse(
             producer_id_start=block.first_producer_id,

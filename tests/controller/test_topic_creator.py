@@ -1,4 +1,4 @@
-"""Topics that a broker asks for while the controllership moves."""
+"""Topics that a broker requests while the controller changes."""
 
 import asyncio
 from typing import Any
@@ -6,17 +6,17 @@ from typing import Any
 import pytest
 
 from broker.controller.topic_admin import NewTopic
-from broker.controller.topic_requests import creating_here, creating_topics
+from broker.controller.topic_creator import local_topic_creator, topic_creator
 from broker.errors import ApiError, ErrorCode
 from broker.net.broker_connection import Node
-from broker.net.controller_channel import ControllerChannel
+from broker.net.node_to_controller_channel import NodeToControllerChannel
 from broker.protocol.api_keys import ApiKey
 
 WANTED = NewTopic("orders", 3, 2, configs={"cleanup.policy": "compact"})
 
 
 class Elected:
-    """A broker that is elected just after it has decided to ask somebody else."""
+    """A broker that is elected just after it has decided to send a request to another one."""
 
     is_active = False
 
@@ -24,11 +24,11 @@ class Elected:
         self.created: list[NewTopic] = []
         self.failure = failure
         here = Node(1, "a", 1)
-        peers: Any = None  # nobody else is asked
-        self.channel = ControllerChannel(lambda: here, 1, peers)
+        peers: Any = None  # no request is sent
+        self.channel = NodeToControllerChannel(lambda: here, 1, peers)
         controller: Any = self
-        self.channel.local = {ApiKey.CREATE_TOPICS: creating_here(controller)}
-        self.create = creating_topics(controller, self.channel)
+        self.channel.local = {ApiKey.CREATE_TOPICS: local_topic_creator(controller)}
+        self.create = topic_creator(controller, self.channel)
 
     async def create_topic(self, new: NewTopic) -> None:
         if self.failure is not None:
@@ -42,7 +42,7 @@ def test_regression_topic_is_created_by_a_broker_elected_while_it_asks_for_it() 
     assert broker.created == [WANTED]
 
 
-def test_why_it_cannot_be_is_told_as_by_any_controller() -> None:
+def test_local_creation_returns_the_same_error_as_a_remote_controller() -> None:
     broker = Elected(ApiError(ErrorCode.TOPIC_ALREADY_EXISTS, "orders"))
     with pytest.raises(ApiError) as refused:
         asyncio.run(_created(broker))

@@ -1,4 +1,4 @@
-"""The controller as a whole: being elected, being fenced, resigning, and what all brokers learn."""
+"""The controller as a whole: election, fencing, resignation, requests to all brokers."""
 
 from pathlib import Path
 
@@ -7,6 +7,7 @@ import pytest
 from broker.controller.topic_admin import NewTopic
 from broker.errors import ApiError, ErrorCode
 from broker.metadata.errors import SessionExpired
+from broker.metadata.store import Create, Delete, SetData
 from broker.metadata.znodes.brokers import BrokerIdZnode
 from broker.metadata.znodes.controller import ControllerEpochZnode, ControllerZnode
 from broker.metadata.znodes.topics import TopicZnode
@@ -22,7 +23,7 @@ async def create(world: Simulation, name: str, assignment: dict[int, list[int]])
     await world.settle()
 
 
-async def test_elected_controller_tells_every_broker_who_is_alive(tmp_path: Path) -> None:
+async def test_elected_controller_sends_every_broker_the_live_brokers(tmp_path: Path) -> None:
     async with simulation(tmp_path) as world:
         await world.settle()
         assert world.controller.is_active
@@ -36,7 +37,9 @@ async def test_elected_controller_tells_every_broker_who_is_alive(tmp_path: Path
             assert broker.live == {1, 2, 3}
 
 
-async def test_new_topic_is_led_by_its_first_replica_and_known_to_all(tmp_path: Path) -> None:
+async def test_new_topic_is_led_by_its_first_replica_and_sent_to_all_brokers(
+    tmp_path: Path,
+) -> None:
     async with simulation(tmp_path) as world:
         await create(world, "orders", {0: [2, 3], 1: [3, 1]})
         state = await world.state("orders", 0)
@@ -51,15 +54,15 @@ async def test_new_topic_is_led_by_its_first_replica_and_known_to_all(tmp_path: 
             assert broker.metadata[second].leader == 3
 
 
-async def test_brokers_are_told_of_leaders_before_clients_can_ask_for_them(tmp_path: Path) -> None:
+async def test_leaders_are_sent_before_the_request_is_answered(tmp_path: Path) -> None:
     async with simulation(tmp_path) as world:
         await world.controller.create_topic(NewTopic("orders", 1, 3))
-        # The answer to who asked came after the controller's own broker had done both.
+        # The response came after the controller's own broker had processed both requests.
         kinds = [type(request) for request in world.brokers[1].requests]
         assert kinds[1:] == [LeaderAndIsrRequest, UpdateMetadataRequest]
 
 
-async def test_broker_that_is_not_the_controller_refuses(tmp_path: Path) -> None:
+async def test_broker_that_is_not_the_controller_rejects_requests(tmp_path: Path) -> None:
     async with simulation(tmp_path) as world:
         await world.controller.stop()
         assert not world.controller.is_active
@@ -69,12 +72,22 @@ async def test_broker_that_is_not_the_controller_refuses(tmp_path: Path) -> None
         assert await world.store.exists(ControllerZnode.PATH) is None
 
 
+async def elect_another_broker(world: Simulation) -> None:
+    """Let broker 2 be elected as after the end of this broker's session: node and epoch at once."""
+    await world.store.multi(
+        [
+            Delete(ControllerZnode.PATH),
+            Create(ControllerZnode.PATH, ControllerZnode(2, 0).encode(), ephemeral=True),
+            SetData(ControllerEpochZnode.PATH, b"2"),
+        ]
+    )
+
+
 async def test_zombie_controller_writes_nothing_and_resigns(tmp_path: Path) -> None:
     async with simulation(tmp_path) as world:
         await create(world, "orders", {0: [1, 2]})
         before = await world.state("orders")
-        # Another broker is elected: its epoch is written, this one has not noticed yet.
-        await world.store.set(ControllerEpochZnode.PATH, b"2")
+        await elect_another_broker(world)
         with pytest.raises(ApiError) as refused:
             await world.controller.create_topic(NewTopic("late"))
         assert refused.value.code == ErrorCode.NOT_CONTROLLER
@@ -83,7 +96,7 @@ async def test_zombie_controller_writes_nothing_and_resigns(tmp_path: Path) -> N
         assert await world.state("orders") == before
 
 
-async def test_expired_session_ends_the_controllership_until_the_broker_is_back(
+async def test_expired_session_ends_the_controllership_until_the_broker_registers_again(
     tmp_path: Path,
 ) -> None:
     async with simulation(tmp_path) as world:
@@ -100,7 +113,7 @@ async def test_expired_session_ends_the_controllership_until_the_broker_is_back(
 @pytest.mark.parametrize(
     ("question", "changed"), [("exists", ControllerZnode.PATH), ("children", BrokerIdZnode.path(2))]
 )
-async def test_regression_session_that_expires_while_the_controller_decides_is_no_failure(
+async def test_regression_session_that_expires_during_an_event_is_not_an_error(
     question: str,
     changed: str,
     tmp_path: Path,
@@ -119,13 +132,13 @@ async def test_regression_session_that_expires_while_the_controller_decides_is_n
     assert [record.message for record in caplog.records if record.levelname == "ERROR"] == []
 
 
-async def test_controllers_node_removed_by_hand_leads_to_a_new_election(tmp_path: Path) -> None:
+async def test_deleting_the_controller_node_triggers_an_election(tmp_path: Path) -> None:
     async with simulation(tmp_path) as world:
         await world.store.delete(ControllerZnode.PATH)
         await world.until(lambda: world.controller.is_active and world.controller.epoch == 2)
 
 
-async def test_next_controller_finds_everything_as_it_was(tmp_path: Path) -> None:
+async def test_next_controller_reads_the_same_state(tmp_path: Path) -> None:
     async with simulation(tmp_path) as world:
         await create(world, "orders", {0: [2, 3], 1: [3, 1]})
         await world.controller.stop()
@@ -139,7 +152,7 @@ async def test_next_controller_finds_everything_as_it_was(tmp_path: Path) -> Non
         assert world.brokers[1].metadata[TopicPartition("orders", 0)].offline_replicas == [3]
 
 
-async def test_blocks_of_producer_ids_are_given_once(tmp_path: Path) -> None:
+async def test_blocks_of_producer_ids_are_allocated_once(tmp_path: Path) -> None:
     async with simulation(tmp_path) as world:
 
         async def ask(broker_id: int, broker_epoch: int) -> tuple[int, int]:
@@ -158,7 +171,7 @@ async def test_blocks_of_producer_ids_are_given_once(tmp_path: Path) -> None:
             assert refused.value.code == code
 
 
-async def test_a_node_that_cannot_be_read_does_not_keep_the_rest(tmp_path: Path) -> None:
+async def test_a_malformed_node_does_not_affect_the_others(tmp_path: Path) -> None:
     async with simulation(tmp_path) as world:
         await create(world, "orders", {0: [1]})
         await world.controller.stop()
@@ -170,13 +183,26 @@ async def test_a_node_that_cannot_be_read_does_not_keep_the_rest(tmp_path: Path)
         assert (await world.state("more")).leader == 2
 
 
-async def test_zombie_that_notices_by_itself_just_resigns(
+async def test_zombie_that_reads_a_newer_state_resigns(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     async with simulation(tmp_path) as world:
         await create(world, "orders", {0: [3, 2]})
-        await world.store.set(ControllerEpochZnode.PATH, b"2")
+        await elect_another_broker(world)
         await world.kill(3)
         await world.until(lambda: not world.controller.is_active)
         assert (await world.state("orders")).leader == 3
         assert "failed" not in caplog.text
+
+
+async def test_the_first_controller_creates_the_feature_node_as_kafka_does(tmp_path: Path) -> None:
+    async with simulation(tmp_path) as world:
+        node = await world.store.get("/feature")
+        assert node.data == b'{"features":{},"version":2,"status":1}'
+        assert node.stat.version == 0
+        finalized = b'{"features":{"f":{"max_version_level":1}},"version":2,"status":1}'
+        await world.store.set("/feature", finalized)
+        await world.controller.stop()
+        world.start_controller()
+        await world.controller.start()
+        assert (await world.store.get("/feature")).data == finalized

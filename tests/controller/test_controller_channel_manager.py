@@ -1,9 +1,13 @@
-"""Requests reach a broker in order, each until it is answered."""
+"""Requests are sent to a broker in order, each repeated until it is answered."""
 
 import asyncio
 from typing import Any
 
-from broker.controller.channels import ChannelManager, LocalChannel, RemoteChannel
+from broker.controller.controller_channel_manager import (
+    ControllerChannelManager,
+    LocalChannel,
+    RemoteChannel,
+)
 from broker.net.broker_connection import BrokerConnection, Node
 from broker.net.failures import ConnectionFailed
 from broker.protocol.messages.stop_replica import StopReplicaRequest, StopReplicaResponse
@@ -21,7 +25,7 @@ def epochs(broker: SimulatedBroker) -> list[int]:
     return [request.controller_epoch for request in broker.requests]
 
 
-async def test_requests_are_sent_again_over_a_new_connection_and_keep_their_order() -> None:
+async def test_requests_are_repeated_over_a_new_connection_in_order() -> None:
     broker = SimulatedBroker(2)
     attempts = 0
 
@@ -45,7 +49,7 @@ async def test_requests_are_sent_again_over_a_new_connection_and_keep_their_orde
             raise ConnectionFailed(f"{node}: refused")
         return Breaking()  # type: ignore[return-value]
 
-    channels = ChannelManager(lambda _, node: RemoteChannel(node, connect, timeout_s=5))
+    channels = ControllerChannelManager(lambda _, node: RemoteChannel(node, connect, timeout_s=5))
     channels.add(2, NODE)
     answers: list[Any] = []
     for number in range(3):
@@ -57,10 +61,10 @@ async def test_requests_are_sent_again_over_a_new_connection_and_keep_their_orde
     channels.close()
 
 
-async def test_broker_that_is_gone_is_sent_nothing_and_waited_for_by_nobody() -> None:
+async def test_removed_broker_is_sent_nothing_and_flush_returns() -> None:
     broker = SimulatedBroker(1)
     broker.may_answer.clear()
-    channels = ChannelManager(lambda *_: LocalChannel(broker))
+    channels = ControllerChannelManager(lambda *_: LocalChannel(broker))
     channels.add(1, None)
     channels.send(1, numbered(1), lambda _: None)
     flushed = asyncio.create_task(channels.flush(1))
@@ -72,7 +76,7 @@ async def test_broker_that_is_gone_is_sent_nothing_and_waited_for_by_nobody() ->
     assert broker.requests == []
 
 
-async def test_request_that_our_own_broker_fails_at_does_not_keep_the_next() -> None:
+async def test_error_in_our_own_broker_does_not_stop_the_next_request() -> None:
     class Failing(SimulatedBroker):
         async def send(self, request: Any) -> Any:
             if isinstance(request, StopReplicaRequest):
@@ -82,7 +86,7 @@ async def test_request_that_our_own_broker_fails_at_does_not_keep_the_next() -> 
         leader_and_isr = update_metadata = stop_replica = send
 
     broker = Failing(1)
-    channels = ChannelManager(lambda *_: LocalChannel(broker))
+    channels = ControllerChannelManager(lambda *_: LocalChannel(broker))
     channels.add(1, None)
     answers: list[StopReplicaResponse] = []
     channels.send(1, StopReplicaRequest(), answers.append)

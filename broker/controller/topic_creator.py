@@ -1,13 +1,13 @@
-"""Topics that a broker asks the controller for."""
+"""Creates topics on the active controller, whether that is this broker or another one."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Final
 
-from broker.controller.controller import Controller
+from broker.controller.kafka_controller import KafkaController
 from broker.controller.topic_admin import NewTopic
 from broker.errors import ApiError, ErrorCode
-from broker.net.controller_channel import ControllerChannel
+from broker.net.node_to_controller_channel import NodeToControllerChannel
 from broker.protocol.messages.create_topics import (
     CreatableTopic,
     CreatableTopicConfig,
@@ -16,15 +16,15 @@ from broker.protocol.messages.create_topics import (
 )
 
 _TIMEOUT_S: Final = 10.0
-"""Who wants the topic will ask again, and may find that it is there by then."""
+"""How long a remote controller may take. The client retries, and may find the topic then."""
 
 
-def creating_topics(
-    controller: Controller, channel: ControllerChannel
+def topic_creator(
+    controller: KafkaController, channel: NodeToControllerChannel
 ) -> Callable[[NewTopic], Awaitable[object]]:
-    """What creates a topic: this broker if it is the controller, else by asking the one that is.
+    """A function that creates a topic: here if this broker is the controller, else by request.
 
-    ApiError says why it cannot be.
+    It raises ApiError if the topic cannot be created.
     """
 
     def create(new: NewTopic) -> Awaitable[object]:
@@ -33,10 +33,10 @@ def creating_topics(
     return create
 
 
-def creating_here(
-    controller: Controller,
+def local_topic_creator(
+    controller: KafkaController,
 ) -> Callable[[CreateTopicsRequest], Awaitable[CreateTopicsResponse]]:
-    """What answers such a request when this broker has become the controller meanwhile."""
+    """A function that serves such a request when this broker became the controller meanwhile."""
 
     async def create(request: CreateTopicsRequest) -> CreateTopicsResponse:
         for topic in request.topics:
@@ -51,7 +51,7 @@ def creating_here(
     return create
 
 
-async def _ask(channel: ControllerChannel, new: NewTopic) -> None:
+async def _ask(channel: NodeToControllerChannel, new: NewTopic) -> None:
     configs = [CreatableTopicConfig(name=key, value=new.configs[key]) for key in new.configs]
     request = CreateTopicsRequest(
         topics=[
@@ -68,7 +68,7 @@ async def _ask(channel: ControllerChannel, new: NewTopic) -> None:
         async with asyncio.timeout(_TIMEOUT_S):
             response = await channel.send(request)
     except TimeoutError as error:
-        raise ApiError(ErrorCode.REQUEST_TIMED_OUT, "no controller answered") from error
+        raise ApiError(ErrorCode.REQUEST_TIMED_OUT, "the controller did not answer") from error
     for topic in response.topics:
         if topic.error_code:
             raise ApiError(ErrorCode(topic.error_code), topic.error_message or "")

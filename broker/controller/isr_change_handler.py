@@ -1,12 +1,17 @@
-"""ISRs change: by AlterPartition, and by the notes of brokers that know no such request."""
+"""Changes of ISRs: by AlterPartition, and by notifications of brokers that do not know it.
+
+Since KIP-497 leaders request a new ISR with AlterPartition. Brokers with an older inter-broker
+protocol write the partition's state themselves and leave a notification in the store, from which
+the controller reads which states have changed.
+"""
 
 import logging
 from collections.abc import Iterable
 
 from broker.controller.alter_partition import answer, check_broker, decide
+from broker.controller.controller_services import ControllerServices
 from broker.controller.leadership import Leadership
-from broker.controller.reassigning import Reassigner
-from broker.controller.term import Term
+from broker.controller.reassignment_manager import ReassignmentManager
 from broker.errors import ErrorCode
 from broker.metadata.store import join
 from broker.metadata.znodes.notifications import IsrChangeZnode
@@ -26,18 +31,21 @@ Wanted = dict[TopicPartition, RequestPartitionData]
 Outcomes = dict[TopicPartition, Leadership | ErrorCode]
 
 
-class IsrChanges:
-    """The ISR changes of one controller term."""
+class IsrChangeHandler:
+    """Processes changes of ISRs, in one controller epoch."""
 
-    def __init__(self, term: Term, reassigner: Reassigner) -> None:
-        self._term = term
-        self._context = term.context
+    def __init__(self, services: ControllerServices, reassigner: ReassignmentManager) -> None:
+        self._services = services
+        self._context = services.context
         self._reassigner = reassigner
 
-    async def alter(self, request: AlterPartitionRequest) -> AlterPartitionResponse:
-        """Give leaders the ISRs they ask for, where they may have them.
+    async def process_alter_partition(
+        self, request: AlterPartitionRequest
+    ) -> AlterPartitionResponse:
+        """Write the ISRs that a leader requests, as far as they are valid.
 
-        Reassignments that this completes are completed afterwards, by an event of their own.
+        Reassignments whose last replica came in sync are completed by a later event, so that the
+        leader gets its response first.
         """
         epochs = {id_: broker.broker_epoch for id_, broker in self._context.brokers.items()}
         if error := check_broker(request, epochs):
@@ -49,16 +57,19 @@ class IsrChanges:
                 for partition in topic.partitions:
                     wanted[TopicPartition(name, partition.partition_index)] = partition
         outcomes = await self._change(request.broker_id, wanted)
-        self._term.send_metadata(wanted)
+        # To all brokers, also for what was rejected: the leader may have missed the current state.
+        self._services.send_metadata(wanted)
         moved = [name for name, outcome in outcomes.items() if isinstance(outcome, Leadership)]
         if not self._context.reassigning.isdisjoint(moved):
-            self._term.later(f"reassigned {moved}", lambda: self._reassigner.maybe_complete(moved))
+            self._services.later(
+                f"reassigned {moved}", lambda: self._reassigner.maybe_complete(moved)
+            )
         return AlterPartitionResponse(
             topics=[self._respond(topic, outcomes) for topic in request.topics]
         )
 
     def _name(self, topic: RequestTopicData) -> str | None:
-        """From version 2 on topics go by id."""
+        """The topic's name; from version 2 on the request contains its id."""
         return topic.topic_name or self._context.topic_names.get(topic.topic_id)
 
     async def _change(self, leader: int, wanted: Wanted) -> Outcomes:
@@ -75,11 +86,11 @@ class IsrChanges:
                 updates[name] = decided
             else:
                 outcomes[name] = decided
-        written = await self._term.store.update_leaderships(updates)
+        written = await self._services.store.update_leaderships(updates)
         self._context.leaderships |= written
         outcomes |= written
         outdated = [name for name in updates if name not in written]
-        await self._term.refresh(outdated)
+        await self._services.refresh(outdated)
         return outcomes | dict.fromkeys(outdated, ErrorCode.INVALID_UPDATE_VERSION)
 
     def _live(self) -> set[int]:
@@ -103,23 +114,23 @@ class IsrChanges:
             return answer(index, ErrorCode.UNKNOWN_TOPIC_ID)
         outcome = outcomes[TopicPartition(name, index)]
         if outcome is ErrorCode.INELIGIBLE_REPLICA and is_old:
-            outcome = ErrorCode.OPERATION_NOT_ATTEMPTED  # what leaders knew before version 2
+            outcome = ErrorCode.OPERATION_NOT_ATTEMPTED  # before version 2 there was no other
         return answer(index, outcome)
 
-    async def noted(self) -> None:
-        """Read the notes of brokers that have changed ISRs in the store themselves."""
-        store = self._term.store
+    async def process_isr_change_notification(self) -> None:
+        """Read the states that brokers have written themselves, and send them to all brokers."""
+        store = self._services.store
         parent = IsrChangeZnode.PARENT
         paths = {name: join(parent, name) for name in await store.children(parent)}
         notes = await store.get_all(paths)
         changed = {name for note in notes.values() for name in IsrChangeZnode.decode(note.data)}
         if changed:
             known = await self._known(changed)
-            self._term.send_metadata(known)
+            self._services.send_metadata(known)
             await self._reassigner.maybe_complete(known)
         await store.delete(paths.values())
 
     async def _known(self, names: Iterable[TopicPartition]) -> list[TopicPartition]:
-        return await self._term.refresh(
+        return await self._services.refresh(
             name for name in names if self._context.assignment(name).replicas
         )

@@ -1,7 +1,9 @@
-"""What brokers have to be told of one change: collected, then one request of each kind to each.
+"""Kafka's ControllerBrokerRequestBatch: the requests of one change, at most three per broker.
 
-The order in which they are sent is Kafka's: LeaderAndIsr, UpdateMetadata, StopReplica. Whoever is
-told about a partition's leader, everybody gets to know it by UpdateMetadata.
+An event may change thousands of partitions. Their states are collected here, and `send` queues one
+LeaderAndIsr, one UpdateMetadata and one StopReplica per broker, in this order, which is Kafka's: a
+broker learns its role before the cluster learns of it, and stops a replica after the new leader is
+known. A partition in a LeaderAndIsr is always in an UpdateMetadata to all brokers, too.
 """
 
 import logging
@@ -9,16 +11,15 @@ from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from typing import Any, Final
 
-from broker.controller.channels import ChannelManager
-from broker.controller.context import NO_EPOCH, ControllerContext, LiveBroker
+from broker.controller.controller_channel_manager import ControllerChannelManager
+from broker.controller.controller_context import ControllerContext, LiveBroker
 from broker.controller.leadership import (
     EPOCH_DURING_DELETE,
-    LEADER_DURING_DELETE,
-    NO_LEADER,
     Leadership,
 )
+from broker.errors import ErrorCode
 from broker.metadata.znodes.brokers import Endpoint
-from broker.model import TopicPartition, Uuid
+from broker.model import LEADER_DURING_DELETE, TopicPartition, Uuid
 from broker.protocol.messages.leader_and_isr import (
     LeaderAndIsrLiveLeader,
     LeaderAndIsrPartitionState,
@@ -41,43 +42,49 @@ from broker.protocol.messages.update_metadata import (
 logger = logging.getLogger("state.change")
 
 _SECURITY_PROTOCOLS: Final = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
-"""Their ids on the wire are their places here."""
-
-
-_NEVER_LED: Final = Leadership(NO_LEADER, NO_EPOCH, ())
+"""The index of each is its id on the wire."""
 
 
 @dataclass(frozen=True)
-class Sender:
-    """Who sends, and what becomes of the answers."""
+class RequestSender:
+    """The sender that the requests name, the channels, and the callbacks for responses."""
 
     controller_id: int
     controller_epoch: int
     listener_name: str
-    """The listener that brokers use among themselves."""
-    channels: ChannelManager
+    """The inter-broker listener."""
+    channels: ControllerChannelManager
     on_leader_and_isr: Callable[[int, Any], None]
-    """Told a broker's id and its answer."""
+    """Called with the broker's id and its response."""
     on_stop_replica: Callable[[int, Any, frozenset[TopicPartition]], None]
-    """Told a broker's id, its answer, and the partitions that it was to delete."""
+    """Called with the broker's id, its response, and the partitions it was to delete."""
 
 
-class RequestBatch:
-    """Requests in the making. Nothing is sent before `send`, and then all of it."""
+class ControllerBrokerRequestBatch:
+    """Collects requests; nothing is sent before `send`.
 
-    def __init__(self, context: ControllerContext, sender: Sender) -> None:
+    Field `_leader_and_isr`: by broker, the partitions that it leads or follows.
+    Field `_stop_replica`: by broker, the replicas that it stops or deletes.
+    Field `_updated`: the brokers that get an UpdateMetadata.
+    Field `_metadata`: the partitions in it, the same for all brokers.
+    """
+
+    def __init__(self, context: ControllerContext, sender: RequestSender) -> None:
         self._context = context
         self._sender = sender
         self._leader_and_isr: dict[int, dict[TopicPartition, LeaderAndIsrPartitionState]] = {}
         self._stop_replica: dict[int, dict[TopicPartition, StopReplicaPartitionState]] = {}
         self._updated: set[int] = set()
-        """Brokers that get an UpdateMetadata."""
         self._metadata: dict[TopicPartition, UpdateMetadataPartitionState] = {}
 
     def add_leader_and_isr(
         self, brokers: Iterable[int], partition: TopicPartition, *, is_new: bool = False
     ) -> None:
-        """Let brokers lead or follow a partition; `is_new` lets them make its log anywhere."""
+        """Send brokers a partition's leader and ISR.
+
+        `is_new` lets them create the log in any log directory; otherwise a missing log means that
+        its directory is offline.
+        """
         state = self._context.leaderships[partition]
         assignment = self._context.assignment(partition)
         for broker_id in brokers:
@@ -101,7 +108,7 @@ class RequestBatch:
     def add_stop_replica(
         self, brokers: Iterable[int], partition: TopicPartition, *, delete: bool
     ) -> None:
-        """Let brokers stop their replicas, and delete them if so wanted."""
+        """Let brokers stop a replica, and delete it if `delete` is set."""
         for broker_id in brokers:
             told = self._stop_replica.setdefault(broker_id, {})
             told[partition] = StopReplicaPartitionState(
@@ -113,19 +120,21 @@ class RequestBatch:
     def add_update_metadata(
         self, brokers: Iterable[int], partitions: Iterable[TopicPartition]
     ) -> None:
-        """Let brokers know who is alive, and how partitions are.
+        """Send these brokers the live brokers and the states of partitions.
 
-        Of a partition that was never led they learn that it has no leader. (From Kafka's controller
-        they learn nothing of it, and clients take such a topic for missing.)
+        A partition that has never had a leader is left out, as in Kafka: it has no leader-and-ISR
+        yet, and clients do not see it until it has.
         """
         self._updated.update(brokers)
         for partition in partitions:
-            state = self._context.leaderships.get(partition, _NEVER_LED)
-            self._metadata[partition] = self._metadata_of(partition, state)
+            state = self._context.leaderships.get(partition)
+            if state is not None:
+                self._metadata[partition] = self._metadata_of(partition, state)
 
     def _metadata_of(
         self, partition: TopicPartition, state: Leadership
     ) -> UpdateMetadataPartitionState:
+        # For a topic that is being deleted the leader -2 lets brokers remove the partition.
         is_going = self._context.is_being_deleted(partition.topic)
         replicas = self._context.assignment(partition).replicas
         return UpdateMetadataPartitionState(
@@ -145,7 +154,7 @@ class RequestBatch:
     # Sending
 
     def send(self) -> None:
-        """Queue every request, for the brokers that are there."""
+        """Queue the requests of all live brokers."""
         live = self._context.brokers
         for broker_id, states in self._leader_and_isr.items():
             if broker_id in live:
@@ -172,7 +181,7 @@ class RequestBatch:
             ],
             live_leaders=self._live_leaders(leaders),
         )
-        logger.debug("LeaderAndIsr broker=%s partitions=%s", broker_id, len(states))
+        logger.debug("Sending LeaderAndIsr broker=%s partitions=%s", broker_id, len(states))
         self._sender.channels.send(
             broker_id,
             request,
@@ -194,7 +203,7 @@ class RequestBatch:
     def _send_update_metadata(self, brokers: Collection[int]) -> None:
         if not brokers:
             return
-        # The same for all but the epoch, which is each broker's own: made once.
+        # Only the broker epoch differs between brokers: the rest is built once.
         topics = [
             UpdateMetadataTopicState(
                 topic_name=topic, topic_id=self._topic_id(topic), partition_states=listed
@@ -225,7 +234,7 @@ class RequestBatch:
                 for topic, listed in _by_topic(stopped).items()
             ],
         )
-        logger.debug("StopReplica broker=%s replicas=%s", broker_id, len(stopped))
+        logger.debug("Sending StopReplica broker=%s replicas=%s", broker_id, len(stopped))
         self._sender.channels.send(
             broker_id,
             request,
@@ -237,7 +246,7 @@ class RequestBatch:
 
 
 def endpoint_of(broker: LiveBroker, listener_name: str) -> Endpoint | None:
-    """Where a broker is reached on a listener; None if it has no such listener."""
+    """A broker's address on a listener; None if it does not have that listener."""
     endpoints = broker.registration.endpoints
     return next((e for e in endpoints if e.listener_name == listener_name), None)
 
@@ -269,7 +278,9 @@ def _log_if_refused(broker_id: int) -> Callable[[Any], None]:
     def log(response: Any) -> None:
         if response.error_code:
             logger.error(
-                "UpdateMetadata was refused broker=%s code=%s", broker_id, response.error_code
+                "Broker rejected UpdateMetadata broker=%s error=%s",
+                broker_id,
+                ErrorCode.name_of(response.error_code),
             )
 
     return log

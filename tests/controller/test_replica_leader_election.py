@@ -1,22 +1,22 @@
-"""Elections that somebody asks for, and those that bring preferred leaders back."""
+"""Elections by request, by znode, and by the check for preferred leaders."""
 
 from pathlib import Path
 
-from broker.controller.elections import ElectionType
+from broker.controller.replica_leader_election import ElectionType
 from broker.errors import ErrorCode
 from broker.metadata.znodes.admin import PreferredReplicaElectionZnode
 from broker.metadata.znodes.notifications import IsrChangeZnode
 from broker.metadata.znodes.topics import PartitionStateZnode
 from broker.model import TopicPartition
 from tests.controller.simulation import Simulation, simulation
-from tests.controller.test_controller import create
-from tests.controller.test_reassigning import in_sync
+from tests.controller.test_kafka_controller import create
+from tests.controller.test_reassignment_manager import in_sync
 
 ORDERS = TopicPartition("orders", 0)
 
 
 async def led_elsewhere(world: Simulation, partitions: int = 1) -> None:
-    """`orders`, whose preferred leader 3 was gone for a while: broker 2 leads, 3 is in sync."""
+    """`orders`, whose preferred leader 3 failed and returned: broker 2 leads, 3 is in the ISR."""
     await create(world, "orders", {index: [3, 2] for index in range(partitions)})
     await world.kill(3)
     await world.settle()
@@ -26,7 +26,7 @@ async def led_elsewhere(world: Simulation, partitions: int = 1) -> None:
         assert await in_sync(world, TopicPartition("orders", index), [2, 3]) == 0
 
 
-async def test_preferred_leader_is_elected_when_asked_for(tmp_path: Path) -> None:
+async def test_preferred_leader_is_elected_on_request(tmp_path: Path) -> None:
     async with simulation(tmp_path) as world:
         await led_elsewhere(world)
         outcome = await world.controller.elect_leaders([ORDERS], ElectionType.PREFERRED)
@@ -36,7 +36,7 @@ async def test_preferred_leader_is_elected_when_asked_for(tmp_path: Path) -> Non
         assert world.brokers[2].states[ORDERS].leader == 3
 
 
-async def test_elections_that_are_not_possible_say_why(tmp_path: Path) -> None:
+async def test_impossible_elections_return_their_errors(tmp_path: Path) -> None:
     async with simulation(tmp_path) as world:
         await create(world, "orders", {0: [3, 2], 1: [1, 2]})
         await world.kill(3)
@@ -57,7 +57,7 @@ async def test_elections_that_are_not_possible_say_why(tmp_path: Path) -> None:
         )
 
 
-async def test_unclean_election_when_asked_for_takes_whoever_is_there(tmp_path: Path) -> None:
+async def test_unclean_election_on_request_elects_any_live_replica(tmp_path: Path) -> None:
     async with simulation(tmp_path) as world:
         await create(world, "orders", {0: [3, 2]})
         for broker_id in (2, 3):
@@ -71,7 +71,7 @@ async def test_unclean_election_when_asked_for_takes_whoever_is_there(tmp_path: 
         assert (await world.state("orders")).leader == 2
 
 
-async def test_old_znode_elects_preferred_leaders_and_goes(tmp_path: Path) -> None:
+async def test_preferred_replica_election_znode_is_processed_and_deleted(tmp_path: Path) -> None:
     async with simulation(tmp_path) as world:
         await led_elsewhere(world)
         path = PreferredReplicaElectionZnode.PATH
@@ -82,7 +82,7 @@ async def test_old_znode_elects_preferred_leaders_and_goes(tmp_path: Path) -> No
         assert await world.store.exists(path) is None
 
 
-async def test_too_many_leaders_elsewhere_are_brought_back(tmp_path: Path) -> None:
+async def test_imbalance_above_the_threshold_elects_preferred_leaders(tmp_path: Path) -> None:
     async with simulation(tmp_path) as world:
         await led_elsewhere(world, partitions=4)
         active = world.controller._active
@@ -91,7 +91,7 @@ async def test_too_many_leaders_elsewhere_are_brought_back(tmp_path: Path) -> No
         assert [(await world.state("orders", i)).leader for i in range(4)] == [3] * 4
 
 
-async def test_few_leaders_elsewhere_are_left_there(tmp_path: Path) -> None:
+async def test_imbalance_below_the_threshold_elects_nothing(tmp_path: Path) -> None:
     async with simulation(tmp_path, leader_imbalance_per_broker_percentage=50) as world:
         await led_elsewhere(world, partitions=4)
         wanted = [TopicPartition("orders", index) for index in (0, 1)]
@@ -102,7 +102,7 @@ async def test_few_leaders_elsewhere_are_left_there(tmp_path: Path) -> None:
         assert [(await world.state("orders", i)).leader for i in range(4)] == [3, 3, 2, 2]
 
 
-async def test_isr_that_a_leader_wrote_itself_is_noted(tmp_path: Path) -> None:
+async def test_isr_written_by_a_leader_is_read_and_sent(tmp_path: Path) -> None:
     async with simulation(tmp_path) as world:
         await create(world, "orders", {0: [2, 3]})
         state = PartitionStateZnode(2, 0, (2,), 1)
@@ -115,10 +115,10 @@ async def test_isr_that_a_leader_wrote_itself_is_noted(tmp_path: Path) -> None:
         assert await world.store.children(IsrChangeZnode.PARENT) == []
 
 
-async def test_election_takes_a_state_that_others_wrote_into_account(tmp_path: Path) -> None:
+async def test_election_uses_a_state_that_others_wrote(tmp_path: Path) -> None:
     async with simulation(tmp_path) as world:
         await create(world, "orders", {0: [3, 2, 1]})
-        # The leader has shrunk the ISR in the store, and dies before anybody was told.
+        # The leader has written a smaller ISR and fails before it has notified the controller.
         state = PartitionStateZnode(3, 0, (3, 1), 1)
         await world.store.set(PartitionStateZnode.path(ORDERS), state.encode())
         await world.kill(3)

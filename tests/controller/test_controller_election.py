@@ -1,4 +1,4 @@
-"""Who becomes the controller: races, queues, and answers that are lost."""
+"""Controller elections: races, queues, lost responses."""
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
@@ -8,7 +8,11 @@ from pathlib import Path
 import pytest
 
 from broker.clock import ManualClock
-from broker.controller.elector import ElectedEpoch, FairElector, FirstElector
+from broker.controller.controller_election import (
+    ElectedEpoch,
+    FairControllerElection,
+    FirstControllerElection,
+)
 from broker.metadata.embedded import EmbeddedStore
 from broker.metadata.errors import ConnectionLoss
 from broker.metadata.store import Operation, Result
@@ -28,11 +32,11 @@ async def controller_of(store: EmbeddedStore) -> int:
     return ControllerZnode.decode((await store.get(ControllerZnode.PATH)).data).broker_id
 
 
-async def test_the_first_to_try_is_elected_and_every_election_has_its_epoch(
+async def test_the_first_to_try_is_elected_and_every_election_raises_the_epoch(
     tmp_path: Path,
 ) -> None:
     async with opened(tmp_path) as store:
-        first, second = (FirstElector(store, id_, ManualClock()) for id_ in (1, 2))
+        first, second = (FirstControllerElection(store, id_, ManualClock()) for id_ in (1, 2))
         won = await first.elect()
         assert won == ElectedEpoch(1, 1)
         assert await second.elect() is None
@@ -41,9 +45,22 @@ async def test_the_first_to_try_is_elected_and_every_election_has_its_epoch(
         assert await second.elect() == ElectedEpoch(2, 2)
 
 
-async def test_who_has_been_replaced_cannot_resign_for_the_other(tmp_path: Path) -> None:
+async def test_regression_node_left_by_the_same_session_does_not_block_the_next_election(
+    tmp_path: Path,
+) -> None:
+    """Found by the simulation: a controller resigned while its session lived on."""
     async with opened(tmp_path) as store:
-        first, second = (FirstElector(store, id_, ManualClock()) for id_ in (1, 2))
+        election = FirstControllerElection(store, 1, ManualClock())
+        assert await election.elect() == ElectedEpoch(1, 1)
+        assert await election.elect() == ElectedEpoch(2, 2)
+        assert await controller_of(store) == 1
+
+
+async def test_replaced_controller_does_not_delete_the_node_of_its_successor(
+    tmp_path: Path,
+) -> None:
+    async with opened(tmp_path) as store:
+        first, second = (FirstControllerElection(store, id_, ManualClock()) for id_ in (1, 2))
         old = await first.elect()
         assert old is not None
         await store.delete(ControllerZnode.PATH)
@@ -53,11 +70,11 @@ async def test_who_has_been_replaced_cannot_resign_for_the_other(tmp_path: Path)
 
 
 @pytest.mark.parametrize("is_carried_out", [True, False])
-async def test_election_whose_answer_was_lost_is_looked_up(
+async def test_outcome_of_an_election_without_response_is_read_from_the_store(
     tmp_path: Path, is_carried_out: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with opened(tmp_path) as store:
-        elector = FirstElector(store, 1, ManualClock())
+        elector = FirstControllerElection(store, 1, ManualClock())
         await elector._known_epoch()  # so that the election is the next change
         change = store.multi
 
@@ -71,19 +88,19 @@ async def test_election_whose_answer_was_lost_is_looked_up(
 
 
 class Queue:
-    """Fair electors of one store, and whose turn came."""
+    """Fair elections on one store, and the brokers that were called back."""
 
     def __init__(self, store: EmbeddedStore) -> None:
         self._store = store
         self.turns: asyncio.Queue[int] = asyncio.Queue()
 
-    def elector(self, broker_id: int) -> FairElector:
-        return FairElector(
+    def elector(self, broker_id: int) -> FairControllerElection:
+        return FairControllerElection(
             self._store, broker_id, ManualClock(), lambda: self.turns.put_nowait(broker_id)
         )
 
 
-async def test_queue_wakes_only_the_next_one(tmp_path: Path) -> None:
+async def test_only_the_next_broker_in_the_queue_is_woken(tmp_path: Path) -> None:
     async with opened(tmp_path) as store:
         queue = Queue(store)
         electors = [queue.elector(broker_id) for broker_id in (1, 2, 3)]
@@ -95,7 +112,7 @@ async def test_queue_wakes_only_the_next_one(tmp_path: Path) -> None:
         await electors[0].resign(won)
         assert await asyncio.wait_for(queue.turns.get(), 5) == 2
         assert await electors[1].elect() == ElectedEpoch(2, 2)
-        # Who has resigned stands at the end now.
+        # The broker that resigned is at the end of the queue now.
         assert await electors[0].elect() is None
         await store.exists("/")
         assert queue.turns.empty()
@@ -103,11 +120,11 @@ async def test_queue_wakes_only_the_next_one(tmp_path: Path) -> None:
             elector.close()
 
 
-async def test_first_of_the_queue_waits_for_a_controller_that_did_not_queue(
+async def test_first_in_the_queue_waits_for_a_controller_that_did_not_queue(
     tmp_path: Path,
 ) -> None:
     async with opened(tmp_path) as store:
-        racing = FirstElector(store, 9, ManualClock())
+        racing = FirstControllerElection(store, 9, ManualClock())
         waiting = Queue(store).elector(1)
         won = await racing.elect()
         assert won is not None

@@ -1,13 +1,14 @@
-"""Who leads: every election, on whatever is left of a partition."""
+"""The four elections, on any combination of live replicas, ISR and assignment."""
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from broker.controller.election import Candidates, ElectionStrategy, elect
-from broker.controller.leadership import NO_LEADER, Leadership
-from broker.controller.reassignment import reassign_to, target_of
+from broker.controller.leadership import Leadership
+from broker.controller.partition_leader_election import Candidates, ElectionStrategy, elect
+from broker.controller.replica_assignment import reassign_to, target_of
 from broker.metadata.znodes.topics import ReplicaAssignment
+from broker.model import NO_LEADER
 
 OFFLINE, UNCLEAN, REASSIGN, PREFERRED, SHUTDOWN = ElectionStrategy
 
@@ -24,14 +25,14 @@ def candidates(
 
 
 @pytest.mark.parametrize("allow_unclean", [False, True])
-def test_first_live_replica_in_sync_leads_and_the_dead_leave_the_isr(allow_unclean: bool) -> None:
+def test_first_live_isr_member_leads_and_dead_ones_leave_the_isr(allow_unclean: bool) -> None:
     elected = elect(OFFLINE, state(3, (2, 3, 1)), candidates({1, 2}, allow_unclean))
     assert elected is not None
     assert elected.leadership == state(1, (2, 1), leader_epoch=5)
     assert elected.recipients == (1, 2)
 
 
-def test_replica_that_is_not_in_sync_leads_only_where_records_may_be_lost() -> None:
+def test_replica_outside_the_isr_leads_only_if_unclean_is_allowed() -> None:
     lost = state(3, (3,))
     assert elect(OFFLINE, lost, candidates({2})) is None
     for strategy, allowed in ((OFFLINE, True), (UNCLEAN, False)):
@@ -42,7 +43,7 @@ def test_replica_that_is_not_in_sync_leads_only_where_records_may_be_lost() -> N
         assert elected.leadership.is_recovering
 
 
-def test_nobody_leads_while_all_replicas_are_dead() -> None:
+def test_there_is_no_leader_while_all_replicas_are_dead() -> None:
     for strategy in ElectionStrategy:
         assert elect(strategy, state(3, (3, 1)), candidates(set(), allow_unclean=True)) is None
 
@@ -56,7 +57,7 @@ def test_preferred_leader_must_be_alive_and_in_sync() -> None:
     assert elected.recipients == (3, 1, 2)
 
 
-def test_who_shuts_down_hands_over_to_somebody_in_sync_and_leaves_the_isr() -> None:
+def test_broker_that_shuts_down_is_replaced_by_an_isr_member_and_leaves_the_isr() -> None:
     led = state(3, (3, 1, 2))
     elected = elect(SHUTDOWN, led, candidates({1, 2}, shutting_down={3}))
     assert elected is not None
@@ -77,7 +78,7 @@ REPLICAS = st.lists(IDS, min_size=1, max_size=4, unique=True).map(tuple)
     leaving=st.frozensets(IDS),
     data=st.data(),
 )
-def test_whoever_is_elected_is_online_and_in_the_isr_of_a_higher_epoch(
+def test_elected_leader_is_online_in_the_isr_and_in_a_higher_epoch(
     strategy: ElectionStrategy,
     replicas: tuple[int, ...],
     target: tuple[int, ...],
@@ -92,7 +93,7 @@ def test_whoever_is_elected_is_online_and_in_the_isr_of_a_higher_epoch(
     elected = elect(strategy, before, Candidates(assignment, online - leaving, leaving))
     eligible = set(assignment.replicas) & (online - leaving)
     if elected is None:
-        # Nobody has all records, unless only certain replicas were allowed to lead.
+        # No replica has all records, unless only certain replicas were eligible.
         if strategy in (OFFLINE, SHUTDOWN):
             assert not eligible & set(isr)
         return

@@ -1,12 +1,15 @@
-"""Who leads: Kafka's four elections, each a pure function of what is known of a partition.
+"""Kafka's PartitionLeaderElectionAlgorithms: four elections, each a pure function.
 
-- offline: the leader is gone, or there was none. A live member of the ISR leads, and the dead leave
-  the ISR; where there is none and the topic allows it, any live replica, and records may be lost.
-- reassign: the replicas are being changed, and the leader is not among those that stay.
-- preferred: the first of the assigned replicas, if it is alive and in sync.
-- controlled shutdown: anybody in sync who is not about to shut down; those who are leave the ISR.
+- offline: the leader is dead, or there was none. The first live member of the ISR leads, and dead
+  members leave the ISR. If the ISR has no live member and the topic allows unclean elections, the
+  first live replica leads, alone in the ISR: records that it lacks are lost.
+- reassign: the leader is not one of the target replicas. The first of these that is alive and in
+  the ISR leads.
+- preferred: the first assigned replica leads, if it is alive and in the ISR.
+- controlled shutdown: the first live member of the ISR that is not shutting down leads; those that
+  are shutting down leave the ISR.
 
-All look through the replicas in the order of their assignment.
+All go through the replicas in the order of their assignment.
 """
 
 from collections.abc import Collection, Sequence
@@ -14,12 +17,12 @@ from dataclasses import dataclass, replace
 from enum import Enum
 
 from broker.controller.leadership import Leadership
-from broker.controller.reassignment import target_of
+from broker.controller.replica_assignment import target_of
 from broker.metadata.znodes.topics import ReplicaAssignment
 
 
 class ElectionStrategy(Enum):
-    """Which election; the value is how Kafka's messages name it."""
+    """The election to hold; the value is its name in Kafka's messages."""
 
     OFFLINE = "OfflinePartitionLeaderElectionStrategy(false)"
     UNCLEAN = "OfflinePartitionLeaderElectionStrategy(true)"
@@ -30,27 +33,27 @@ class ElectionStrategy(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
-    """The replicas of a partition, and how they are."""
+    """The replicas of a partition, and which of them are alive."""
 
     assignment: ReplicaAssignment
     online: Collection[int]
-    """Replicas that are alive, with a working log directory, and not about to shut down."""
+    """Replicas that are alive, with an online log directory, and not shutting down."""
     shutting_down: Collection[int] = ()
-    """Brokers that are alive and have announced that they will not be."""
+    """Live brokers that have requested a controlled shutdown."""
     allow_unclean: bool = False
-    """Whether the topic would rather lose records than have no leader."""
+    """The topic's `unclean.leader.election.enable`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Elected:
-    """The outcome, and the replicas that have to know."""
+    """The outcome, and the replicas that must be sent LeaderAndIsr."""
 
     leadership: Leadership
     recipients: tuple[int, ...]
 
 
 def elect(strategy: ElectionStrategy, state: Leadership, candidates: Candidates) -> Elected | None:
-    """A leader in a new epoch; None if nobody may lead."""
+    """The leader and ISR in a new leader epoch; None if no replica is eligible."""
     match strategy:
         case ElectionStrategy.OFFLINE | ElectionStrategy.UNCLEAN:
             return _elect_offline(state, candidates, strategy is ElectionStrategy.UNCLEAN)
@@ -69,7 +72,7 @@ def elect(strategy: ElectionStrategy, state: Leadership, candidates: Candidates)
 def _elect_offline(
     state: Leadership, candidates: Candidates, allow_unclean: bool
 ) -> Elected | None:
-    """A. a live member of the ISR; B. any live replica, if allowed; C. nobody."""
+    """A. a live member of the ISR; B. any live replica, if allowed; C. no leader."""
     replicas, online = candidates.assignment.replicas, candidates.online
     recipients = tuple(replica for replica in replicas if replica in online)
     leader = _first(replicas, online, state.isr)
@@ -93,5 +96,5 @@ def _elect_before_shutdown(state: Leadership, candidates: Candidates) -> Elected
 
 
 def _first(replicas: Sequence[int], *among: Collection[int]) -> int | None:
-    """The first replica that is in all of these."""
+    """The first replica that is in all of these collections."""
     return next((r for r in replicas if all(r in members for members in among)), None)

@@ -1,8 +1,10 @@
-"""How the controller's requests reach the brokers: one ordered queue each, one request at a time.
+"""Kafka's ControllerChannelManager: sends the controller's requests to the brokers.
 
-A request to another broker is sent until it is answered, over a connection that is made anew when
-it breaks; only the broker's going away ends that. The controller's own broker gets the very same
-request as an object, without a socket.
+Each broker has a queue of its own and one request in flight, so that it processes requests in the
+order in which the controller decided. A request to another broker is repeated until it is answered,
+over a new connection if the old one broke; this ends only when the broker is no longer registered.
+Requests carry the broker epoch, so that a repeated one cannot reach the broker's next incarnation.
+The controller's own broker is called directly with the same request objects, without a socket.
 """
 
 import asyncio
@@ -33,41 +35,41 @@ _RETRY_PAUSE_S = 0.1
 
 
 class LocalBroker(Protocol):
-    """The controller's own broker, told what to do as every other one is."""
+    """The controller's own broker; it is sent the same requests as every other one."""
 
     async def leader_and_isr(self, request: LeaderAndIsrRequest) -> LeaderAndIsrResponse:
-        """Lead or follow partitions."""
+        """Become leader or follower of partitions."""
         ...
 
     async def update_metadata(self, request: UpdateMetadataRequest) -> UpdateMetadataResponse:
-        """Take note of brokers and partitions."""
+        """Update the metadata cache."""
         ...
 
     async def stop_replica(self, request: StopReplicaRequest) -> StopReplicaResponse:
-        """Stop replicas, and delete them where that is wanted."""
+        """Stop replicas, and delete those that are marked so."""
         ...
 
 
-class Channel(Protocol):
-    """The way to one broker."""
+class BrokerChannel(Protocol):
+    """A channel to one broker."""
 
     async def send(self, request: ControlRequest) -> Response:
-        """Send until answered; raises only what no further try can mend."""
+        """Send until there is a response; raises only errors that no retry can resolve."""
         ...
 
     def close(self) -> None:
-        """Give up the connection."""
+        """Close the connection."""
         ...
 
 
 class LocalChannel:
-    """To the controller's own broker."""
+    """The channel to the controller's own broker."""
 
     def __init__(self, broker: LocalBroker) -> None:
         self._broker = broker
 
     async def send(self, request: ControlRequest) -> Response:
-        """See Channel."""
+        """See BrokerChannel."""
         match request:
             case LeaderAndIsrRequest():
                 return await self._broker.leader_and_isr(request)
@@ -77,11 +79,11 @@ class LocalChannel:
                 return await self._broker.update_metadata(request)
 
     def close(self) -> None:
-        """See Channel."""
+        """See BrokerChannel."""
 
 
 class RemoteChannel:
-    """To another broker."""
+    """The channel to another broker."""
 
     def __init__(self, node: Node | None, connect: Connect, timeout_s: float) -> None:
         self._node = node
@@ -90,17 +92,17 @@ class RemoteChannel:
         self._connection: BrokerConnection | None = None
 
     async def send(self, request: ControlRequest) -> Response:
-        """See Channel."""
-        is_told = False
+        """See BrokerChannel."""
+        is_logged = False
         while True:
             try:
                 connection = await self._open()
                 async with asyncio.timeout(self._timeout_s):
                     return await _send(connection, request)
             except (ConnectionFailed, TimeoutError) as error:
-                level = logging.DEBUG if is_told else logging.WARNING  # once says it all
-                logger.log(level, "%s not sent yet: %s", type(request).__name__, error)
-                is_told = True
+                level = logging.DEBUG if is_logged else logging.WARNING  # not for every retry
+                logger.log(level, "Retrying to send %s: %s", type(request).__name__, error)
+                is_logged = True
                 self.close()
             await asyncio.sleep(_RETRY_PAUSE_S)
 
@@ -109,11 +111,11 @@ class RemoteChannel:
             raise ConnectionFailed("it has no listener for brokers of this cluster")
         if self._connection is None or not self._connection.is_open:
             self._connection = await self._connect(self._node)
-            logger.info("connected to send state changes broker=%s", self._node)
+            logger.info("Controller connected to broker=%s for sending state changes", self._node)
         return self._connection
 
     def close(self) -> None:
-        """See Channel."""
+        """See BrokerChannel."""
         if self._connection is not None:
             self._connection.close()
             self._connection = None
@@ -125,27 +127,27 @@ async def _send(connection: BrokerConnection, request: Request[Any]) -> Response
 
 
 class _Item(NamedTuple):
-    """Something to send; without a request, a mark that tells when all before it was answered."""
+    """A queued request. Without one it is a marker, reached when all before it are answered."""
 
     request: ControlRequest | None
     on_response: OnResponse
 
 
-class BrokerQueue:
-    """The requests of one broker, in order, the next when the one before has been answered."""
+class RequestSendQueue:
+    """The requests to one broker: in order, each sent when the previous one was answered."""
 
-    def __init__(self, broker_id: int, channel: Channel) -> None:
+    def __init__(self, broker_id: int, channel: BrokerChannel) -> None:
         self._broker_id = broker_id
         self._channel = channel
         self._items: asyncio.Queue[_Item] = asyncio.Queue()
         self._task = asyncio.get_running_loop().create_task(self._run())
 
     def put(self, request: ControlRequest | None, on_response: OnResponse) -> None:
-        """Send when its turn comes."""
+        """Queue a request, or a marker."""
         self._items.put_nowait(_Item(request, on_response))
 
     def close(self) -> None:
-        """Send nothing more; what waits for an answer gets none, marks are told."""
+        """Send nothing more. Callbacks of requests are not called, those of markers are."""
         self._task.cancel()
         self._channel.close()
         while not self._items.empty():
@@ -163,60 +165,67 @@ class BrokerQueue:
     async def _send(self, request: ControlRequest) -> Response | None:
         try:
             return await self._channel.send(request)
-        except (ApiError, EncodeError) as error:  # no version in common: no try can mend that
+        except (ApiError, EncodeError) as error:  # no common version: a retry would not help
             logger.error(
-                "%s cannot be sent broker=%s: %s",
+                "Failed to send %s to broker=%s: %s",
                 type(request).__name__,
                 self._broker_id,
                 error,
             )
-        except Exception:  # our own broker failed at it, and will be asked for other things
-            logger.exception("%s failed broker=%s", type(request).__name__, self._broker_id)
+        except Exception:  # a bug in our own broker must not stop all further requests to it
+            logger.exception("Error in %s of broker=%s", type(request).__name__, self._broker_id)
         return None
 
 
-class ChannelManager:
-    """The queues of all live brokers."""
+class ControllerChannelManager:
+    """The channels to all live brokers."""
 
-    def __init__(self, open_channel: Callable[[int, Node | None], Channel]) -> None:
+    def __init__(self, open_channel: Callable[[int, Node | None], BrokerChannel]) -> None:
         self._open_channel = open_channel
-        self._queues: dict[int, BrokerQueue] = {}
+        self._queues: dict[int, RequestSendQueue] = {}
 
     def add(self, broker_id: int, node: Node | None) -> None:
-        """Begin to talk to a broker; nothing if that is so already.
+        """Open a channel to a broker, unless there is one.
 
-        Field `node`: its address on the listener for brokers; None if it has no such listener.
+        `node` is its address on the inter-broker listener; None if it does not have that listener.
         """
         if broker_id not in self._queues:
-            self._queues[broker_id] = BrokerQueue(broker_id, self._open_channel(broker_id, node))
+            self._queues[broker_id] = RequestSendQueue(
+                broker_id, self._open_channel(broker_id, node)
+            )
 
     def remove(self, broker_id: int) -> None:
-        """End it; what was not answered will not be."""
+        """Close the channel to a broker; unanswered requests are dropped."""
         queue = self._queues.pop(broker_id, None)
         if queue is not None:
             queue.close()
 
     def send(self, broker_id: int, request: ControlRequest, on_response: OnResponse) -> None:
-        """Queue a request; none to a broker that is gone."""
+        """Queue a request; dropped if the broker has no channel."""
         queue = self._queues.get(broker_id)
         if queue is not None:
             queue.put(request, on_response)
 
     async def flush(self, broker_id: int) -> None:
-        """Wait until the broker has answered all that was sent so far, or is gone."""
-        queue = self._queues.get(broker_id)
-        if queue is None:
-            return
+        """Wait until the broker has answered all requests sent so far, or is gone."""
         answered: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
-        def mark_reached(_: object) -> None:
-            if not answered.done():  # who waits may have given up
+        def mark_reached() -> None:
+            if not answered.done():  # the waiting task may have been cancelled
                 answered.set_result(None)
 
-        queue.put(None, mark_reached)
+        self.on_flushed(broker_id, mark_reached)
         await answered
 
+    def on_flushed(self, broker_id: int, callback: Callable[[], None]) -> None:
+        """Call back once the broker has answered all requests sent so far, or is gone."""
+        queue = self._queues.get(broker_id)
+        if queue is None:
+            callback()
+        else:
+            queue.put(None, lambda _: callback())
+
     def close(self) -> None:
-        """End all."""
+        """Close all channels."""
         for broker_id in list(self._queues):
             self.remove(broker_id)

@@ -1,4 +1,4 @@
-"""Replicas that come and go (KIP-455): phases, cancelling, diverting, failover, the old znode."""
+"""Reassignments (KIP-455): phases, cancelling, replacing, failover, the znode."""
 
 from pathlib import Path
 
@@ -15,23 +15,23 @@ from broker.protocol.messages.alter_partition import (
     RequestTopicData,
 )
 from tests.controller.simulation import Simulation, simulation
-from tests.controller.test_controller import create
+from tests.controller.test_kafka_controller import create
 
 ORDERS = TopicPartition("orders", 0)
 
 
 async def in_sync(world: Simulation, name: TopicPartition, isr: list[int]) -> int:
-    """Let the partition's leader ask for this ISR; gives the answer's code."""
+    """Let the partition's leader request this ISR; returns the error code."""
     active = world.controller._active
     assert active is not None
-    known = active.term.context.leaderships[name]
+    known = active.services.context.leaderships[name]
     partition = RequestPartitionData(
         partition_index=name.partition,
         leader_epoch=known.leader_epoch,
         partition_epoch=known.partition_epoch,
         new_isr=isr,
     )
-    topic_id = active.term.context.topic_ids[name.topic]
+    topic_id = active.services.context.topic_ids[name.topic]
     topic = RequestTopicData(topic_id=topic_id, partitions=[partition])
     request = AlterPartitionRequest(
         broker_id=known.leader, broker_epoch=world.epoch_of(known.leader), topics=[topic]
@@ -41,22 +41,22 @@ async def in_sync(world: Simulation, name: TopicPartition, isr: list[int]) -> in
     return response.error_code or response.topics[0].partitions[0].error_code
 
 
-async def test_replicas_follow_come_in_sync_and_take_over(tmp_path: Path) -> None:
+async def test_target_replicas_follow_come_in_sync_and_take_over(tmp_path: Path) -> None:
     async with simulation(tmp_path, brokers=4) as world:
         await create(world, "orders", {0: [1, 2]})
         await world.controller.reassign(ORDERS, [3, 4])
         await world.settle()
-        # Phase A: all of both, the target's first; the new ones follow.
+        # Phase A: original and target replicas, the target's first; the new ones follow.
         moving = ReplicaAssignment((3, 4, 1, 2), (3, 4), (1, 2))
         assert (await world.topic("orders")).assignment[0] == moving
         assert await world.controller.reassignments() == {ORDERS: moving}
         assert world.brokers[3].states[ORDERS].is_new
         assert world.brokers[1].states[ORDERS].adding_replicas == [3, 4]
         assert (await world.state("orders")).leader == 1
-        # One of two is in sync: not yet.
+        # One of the two is in the ISR: not complete yet.
         assert await in_sync(world, ORDERS, [1, 2, 3]) == 0
         assert (await world.topic("orders")).assignment[0] == moving
-        # Phase B: the leader is one of them, the others are gone.
+        # Phase B: one of the target replicas leads, the original ones are deleted.
         assert await in_sync(world, ORDERS, [1, 2, 3, 4]) == 0
         assert (await world.topic("orders")).assignment[0] == ReplicaAssignment((3, 4))
         state = await world.state("orders")
@@ -68,7 +68,7 @@ async def test_replicas_follow_come_in_sync_and_take_over(tmp_path: Path) -> Non
             assert broker.metadata[ORDERS].replicas == [3, 4]
 
 
-async def test_leader_that_stays_keeps_leading(tmp_path: Path) -> None:
+async def test_leader_in_the_target_keeps_leading(tmp_path: Path) -> None:
     async with simulation(tmp_path) as world:
         await create(world, "orders", {0: [1, 2]})
         await world.controller.reassign(ORDERS, [3, 1])
@@ -79,7 +79,9 @@ async def test_leader_that_stays_keeps_leading(tmp_path: Path) -> None:
         assert world.brokers[1].states[ORDERS].replicas == [3, 1]
 
 
-async def test_cancelled_reassignment_goes_back_and_deletes_what_was_begun(tmp_path: Path) -> None:
+async def test_cancelled_reassignment_is_reverted_and_added_replicas_deleted(
+    tmp_path: Path,
+) -> None:
     async with simulation(tmp_path) as world:
         await create(world, "orders", {0: [1, 2]})
         await world.controller.reassign(ORDERS, [3])
@@ -93,7 +95,7 @@ async def test_cancelled_reassignment_goes_back_and_deletes_what_was_begun(tmp_p
         assert refused.value.code == ErrorCode.NO_REASSIGNMENT_IN_PROGRESS
 
 
-async def test_another_target_takes_the_place_of_the_first(tmp_path: Path) -> None:
+async def test_second_reassignment_replaces_the_first(tmp_path: Path) -> None:
     async with simulation(tmp_path, brokers=4) as world:
         await create(world, "orders", {0: [1, 2]})
         await world.controller.reassign(ORDERS, [3, 2])
@@ -107,7 +109,7 @@ async def test_another_target_takes_the_place_of_the_first(tmp_path: Path) -> No
         assert (await world.topic("orders")).assignment[0] == ReplicaAssignment((4, 2))
 
 
-async def test_several_reassignments_go_on_at_once(tmp_path: Path) -> None:
+async def test_several_reassignments_run_at_once(tmp_path: Path) -> None:
     async with simulation(tmp_path) as world:
         await create(world, "orders", {0: [1], 1: [1], 2: [2]})
         names = [TopicPartition("orders", index) for index in range(3)]
@@ -125,7 +127,7 @@ def world_leader(name: TopicPartition) -> int:
     return 2 if name.partition == 2 else 1
 
 
-async def test_next_controller_goes_on_in_the_middle(tmp_path: Path) -> None:
+async def test_next_controller_continues_a_reassignment(tmp_path: Path) -> None:
     async with simulation(tmp_path) as world:
         await create(world, "orders", {0: [1, 2]})
         await world.controller.reassign(ORDERS, [2, 3])
@@ -139,7 +141,7 @@ async def test_next_controller_goes_on_in_the_middle(tmp_path: Path) -> None:
         assert (await world.state("orders")).leader == 2
 
 
-async def test_reassignment_goes_on_when_a_broker_it_needs_is_back(tmp_path: Path) -> None:
+async def test_reassignment_continues_when_a_target_broker_returns(tmp_path: Path) -> None:
     async with simulation(tmp_path) as world:
         await create(world, "orders", {0: [1, 2]})
         await world.controller.reassign(ORDERS, [1, 3])
@@ -152,7 +154,7 @@ async def test_reassignment_goes_on_when_a_broker_it_needs_is_back(tmp_path: Pat
         assert (await world.topic("orders")).assignment[0] == ReplicaAssignment((1, 3))
 
 
-async def test_same_replicas_in_another_order_change_who_is_preferred(tmp_path: Path) -> None:
+async def test_same_replicas_in_another_order_change_the_preferred_leader(tmp_path: Path) -> None:
     async with simulation(tmp_path) as world:
         await create(world, "orders", {0: [1, 2]})
         await world.controller.reassign(ORDERS, [2, 1])
@@ -189,15 +191,15 @@ async def test_partition_that_does_not_exist_cannot_be_reassigned(tmp_path: Path
         assert refused.value.code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
 
-async def test_old_znode_reassigns_and_goes_when_all_is_done(tmp_path: Path) -> None:
+async def test_reassign_znode_is_processed_and_deleted_when_complete(tmp_path: Path) -> None:
     async with simulation(tmp_path) as world:
         await create(world, "orders", {0: [1], 1: [2]})
         second = TopicPartition("orders", 1)
-        wishes = {ORDERS: (3,), second: (3, 2), TopicPartition("nothing", 0): (1,)}
+        requested = {ORDERS: (3,), second: (3, 2), TopicPartition("nothing", 0): (1,)}
         path = ReassignPartitionsZnode.PATH
-        await world.store.create(path, ReassignPartitionsZnode.encode(wishes))
+        await world.store.create(path, ReassignPartitionsZnode.encode(requested))
         await world.settle()
-        # What cannot be is taken out.
+        # Requests that cannot be processed are removed.
         left = ReassignPartitionsZnode.decode((await world.store.get(path)).data)
         assert left == {ORDERS: (3,), second: (3, 2)}
         await in_sync(world, ORDERS, [1, 3])
@@ -209,7 +211,7 @@ async def test_old_znode_reassigns_and_goes_when_all_is_done(tmp_path: Path) -> 
         assert found == {0: ReplicaAssignment((3,)), 1: ReplicaAssignment((3, 2))}
 
 
-async def test_request_overrides_what_the_old_znode_asked_for(tmp_path: Path) -> None:
+async def test_request_overrides_the_reassign_znode(tmp_path: Path) -> None:
     async with simulation(tmp_path) as world:
         await create(world, "orders", {0: [1]})
         path = ReassignPartitionsZnode.PATH
@@ -220,7 +222,7 @@ async def test_request_overrides_what_the_old_znode_asked_for(tmp_path: Path) ->
         assert (await world.controller.reassignments())[ORDERS].replicas == (2, 1)
 
 
-async def test_topic_that_is_being_moved_does_not_grow(tmp_path: Path) -> None:
+async def test_topic_being_reassigned_gets_no_new_partitions(tmp_path: Path) -> None:
     async with simulation(tmp_path) as world:
         await create(world, "orders", {0: [1]})
         await world.controller.reassign(ORDERS, [2])
@@ -229,7 +231,7 @@ async def test_topic_that_is_being_moved_does_not_grow(tmp_path: Path) -> None:
         assert refused.value.code == ErrorCode.REASSIGNMENT_IN_PROGRESS
 
 
-async def test_partition_that_was_never_led_just_gets_its_new_replicas(tmp_path: Path) -> None:
+async def test_partition_that_never_had_a_leader_is_reassigned_at_once(tmp_path: Path) -> None:
     async with simulation(tmp_path) as world:
         topic = NewTopic("orders", manual_assignment={0: [8]})
         assert not (await world.controller.create_topic(topic)).is_led

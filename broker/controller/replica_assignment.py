@@ -1,4 +1,4 @@
-"""Which replicas a partition gets, and which it gives up (KIP-455): pure, in Kafka's words."""
+"""Kafka's ReplicaAssignment: pure functions on the replicas of a partition (KIP-455)."""
 
 from collections.abc import Collection, Sequence
 
@@ -10,7 +10,7 @@ from broker.metadata.znodes.topics import ReplicaAssignment
 def check_target(
     target: Sequence[int], current: ReplicaAssignment, live_brokers: Collection[int]
 ) -> None:
-    """Raise unless a partition may be given these replicas; only new ones need to be alive."""
+    """Raise unless a partition may be reassigned to these replicas; new ones must be alive."""
     if not target:
         raise _invalid("Empty replica list specified in partition reassignment.")
     if len(set(target)) != len(target):
@@ -33,17 +33,17 @@ def _invalid(message: str) -> ApiError:
 
 
 def origin_of(assignment: ReplicaAssignment) -> tuple[int, ...]:
-    """The replicas before the reassignment that is under way."""
+    """The replicas before the reassignment in progress."""
     return tuple(r for r in assignment.replicas if r not in assignment.adding_replicas)
 
 
 def target_of(assignment: ReplicaAssignment) -> tuple[int, ...]:
-    """The replicas after the reassignment that is under way."""
+    """The replicas after the reassignment in progress."""
     return tuple(r for r in assignment.replicas if r not in assignment.removing_replicas)
 
 
 def reassign_to(current: ReplicaAssignment, target: Sequence[int]) -> ReplicaAssignment:
-    """On the way from `current` to `target`: all of both, the target's first."""
+    """The assignment while reassigning from `current` to `target`: both, the target's first."""
     origin = origin_of(current)
     replicas = tuple(dict.fromkeys((*target, *origin)))
     return ReplicaAssignment(
@@ -54,10 +54,10 @@ def reassign_to(current: ReplicaAssignment, target: Sequence[int]) -> ReplicaAss
 
 
 def is_reassigned(assignment: ReplicaAssignment) -> bool:
-    """Whether replicas come or go."""
+    """Whether a reassignment is in progress."""
     return bool(assignment.adding_replicas or assignment.removing_replicas)
 
 
 def is_complete(assignment: ReplicaAssignment, isr: Collection[int]) -> bool:
-    """Whether nothing has to be waited for: nobody comes or goes, or all who stay are in sync."""
+    """Whether no reassignment is in progress, or all target replicas are in the ISR."""
     return not is_reassigned(assignment) or set(target_of(assignment)) <= set(isr)

@@ -1,52 +1,65 @@
-"""Leader elections that somebody asks for, and those that keep the preferred leaders leading."""
+"""Leader elections by request, by znode, and by the periodic check for preferred leaders.
 
+ElectLeaders (KIP-460) asks for preferred or unclean elections; /admin/preferred_replica_election is
+the older way to ask for preferred ones. With `auto.leader.rebalance.enable` the controller checks
+every `leader.imbalance.check.interval.seconds` which brokers lead too few of the partitions that
+prefer them, and elects these.
+"""
+
+import asyncio
 import logging
 from collections.abc import Iterable
 from enum import IntEnum
 
-from broker.controller.election import ElectionStrategy
-from broker.controller.leadership import NO_LEADER
-from broker.controller.partition_machine import PartitionStateMachine
-from broker.controller.term import Term
+from broker.controller.controller_services import ControllerServices
+from broker.controller.partition_leader_election import ElectionStrategy
+from broker.controller.partition_state_machine import PartitionStateMachine
 from broker.errors import ApiError, ErrorCode
 from broker.metadata.znodes.admin import PreferredReplicaElectionZnode
 from broker.metadata.znodes.json_text import MalformedZnode
-from broker.model import TopicPartition
+from broker.model import NO_LEADER, TopicPartition
 
 logger = logging.getLogger(__name__)
 
+_PARTITIONS_PER_SLICE = 1000
+"""Partitions of a request that are checked before other tasks of the event loop run."""
+
 
 class ElectionType(IntEnum):
-    """Whom to elect: the first of the assigned replicas, or anybody who is left."""
+    """The kinds of ElectLeaders: the first assigned replica, or any live replica."""
 
     PREFERRED = 0
     UNCLEAN = 1
 
 
-class Elections:
-    """The elections of one controller term."""
+class ReplicaLeaderElection:
+    """Holds these elections in one controller epoch."""
 
-    def __init__(self, term: Term, partitions: PartitionStateMachine) -> None:
-        self._term = term
-        self._context = term.context
+    def __init__(self, services: ControllerServices, partitions: PartitionStateMachine) -> None:
+        self._services = services
+        self._context = services.context
         self._partitions = partitions
 
     async def elect(
         self, names: Iterable[TopicPartition], election_type: ElectionType
     ) -> dict[TopicPartition, ApiError | None]:
-        """Elect leaders; what was in the way of each, or None for a new leader."""
-        outcomes = {name: self._obstacle(name, election_type) for name in names}
+        """Elect leaders; returns each partition's error, or None where a leader was elected."""
+        outcomes: dict[TopicPartition, ApiError | None] = {}
+        for count, name in enumerate(names, start=1):
+            outcomes[name] = self._obstacle(name, election_type)
+            if count % _PARTITIONS_PER_SLICE == 0:
+                await asyncio.sleep(0)  # a request may name millions: let other clients be served
         wanted = [name for name, obstacle in outcomes.items() if obstacle is None]
         is_preferred = election_type is ElectionType.PREFERRED
         strategy = ElectionStrategy.PREFERRED if is_preferred else ElectionStrategy.UNCLEAN
         led = await self._partitions.bring_online(wanted, strategy)
         for name in wanted:
             if not led.get(name):
-                outcomes[name] = _nobody(name, strategy)
+                outcomes[name] = _no_eligible_replica(name, strategy)
         return outcomes
 
     def _obstacle(self, name: TopicPartition, election_type: ElectionType) -> ApiError | None:
-        """Why there is nothing to elect."""
+        """Why there is no election for the partition; None if there is one."""
         replicas = self._context.assignment(name).replicas
         if not replicas:
             return ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "The partition does not exist.")
@@ -64,26 +77,30 @@ class Elections:
             ErrorCode.ELECTION_NOT_NEEDED, "Leader election not needed for topic partition."
         )
 
-    async def read_wishes(self) -> None:
-        """Elect what /admin/preferred_replica_election asks for, and remove the node."""
+    async def process_preferred_replica_election(self) -> None:
+        """Elect the partitions in /admin/preferred_replica_election, and remove the node."""
         path = PreferredReplicaElectionZnode.PATH
-        node = await self._term.store.maybe_get(path)
+        node = await self._services.store.maybe_get(path)
         if node is None:
             return
         try:
             wanted = PreferredReplicaElectionZnode.decode(node.data)
         except MalformedZnode as error:
-            logger.error("nobody is elected: %s", error)
+            logger.error("Ignoring malformed %s: %s", path, error)
             wanted = []
         outcomes = await self.elect(wanted, ElectionType.PREFERRED)
         for name, obstacle in outcomes.items():
             if obstacle is not None and obstacle.code is not ErrorCode.ELECTION_NOT_NEEDED:
-                logger.warning("not elected partition=%s reason=%s", name, obstacle)
-        await self._term.store.delete([path])
+                logger.warning("Failed to elect preferred leader partition=%s: %s", name, obstacle)
+        await self._services.store.delete([path])
 
     async def rebalance(self) -> None:
-        """Give leadership back to preferred leaders that lead too little of what they should."""
-        percentage = self._term.configs.broker.leader_imbalance_per_broker_percentage
+        """Elect the preferred leaders on brokers that lead too few of their partitions.
+
+        A broker's imbalance is the share of the partitions that prefer it which others lead; above
+        `leader.imbalance.per.broker.percentage` those that it can lead are elected.
+        """
+        percentage = self._services.configs.broker.leader_imbalance_per_broker_percentage
         for broker_id, names in self._by_preferred_leader().items():
             elsewhere = [
                 name
@@ -93,7 +110,11 @@ class Elections:
             ]
             if len(elsewhere) / len(names) > percentage / 100:
                 able = [name for name in elsewhere if self._can_lead(broker_id, name)]
-                logger.info("leaders go back broker=%s partitions=%s", broker_id, len(able))
+                logger.info(
+                    "Starting preferred leader elections broker=%s partitions=%s",
+                    broker_id,
+                    len(able),
+                )
                 await self._partitions.bring_online(able, ElectionStrategy.PREFERRED)
 
     def _by_preferred_leader(self) -> dict[int, list[TopicPartition]]:
@@ -109,7 +130,7 @@ class Elections:
         return is_in_sync and self._context.is_online(broker_id, name)
 
 
-def _nobody(name: TopicPartition, strategy: ElectionStrategy) -> ApiError:
+def _no_eligible_replica(name: TopicPartition, strategy: ElectionStrategy) -> ApiError:
     if strategy is ElectionStrategy.PREFERRED:
         code = ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE
     else:

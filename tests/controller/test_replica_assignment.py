@@ -1,10 +1,10 @@
-"""From one set of replicas to another, whatever they are."""
+"""Reassignments between any two sets of replicas."""
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from broker.controller.reassignment import (
+from broker.controller.replica_assignment import (
     check_target,
     is_complete,
     origin_of,
@@ -18,20 +18,20 @@ REPLICAS = st.lists(st.integers(0, 6), min_size=1, max_size=5, unique=True)
 
 
 @given(REPLICAS, REPLICAS, REPLICAS)
-def test_a_reassignment_knows_where_it_comes_from_and_goes_to(
+def test_a_reassignment_has_its_origin_and_its_target(
     origin: list[int], first: list[int], second: list[int]
 ) -> None:
     moving = reassign_to(ReplicaAssignment(tuple(origin)), first)
     assert target_of(moving) == tuple(first)
     assert set(origin_of(moving)) == set(origin)
-    # Another target takes the place of the first; what was before stays known.
+    # A second target replaces the first; the origin is kept.
     diverted = reassign_to(moving, second)
     assert target_of(diverted) == tuple(second)
     assert set(origin_of(diverted)) == set(origin)
 
 
 @given(REPLICAS, REPLICAS)
-def test_cancelling_leads_back_and_is_complete_at_once(
+def test_cancelling_restores_the_origin_and_is_complete_at_once(
     origin: list[int], target: list[int]
 ) -> None:
     moving = reassign_to(ReplicaAssignment(tuple(origin)), target)
@@ -41,7 +41,7 @@ def test_cancelling_leads_back_and_is_complete_at_once(
 
 
 @given(REPLICAS, REPLICAS)
-def test_reassignment_is_complete_when_all_that_stay_are_in_sync(
+def test_reassignment_is_complete_when_the_target_is_in_the_isr(
     origin: list[int], target: list[int]
 ) -> None:
     moving = reassign_to(ReplicaAssignment(tuple(origin)), target)

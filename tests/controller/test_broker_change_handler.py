@@ -1,4 +1,4 @@
-"""Brokers that come, go, bounce, move, lose directories and shut down."""
+"""Broker startup, failure, bounce, new endpoints, failed log directories, shutdown."""
 
 from pathlib import Path
 
@@ -10,13 +10,14 @@ from broker.errors import ApiError, ErrorCode
 from broker.metadata.znodes.notifications import LogDirEventZnode
 from broker.model import TopicPartition
 from broker.protocol.messages.controlled_shutdown import ControlledShutdownRequest
+from broker.protocol.messages.update_metadata import UpdateMetadataRequest
 from tests.controller.simulation import simulation
-from tests.controller.test_controller import create
+from tests.controller.test_kafka_controller import create
 
 ORDERS = TopicPartition("orders", 0)
 
 
-async def test_next_in_sync_leads_when_the_leader_dies(tmp_path: Path) -> None:
+async def test_next_replica_in_the_isr_leads_when_the_leader_fails(tmp_path: Path) -> None:
     async with simulation(tmp_path) as world:
         await create(world, "orders", {0: [3, 2, 1]})
         await world.kill(3)
@@ -28,7 +29,7 @@ async def test_next_in_sync_leads_when_the_leader_dies(tmp_path: Path) -> None:
         assert world.brokers[1].live == {1, 2}
 
 
-async def test_dead_follower_leaves_the_isr_and_the_leader_knows_it(tmp_path: Path) -> None:
+async def test_failed_follower_leaves_the_isr_and_the_leader_is_sent_it(tmp_path: Path) -> None:
     async with simulation(tmp_path) as world:
         await create(world, "orders", {0: [1, 2, 3]})
         await world.kill(3)
@@ -38,7 +39,7 @@ async def test_dead_follower_leaves_the_isr_and_the_leader_knows_it(tmp_path: Pa
         assert world.brokers[1].states[ORDERS].isr == [1, 2]
 
 
-async def test_all_replicas_down_the_last_in_sync_is_waited_for(tmp_path: Path) -> None:
+async def test_with_all_replicas_down_the_last_isr_member_is_waited_for(tmp_path: Path) -> None:
     """The first of the seeds' two policies: wait for the ISR."""
     async with simulation(tmp_path) as world:
         await create(world, "orders", {0: [2, 3]})
@@ -56,7 +57,9 @@ async def test_all_replicas_down_the_last_in_sync_is_waited_for(tmp_path: Path) 
         assert (state.leader, state.isr) == (2, (2,))
 
 
-async def test_all_replicas_down_the_first_to_return_leads_if_allowed(tmp_path: Path) -> None:
+async def test_with_all_replicas_down_the_first_to_return_leads_if_unclean_is_allowed(
+    tmp_path: Path,
+) -> None:
     """The second policy: the first live replica, and records may be lost."""
     async with simulation(tmp_path, unclean_leader_election_enable="true") as world:
         await create(world, "orders", {0: [2, 3]})
@@ -70,7 +73,7 @@ async def test_all_replicas_down_the_first_to_return_leads_if_allowed(tmp_path: 
         assert world.brokers[3].states[ORDERS].leader_recovery_state == 1
 
 
-async def test_allowing_unclean_elections_later_ends_the_waiting(tmp_path: Path) -> None:
+async def test_enabling_unclean_elections_elects_offline_partitions(tmp_path: Path) -> None:
     async with simulation(tmp_path) as world:
         await create(world, "orders", {0: [2, 3]})
         for broker_id in (3, 2):
@@ -84,7 +87,7 @@ async def test_allowing_unclean_elections_later_ends_the_waiting(tmp_path: Path)
         assert (await world.state("orders")).leader == 3
 
 
-async def test_returning_broker_is_told_of_everything(tmp_path: Path) -> None:
+async def test_returning_broker_is_sent_all_metadata_and_its_replicas(tmp_path: Path) -> None:
     async with simulation(tmp_path) as world:
         await create(world, "orders", {0: [1, 3], 1: [1, 2]})
         await world.kill(3)
@@ -97,7 +100,7 @@ async def test_returning_broker_is_told_of_everything(tmp_path: Path) -> None:
         assert not back.states[ORDERS].is_new
 
 
-async def test_broker_that_bounced_leads_nothing_of_its_former_life(tmp_path: Path) -> None:
+async def test_bounced_broker_leads_nothing_that_it_led_before(tmp_path: Path) -> None:
     async with simulation(tmp_path) as world:
         await create(world, "orders", {0: [3, 2]})
         await create(world, "alone", {0: [3]})
@@ -112,17 +115,20 @@ async def test_broker_that_bounced_leads_nothing_of_its_former_life(tmp_path: Pa
         assert (alone.leader, alone.leader_epoch, alone.isr) == (3, 2, (3,))
 
 
-async def test_new_endpoints_of_a_broker_reach_the_others(tmp_path: Path) -> None:
+async def test_new_endpoints_of_a_broker_are_sent_to_the_others(tmp_path: Path) -> None:
     async with simulation(tmp_path) as world:
         await world.settle()
         await world.register(3, port=7777)
         await world.settle()
         told = world.brokers[2].requests[-1]
-        ports = {b.id: b.endpoints[0].port for b in told.live_brokers}  # type: ignore[union-attr]
+        assert isinstance(told, UpdateMetadataRequest)
+        ports = {b.id: b.endpoints[0].port for b in told.live_brokers}
         assert ports[3] == 7777
 
 
-async def test_replica_whose_directory_failed_loses_leadership_and_isr(tmp_path: Path) -> None:
+async def test_replica_in_a_failed_log_directory_loses_leadership_and_leaves_the_isr(
+    tmp_path: Path,
+) -> None:
     async with simulation(tmp_path) as world:
         await create(world, "orders", {0: [3, 2], 1: [3, 2]})
         world.brokers[3].failed_dirs = {ORDERS}
@@ -146,12 +152,12 @@ async def test_controlled_shutdown_moves_leadership_and_stops_followers(tmp_path
         moved, followed = await world.state("orders", 0), await world.state("orders", 1)
         assert (moved.leader, moved.isr) == (2, (2,))
         assert (followed.leader, followed.isr) == (1, (1,))
-        # The only replica goes on until the broker is gone.
+        # The only replica leads until the broker is gone.
         assert (await world.state("alone")).leader == 3
         assert set(world.brokers[3].states) == {ORDERS, TopicPartition("alone", 0)}
 
 
-async def test_partition_nobody_can_take_over_remains(tmp_path: Path) -> None:
+async def test_partition_without_another_replica_in_sync_remains(tmp_path: Path) -> None:
     async with simulation(tmp_path) as world:
         await create(world, "orders", {0: [3, 2]})
         await world.kill(2)
@@ -166,7 +172,7 @@ async def test_partition_nobody_can_take_over_remains(tmp_path: Path) -> None:
     ("broker_id", "older_by", "code"),
     [(9, 0, ErrorCode.BROKER_NOT_AVAILABLE), (3, 1, ErrorCode.STALE_BROKER_EPOCH)],
 )
-async def test_shutdown_of_a_broker_that_is_not_alive_is_refused(
+async def test_shutdown_of_a_broker_that_is_not_registered_is_rejected(
     tmp_path: Path, broker_id: int, older_by: int, code: ErrorCode
 ) -> None:
     async with simulation(tmp_path) as world:
@@ -177,7 +183,7 @@ async def test_shutdown_of_a_broker_that_is_not_alive_is_refused(
         assert refused.value.code == code
 
 
-async def test_slow_broker_does_not_keep_the_others_waiting(tmp_path: Path) -> None:
+async def test_slow_broker_does_not_delay_the_others(tmp_path: Path) -> None:
     async with simulation(tmp_path) as world:
         await world.settle()
         world.brokers[3].may_answer.clear()
