@@ -1,11 +1,12 @@
-"""The group coordinator: members and generations, committed offsets, and the log both live in.
+"""The group coordinator: members and generations, committed offsets, and their log.
 
     states, member, membership, group, joining   one group, without I/O: requests and time go in,
-                                                  replies and things to be stored come out
-    offsets, retention                            its offsets: committed, under way, too old
-    records, replay                               what the log says; a log turned back into groups
-    registry, coordinator, offset_manager         the asyncio shell: groups found, timers, appends
-    storage, offset_nodes                         what it needs of the rest; offsets in znodes
+                                                 replies and records to store come out
+    offsets, retention                           the offsets of a group: committed, pending, expired
+    records, replay                              the record format of `__consumer_offsets`, and how
+                                                 its records are turned back into groups
+    registry, coordinator, offset_manager        the asyncio shell: lookup, timers, appends
+    offset_nodes                                 offsets in znodes, for OffsetCommit v0
 
-May use: metadata, records and what lies below. The log is reached through `storage` alone.
+The log is accessed only through `replica.coordinator_topic`.
 """

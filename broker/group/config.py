@@ -1,4 +1,4 @@
-"""The settings of the coordinator, with Kafka's defaults."""
+"""Settings of the group coordinator, with Kafka's defaults."""
 
 from dataclasses import dataclass
 
@@ -7,7 +7,7 @@ from broker.records.layout import Codec
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupConfig:
-    """What the coordinator was told; fields are named after Kafka's keys."""
+    """The broker settings that the coordinator obeys; fields are named after Kafka's keys."""
 
     group_min_session_timeout_ms: int = 6_000
     group_max_session_timeout_ms: int = 1_800_000
@@ -20,5 +20,5 @@ class GroupConfig:
 
     @property
     def offsets_retention_ms(self) -> int:
-        """How long offsets outlive their group, or their last commit."""
+        """How long offsets are kept after their group became empty, or after their last commit."""
         return self.offsets_retention_minutes * 60_000

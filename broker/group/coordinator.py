@@ -1,16 +1,15 @@
-"""The asyncio shell around the groups: it finds them, turns replies into futures, owns the timers,
-appends what they leave to be stored, and reads them back when this broker becomes their leader.
+"""The asyncio shell around groups: lookup, futures for replies, timers, appends and loading.
 
-After every call into a group `_settle` takes away what is to be stored and sets the group's one
-timer to its next deadline. Heartbeats and commits only move deadlines on, so they leave the timer
-alone: when it fires too early, nothing is due and it is set again.
+After every call into a group, `_settle` appends the records it left to store and sets its timer to
+its next deadline; a group has one timer. Heartbeats and commits only postpone deadlines, so they do
+not touch the timer: when it fires too early, nothing is due and it is set again.
 """
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, NamedTuple, Protocol, TypeVar
+from typing import Generic, NamedTuple, Protocol, TypeVar
 
 from broker.clock import Clock
 from broker.errors import ApiError, ErrorCode
@@ -19,28 +18,29 @@ from broker.group.errors import group_error
 from broker.group.group import Assignment, Group, StoreGroup
 from broker.group.joining import join
 from broker.group.member import UNKNOWN_MEMBER_ID, JoiningMember, JoinResult, SyncResult
-from broker.group.offset_manager import OffsetManager
+from broker.group.offset_manager import OffsetManager, VerifyTransaction
 from broker.group.records import build_group_batch
 from broker.group.registry import GroupRegistry
 from broker.group.replay import Replay
 from broker.group.states import DEAD, STABLE, GroupState
-from broker.group.storage import OffsetsTopic, VerifyTransaction
+from broker.replica.coordinator_topic import CoordinatorTopic
+from broker.tasks import TaskSet
 
 logger = logging.getLogger(__name__)
 
 CLASSIC_GROUP_TYPE = "classic"
 
 _LOAD_SLICE_S = 0.01
-"""How long a load may keep the event loop before others have their turn."""
+"""How long a load may occupy the event loop before other tasks get a turn."""
 
 ResultT = TypeVar("ResultT")
 
 
 class Timer(Protocol):
-    """What a timer can do."""
+    """A timer that can be cancelled."""
 
     def cancel(self) -> None:
-        """Never fire."""
+        """Prevent the timer from firing."""
         ...
 
 
@@ -49,7 +49,7 @@ CallLater = Callable[[float, Callable[[], None]], Timer]
 
 @dataclass(frozen=True, slots=True)
 class _FutureReply(Generic[ResultT]):
-    """A reply somebody awaits, or has given up awaiting."""
+    """A reply that completes a future, unless its request was cancelled."""
 
     future: asyncio.Future[ResultT]
 
@@ -59,7 +59,7 @@ class _FutureReply(Generic[ResultT]):
 
 
 class LeavingMember(NamedTuple):
-    """One of those that leave."""
+    """One member of a LeaveGroup request."""
 
     member_id: str
     group_instance_id: str | None = None
@@ -67,7 +67,7 @@ class LeavingMember(NamedTuple):
 
 
 class DescribedMember(NamedTuple):
-    """A member as it is shown; metadata and assignment only of a stable group."""
+    """A member in a description; metadata and assignment only if the group is stable."""
 
     member_id: str
     group_instance_id: str | None
@@ -78,7 +78,7 @@ class DescribedMember(NamedTuple):
 
 
 class GroupDescription(NamedTuple):
-    """A group as it is shown."""
+    """The description of a group."""
 
     state: str
     protocol_type: str = ""
@@ -87,12 +87,12 @@ class GroupDescription(NamedTuple):
 
 
 class GroupCoordinator:
-    """See the module. `offsets` is the other half: commits and fetches."""
+    """See the module. Field `offsets` handles offset commits, fetches and deletions."""
 
     def __init__(
         self,
         config: GroupConfig,
-        topic: OffsetsTopic,
+        topic: CoordinatorTopic,
         clock: Clock,
         verify_transaction: VerifyTransaction | None = None,
         call_later: CallLater | None = None,
@@ -102,20 +102,20 @@ class GroupCoordinator:
         self.offsets = OffsetManager(self.registry, verify_transaction)
         self._call_later = call_later
         self._timers: dict[str, Timer] = {}
-        """By group id, for groups that have a deadline."""
-        self._appends: set[asyncio.Task[None]] = set()
+        """By group id. Invariant: only groups with a deadline have one."""
+        self._appends = TaskSet("store groups")
         """Groups on their way into the log."""
         self._expiry: asyncio.Task[None] | None = None
 
     # Start and stop
 
     def start(self) -> None:
-        """Answer from now on, and let offsets expire."""
+        """Accept requests, and remove expired offsets periodically."""
         self.registry.is_active = True
         self._expiry = asyncio.get_running_loop().create_task(self._expire_offsets())
 
     async def stop(self) -> None:
-        """Answer no more; appends under way are finished."""
+        """Refuse requests; appends in progress are finished."""
         self.registry.is_active = False
         for timer in self._timers.values():
             timer.cancel()
@@ -123,21 +123,20 @@ class GroupCoordinator:
         if self._expiry is not None:
             self._expiry.cancel()
             await asyncio.wait([self._expiry])
-        if self._appends:
-            await asyncio.wait(self._appends)
+        await self._appends.wait()
         await self.offsets.stop()
 
     async def load(self, partition: int, leader_epoch: int) -> None:
-        """This broker leads the partition now: read its groups, then answer for them."""
+        """Load the groups of a partition that this broker leads now, then serve them."""
         if not self.registry.begin_loading(partition, leader_epoch):
             return
         replay = Replay()
         try:
             await self._read(partition, leader_epoch, replay)
-        except ApiError:
-            logger.exception("could not read all groups partition=%s", partition)
+        except Exception:  # otherwise the partition would stay loading for ever
+            logger.exception("failed to load all groups and offsets partition=%s", partition)
         if not self.registry.is_being_loaded(partition, leader_epoch):
-            return  # taken away while it was read
+            return  # unloaded while it was read
         groups = replay.groups(self.registry.new_group)
         self.registry.finish_loading(partition, groups)
         for group in groups:
@@ -158,8 +157,8 @@ class GroupCoordinator:
                     return
 
     def unload(self, partition: int, leader_epoch: int | None) -> None:
-        """Another broker leads the partition now; None: the partition is gone from here."""
-        for group in self.registry.take_away(partition, leader_epoch):
+        """Unload a partition that another broker leads now (no epoch: its replica was removed)."""
+        for group in self.registry.unload(partition, leader_epoch):
             self.offsets.on_unloaded(group)
             self._settle(group)
 
@@ -170,7 +169,7 @@ class GroupCoordinator:
     # Membership
 
     def join(self, group_id: str, joining: JoiningMember) -> asyncio.Future[JoinResult]:
-        """Done when the group has decided; that may take as long as its rebalance timeout."""
+        """Join a group; completes with the rebalance, after at most the rebalance timeout."""
         future: asyncio.Future[JoinResult] = asyncio.get_running_loop().create_future()
         try:
             self._join(group_id, joining, _FutureReply(future))
@@ -198,7 +197,7 @@ class GroupCoordinator:
         protocol: tuple[str | None, str | None],
         assignment: Assignment,
     ) -> asyncio.Future[SyncResult]:
-        """`member` is member id, group instance id, generation; for the rest see Group.sync."""
+        """Sync; `member` is member id, group instance id and generation. See Group.sync."""
         future: asyncio.Future[SyncResult] = asyncio.get_running_loop().create_future()
         try:
             self.registry.check(group_id)
@@ -212,17 +211,17 @@ class GroupCoordinator:
     def heartbeat(
         self, group_id: str, member_id: str, group_instance_id: str | None, generation_id: int
     ) -> ErrorCode:
-        """NONE or REBALANCE_IN_PROGRESS; ApiError for one that is not a member."""
+        """NONE or REBALANCE_IN_PROGRESS; ApiError if it is not a member."""
         try:
             self.registry.check(group_id)
         except ApiError as error:
             if error.code is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS:
-                return ErrorCode.NONE  # whether it is a member will be seen
+                return ErrorCode.NONE  # whether it is a member is known after loading
             raise
         return self._member_group(group_id).heartbeat(member_id, group_instance_id, generation_id)
 
     def leave(self, group_id: str, members: Sequence[LeavingMember]) -> list[ErrorCode]:
-        """Remove members; gives the error of each. ApiError if the group cannot be asked."""
+        """Remove members; returns the error of each. ApiError if the group cannot be served."""
         self.registry.check(group_id)
         group = self.registry.find(group_id)
         if group is None:
@@ -232,7 +231,7 @@ class GroupCoordinator:
         return errors
 
     def _member_group(self, group_id: str) -> Group:
-        """The group of one who says that it is a member."""
+        """The group of a client that claims to be a member; UNKNOWN_MEMBER_ID if unknown."""
         group = self.registry.find(group_id)
         if group is None:
             raise ApiError(ErrorCode.UNKNOWN_MEMBER_ID)
@@ -243,9 +242,9 @@ class GroupCoordinator:
     def list_groups(
         self, states: Iterable[str] = (), types: Iterable[str] = ()
     ) -> tuple[ErrorCode, list[Group]]:
-        """The groups in these states and of these types (none named: all).
+        """The groups in these states and of these types; empty filters match all.
 
-        COORDINATOR_LOAD_IN_PROGRESS comes with the groups known so far.
+        COORDINATOR_LOAD_IN_PROGRESS is returned together with the groups loaded so far.
         """
         if not self.registry.is_active:
             return ErrorCode.COORDINATOR_NOT_AVAILABLE, []
@@ -261,7 +260,7 @@ class GroupCoordinator:
         ]
 
     def describe(self, group_id: str) -> GroupDescription:
-        """The group; one that is not there is Dead. ApiError if this broker cannot tell."""
+        """The description of a group; an unknown one is Dead. ApiError if it cannot be served."""
         self.registry.check(group_id, may_be_empty=True)
         group = self.registry.find(group_id)
         if group is None:
@@ -277,22 +276,24 @@ class GroupCoordinator:
     # Timers and tasks
 
     def _settle(self, group: Group) -> None:
-        """Store what the group left to be stored; set its timer."""
+        """Append the records that the group left to store, and set its timer."""
         to_store, group.to_store = group.to_store, []
         for store in to_store:
-            self._spawn(self._store(group, store, self.registry.clock.now_ms()))
+            self._appends.spawn(self._store(group, store, self.registry.clock.now_ms()))
         self._set_timer(group)
 
     async def _store(self, group: Group, store: StoreGroup, now_ms: int) -> None:
         codec = self.config.offsets_topic_compression_codec
         batch = build_group_batch(group.group_id, store.value, now_ms, codec)
-        error = ErrorCode.UNKNOWN_SERVER_ERROR  # also of what is no ApiError: nobody waits for ever
+        error = (
+            ErrorCode.UNKNOWN_SERVER_ERROR
+        )  # also for unexpected errors, so that every request is answered
         try:
             await self.registry.topic.append(self.partition_for(group.group_id), batch)
             error = ErrorCode.NONE
         except ApiError as failure:
             error = group_error(failure.code)
-            logger.warning("group not stored group=%s error=%s", group.group_id, failure)
+            logger.warning("cannot store group group=%s error=%s", group.group_id, failure)
         finally:
             store.on_stored(error)
             self._settle(group)
@@ -316,21 +317,14 @@ class GroupCoordinator:
     async def _expire_offsets(self) -> None:
         while True:
             await asyncio.sleep(self.config.offsets_retention_check_interval_ms / 1000)
-            await self.offsets.expire()
-
-    def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
-        task = asyncio.get_running_loop().create_task(work)
-        self._appends.add(task)
-        task.add_done_callback(self._forget)
-
-    def _forget(self, task: asyncio.Task[None]) -> None:
-        self._appends.discard(task)
-        if not task.cancelled() and (error := task.exception()):
-            logger.error("a group could not be stored", exc_info=error)
+            try:
+                await self.offsets.expire()
+            except Exception:  # one failure must not end the periodic removal
+                logger.exception("failed to remove expired offsets")
 
 
 def _sync_error(code: ErrorCode) -> ErrorCode:
-    """Loading has lost the rebalance: join again. Old clients do not know the other code."""
+    """Loading loses the rebalance: members must join again. Old clients know only this code."""
     if code is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS:
         return ErrorCode.REBALANCE_IN_PROGRESS
     return code

@@ -1,21 +1,21 @@
-"""One group: a state machine that knows requests and time, and nothing of sockets or logs.
+"""The state machine of one group. It has no I/O: requests and time go in, replies come out.
 
-Requests come in as method calls. A request that is refused at once raises ApiError; one that has
-to wait leaves its `Reply` here and is answered by what happens later. What must be written to the
-log is left in `to_store`, for the shell to take away after every call and to report back on.
+Requests are method calls. A request that is refused raises ApiError; one that must wait leaves its
+`Reply`, which a later event completes. Records to be appended are left in `to_store`; the shell
+takes them after every call and reports the outcome to `on_stored`.
 
-Time is kept as deadlines in monotonic milliseconds. `next_deadline_ms` tells when to call
-`expire`, which does all that is due; calling it too early does nothing.
+Time is kept as deadlines in monotonic milliseconds. `expire` handles all that are due, and
+`next_deadline_ms` returns the earliest one; calling `expire` too early does nothing.
 
-    a member's session   heartbeats push it on; while a join or sync of the member waits for us,
-                         its end has no effect (but see Member.is_new)
-    a pending id         must be used within the session timeout
-    joining              the first generation waits a while for more members (initial delay), the
-                         later ones until all members have joined or the rebalance timeout is up
-    syncing              members that do not ask for their assignment in time are removed
+    session      heartbeats postpone it; while a join or sync of the member is waiting, its end has
+                 no effect (but see Member.is_new)
+    pending id   must be used within the session timeout
+    join         the first generation waits an initial delay for more members; later ones until all
+                 members have joined or the rebalance timeout ends
+    sync         members that do not sync within the rebalance timeout are removed
 
-The rules of joining are in `joining.py`, the bookkeeping of members in `membership.py`, the
-states and their order in `states.py`.
+`joining.py` has the rules of JoinGroup, `membership.py` the collections of members, `states.py` the
+states and their transitions.
 """
 
 import logging
@@ -43,12 +43,12 @@ from broker.protocol.messages.group_records import GroupMetadataValue, MemberMet
 logger = logging.getLogger(__name__)
 
 Assignment = Mapping[str, bytes]
-"""What each member was assigned, by member id; opaque to us."""
+"""The assignment of each member, by member id; opaque to the coordinator."""
 
 
 @dataclass(frozen=True, slots=True)
 class StoreGroup:
-    """The group's record, to be appended; `on_stored` is told NONE or why it was not."""
+    """A group record to append; `on_stored` gets NONE or the error of the append."""
 
     value: GroupMetadataValue
     on_stored: Callable[[ErrorCode], None]
@@ -56,14 +56,14 @@ class StoreGroup:
 
 @dataclass(frozen=True, slots=True)
 class JoinDeadline:
-    """When waiting for joins ends."""
+    """When the wait for joins ends."""
 
     at_ms: int
     delay_ms: int
     remaining_ms: int = 0
-    """How much longer the initial delay may become when members keep coming."""
+    """By how much new members can still prolong the initial delay."""
     is_initial: bool = False
-    """An initial delay is waited out, even when all known members have joined."""
+    """Whether this is the initial delay, which does not end early when all members joined."""
 
 
 class Group:
@@ -74,35 +74,34 @@ class Group:
         self.config = config
         self.state = EMPTY
         self.state_timestamp_ms: int | None = clock.now_ms()
-        """When the state was entered; None if an old log did not tell."""
+        """When the state was entered; None if an old record does not contain it."""
         self.generation_id = 0
-        """Grows with every completed join. 0: no generation yet, nothing of us is in the log."""
+        """Incremented with every completed join. 0: no generation yet, and no record in the log."""
         self.protocol_name: str | None = None
-        """What the generation was assigned with. Invariant: set unless there is no generation
-        or it has no members."""
+        """The assignment protocol. Invariant: set if the generation has members."""
         self.membership = Membership()
         self.offsets = GroupOffsets()
         self.subscribed_topics: frozenset[str] | None = None
-        """What the members of a consumer group read; None if we cannot tell."""
+        """The topics that a consumer group subscribes to; None if they are not known."""
         self.pending_sync: set[str] = set()
-        """Members of the generation that have not asked for their assignment yet."""
+        """Members of the generation that have not synced yet."""
         self.new_member_added = False
-        """Somebody came during the initial delay, so it may be prolonged."""
+        """Whether a member joined during the initial delay, which can prolong it."""
         self.join_deadline: JoinDeadline | None = None
         """Invariant: set exactly in PREPARING_REBALANCE."""
         self.sync_deadline_ms: int | None = None
         self.to_store: list[StoreGroup] = []
         self._clock = clock
 
-    # What it is
+    # Properties
 
     @property
     def is_consumer_group(self) -> bool:
-        """Whether the members speak the consumers' protocol, which we can look into."""
+        """Whether the protocol type is that of consumers, whose metadata can be decoded."""
         return self.membership.protocol_type == CONSUMER_PROTOCOL_TYPE
 
     def is_subscribed_to(self, topic: str) -> bool:
-        """Whether a member reads the topic; if we cannot tell, one might."""
+        """Whether a member may subscribe to the topic; True if the subscriptions are not known."""
         return self.subscribed_topics is None or topic in self.subscribed_topics
 
     def transition_to(self, state: GroupState) -> None:
@@ -116,18 +115,18 @@ class Group:
     # Sessions
 
     def touch(self, member: Member, timeout_ms: int | None = None) -> None:
-        """The member was heard of: its session starts again."""
+        """Restart the session of a member that sent a request."""
         timeout_ms = member.session_timeout_ms if timeout_ms is None else timeout_ms
         member.session_deadline_ms = self.now_ms() + timeout_ms
 
     def now_ms(self) -> int:
-        """Monotonic milliseconds: what deadlines are compared with."""
+        """Monotonic milliseconds, the time base of deadlines."""
         return round(self._clock.monotonic() * 1000)
 
     def heartbeat(
         self, member_id: str, group_instance_id: str | None, generation_id: int
     ) -> ErrorCode:
-        """NONE, or REBALANCE_IN_PROGRESS: time to join again; ApiError for a stranger."""
+        """NONE, or REBALANCE_IN_PROGRESS if the member must rejoin; ApiError if it is unknown."""
         self.check_generation(member_id, group_instance_id, generation_id)
         self.touch(self.membership[member_id])
         if self.state is PREPARING_REBALANCE:
@@ -137,14 +136,14 @@ class Group:
     def check_generation(
         self, member_id: str, group_instance_id: str | None, generation_id: int
     ) -> None:
-        """ApiError unless this is a member of the present generation."""
+        """ApiError unless this is a member of the current generation."""
         self.check_alive()
         self.membership.check_current(member_id, group_instance_id)
         if generation_id != self.generation_id:
             raise ApiError(ErrorCode.ILLEGAL_GENERATION)
 
     def check_alive(self) -> None:
-        """ApiError that sends the client to look for the coordinator anew, if this is a corpse."""
+        """COORDINATOR_NOT_AVAILABLE if the group is dead: clients find the coordinator again."""
         if self.state is DEAD:
             raise ApiError(ErrorCode.COORDINATOR_NOT_AVAILABLE)
 
@@ -155,11 +154,11 @@ class Group:
         generation_id: int,
         is_transactional: bool,
     ) -> None:
-        """ApiError unless one who says this may commit offsets.
+        """ApiError unless a client with these ids may commit offsets.
 
-        A. generation -1 in an empty group: an admin client, or a consumer without group management
-        B. anything that names a member: it must be a current one
-        C. nothing named, members present: only transactions of old clients, which name nobody
+        A. Generation -1 in an empty group: an admin client, or a consumer without group management.
+        B. Any member id, instance id or generation: it must be a current member.
+        C. None of them while there are members: only transactions of old clients, which send none.
         """
         self.check_alive()
         if generation_id < 0 and self.state is EMPTY:
@@ -185,9 +184,9 @@ class Group:
         assignment: Assignment,
         reply: Reply[SyncResult],
     ) -> None:
-        """The leader brings the assignment, everybody gets their part when it is stored.
+        """Sync a member; the leader's request has the assignment, which is stored first.
 
-        `protocol` is type and name as the client remembers them, None where it does not say.
+        `protocol` is the type and name that the client sent, None where it sent none.
         """
         self.check_generation(member_id, group_instance_id, generation_id)
         self._check_protocol(*protocol)
@@ -216,11 +215,11 @@ class Group:
 
     def _store_assignment(self, assignment: Assignment) -> None:
         generation_id = self.generation_id
-        # Members the leader forgot get nothing; what it assigned to strangers is dropped.
+        # Members that the leader left out get an empty assignment; unknown ids are dropped.
         complete = {m.member_id: assignment.get(m.member_id, b"") for m in self.membership}
 
         def on_stored(error: ErrorCode) -> None:
-            # Members may have come or gone meanwhile; then there is another rebalance already.
+            # If members changed meanwhile, another rebalance is in progress.
             if self.state is COMPLETING_REBALANCE and self.generation_id == generation_id:
                 self._complete_sync(complete, error)
 
@@ -234,7 +233,7 @@ class Group:
         for member in self.membership:
             member.assignment = assignment[member.member_id]
             if self.membership.reply_sync(member.member_id, self._sync_result(member)):
-                # Its session may have ended without effect while it waited: start it again.
+                # Its session may have ended without effect while the sync waited.
                 self.touch(member)
         self.transition_to(STABLE)
 
@@ -252,12 +251,12 @@ class Group:
     # Rebalancing
 
     def maybe_prepare_rebalance(self, reason: str) -> None:
-        """Ask all members to join again, unless they are being asked already."""
+        """Start a rebalance, unless one is in progress."""
         if PREPARING_REBALANCE in TRANSITIONS[self.state]:
             self.prepare_rebalance(reason)
 
     def prepare_rebalance(self, reason: str) -> None:
-        """Ask all members to join again; syncs that wait are told so."""
+        """Start a rebalance; waiting syncs are answered with REBALANCE_IN_PROGRESS."""
         if self.state is COMPLETING_REBALANCE:
             self._cancel_syncs(ErrorCode.REBALANCE_IN_PROGRESS)
         self.pending_sync.clear()
@@ -284,7 +283,7 @@ class Group:
         return JoinDeadline(self.now_ms() + delay_ms, delay_ms, remaining_ms, is_initial=True)
 
     def maybe_complete_join(self) -> None:
-        """Begin the next generation if everybody is there."""
+        """Complete the join if all members have joined."""
         deadline = self.join_deadline
         if deadline and not deadline.is_initial and self.membership.have_all_joined():
             self._complete_join()
@@ -301,14 +300,18 @@ class Group:
         )
 
     def _complete_join(self) -> None:
-        """Go on without the dynamic members that did not join; static ones keep their place."""
+        """Start the next generation without dynamic members that did not join; static ones stay."""
         for member in self.membership:
             if member.member_id not in self.membership.awaiting_join and not member.is_static:
-                logger.info("did not rejoin group=%s member=%s", self.group_id, member.member_id)
+                logger.info(
+                    "removing member that did not rejoin group=%s member=%s",
+                    self.group_id,
+                    member.member_id,
+                )
                 self.membership.remove(member.member_id)
         if len(self.membership) and not self.membership.elect_joined_leader():
-            # Only static members, and all away: their sessions will end, or they come back.
-            logger.warning("nobody rejoined group=%s", self.group_id)
+            # Only static members, and none has joined: their sessions end, or they come back.
+            logger.warning("no member rejoined group=%s", self.group_id)
             self.join_deadline = self._join_deadline()
             return
         self.generation_id += 1
@@ -322,7 +325,7 @@ class Group:
         self.subscribed_topics = self.compute_subscribed_topics()
         self.transition_to(EMPTY)
         logger.info("group is empty group=%s generation=%s", self.group_id, self.generation_id)
-        # If this fails, the log keeps the former generation: its members will time out once more.
+        # If this fails, the log keeps the previous generation, whose members time out again.
         self.store({}, lambda error: None)
 
     def _begin_generation(self) -> None:
@@ -343,7 +346,7 @@ class Group:
             member.is_new = False
 
     def join_result(self, member_id: str) -> JoinResult:
-        """The present generation, as this member is told of it: the leader sees all members."""
+        """The JoinGroup result of a member for this generation; the leader gets all members."""
         is_leader = self.membership.leader == member_id
         assert self.protocol_name is not None  # noqa: S101
         return JoinResult(
@@ -357,7 +360,7 @@ class Group:
         )
 
     def compute_subscribed_topics(self) -> frozenset[str] | None:
-        """The topics the members read, from what they told each other."""
+        """The topics in the members' subscriptions; None if they cannot be decoded."""
         if not self.is_consumer_group:
             return None
         if not len(self.membership):
@@ -371,9 +374,9 @@ class Group:
     # Leaving
 
     def leave(self, member_id: str, group_instance_id: str | None, reason: str) -> None:
-        """Remove a member, a pending one, or (without a member id) whoever holds the instance id.
+        """Remove a member or a pending id; without a member id, the owner of the instance id.
 
-        ApiError if there is no such member, or another one holds the instance id.
+        ApiError if it is unknown, or if another member owns the instance id.
         """
         if member_id == UNKNOWN_MEMBER_ID and group_instance_id is not None:
             member_id = self.membership.static_members.get(group_instance_id, UNKNOWN_MEMBER_ID)
@@ -384,7 +387,7 @@ class Group:
         self._remove_member(member_id, f"member {member_id} leaves, reason: {reason}")
 
     def _remove_member(self, member_id: str, reason: str) -> None:
-        # A new member may be removed while its join waits; it will try again.
+        # A new member may be removed while its join waits; the client retries.
         self.membership.reply_join(
             member_id, JoinResult(UNKNOWN_MEMBER_ID, ErrorCode.UNKNOWN_MEMBER_ID)
         )
@@ -403,7 +406,7 @@ class Group:
     # Time
 
     def next_deadline_ms(self) -> int | None:
-        """The earliest time at which `expire` may have something to do."""
+        """The earliest deadline; None if nothing has a deadline."""
         deadlines = [m.session_deadline_ms for m in self.membership]
         deadlines += self.membership.pending.values()
         deadlines.append(self.sync_deadline_ms)
@@ -412,11 +415,11 @@ class Group:
         return min((at for at in deadlines if at is not None), default=None)
 
     def expire(self) -> None:
-        """Do all that is due."""
+        """Handle all deadlines that are due."""
         now_ms = self.now_ms()
         for member_id, at_ms in list(self.membership.pending.items()):
             if at_ms <= now_ms:
-                logger.info("pending member expired group=%s id=%s", self.group_id, member_id)
+                logger.info("pending member expired group=%s member=%s", self.group_id, member_id)
                 self._remove_pending(member_id)
         for member in self.membership:
             if member.session_deadline_ms is not None and member.session_deadline_ms <= now_ms:
@@ -432,8 +435,8 @@ class Group:
         if is_waiting and not member.is_new:
             member.session_deadline_ms = None
         elif member_id in membership:
-            logger.info("member failed group=%s member=%s", self.group_id, member_id)
-            self._remove_member(member_id, f"session of {member_id} ended")
+            logger.info("member session expired group=%s member=%s", self.group_id, member_id)
+            self._remove_member(member_id, f"session of {member_id} expired")
 
     def _expire_sync(self) -> None:
         missing = self.pending_sync
@@ -446,7 +449,7 @@ class Group:
     # The log
 
     def store(self, assignment: Assignment, on_stored: Callable[[ErrorCode], None]) -> None:
-        """Leave a record of the group as it is now, with this assignment, in `to_store`."""
+        """Add a record of the group's current state, with this assignment, to `to_store`."""
         value = GroupMetadataValue(
             protocol_type=self.membership.protocol_type or "",
             generation=self.generation_id,
@@ -472,14 +475,14 @@ class Group:
         self.to_store.append(StoreGroup(value, on_stored))
 
     def on_loaded(self) -> None:
-        """Just read from the log: sessions start now; too many members must join again."""
+        """Start the sessions after loading; rebalance if there are more than the maximum."""
         if len(self.membership) > self.config.group_max_size:
             self.prepare_rebalance(f"more than {self.config.group_max_size} members were loaded")
         for member in self.membership:
             self.touch(member)
 
     def unload(self) -> None:
-        """Another broker coordinates the group now: all that wait are sent there."""
+        """Another broker coordinates the group: answer waiting requests with NOT_COORDINATOR."""
         for member in self.membership:
             self.membership.reply_join(
                 member.member_id, JoinResult(member.member_id, ErrorCode.NOT_COORDINATOR)

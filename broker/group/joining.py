@@ -1,12 +1,12 @@
-"""What becomes of a JoinGroup request: the rules, and the one way in (`join`).
+"""The rules of JoinGroup. `join` is the entry point.
 
-nobody yet (no member id)
-    dynamic, v4+        gets an id, is pending until it joins with it (KIP-394)
-    dynamic, before     becomes a member at once
-    static, new         becomes a member at once
-    static, known       takes the place of its former self, which is fenced (KIP-345)
-a pending id            becomes a member
-a member                may have to be told what it missed, or makes the group rebalance
+no member id
+    dynamic, v4+          gets an id and is pending until it joins with it (KIP-394)
+    dynamic, before v4    becomes a member
+    static, new           becomes a member
+    static, known         replaces its previous member id, which is fenced (KIP-345)
+a pending member id       becomes a member
+a member                  gets the current generation again, or starts a rebalance
 """
 
 from dataclasses import replace
@@ -31,12 +31,12 @@ from broker.group.states import (
 )
 
 NEW_MEMBER_JOIN_TIMEOUT_MS: Final = 5 * 60 * 1000
-"""How long a new member's join may wait. A client that hung up cannot be told from one that
-waits, and each retry makes another member; so they must not pile up forever."""
+"""How long a new member's join may wait. A disconnected client looks like one that waits, and each
+of its retries adds a member; without a limit they would accumulate."""
 
 
 def join(group: Group, joining: JoiningMember, reply: Reply[JoinResult]) -> None:
-    """Take up one who wants to join; ApiError if it may not."""
+    """Handle a JoinGroup request; ApiError if it is refused."""
     if not _has_room_for(group, joining.member_id):
         group.membership.remove(joining.member_id)
         group.maybe_complete_join()
@@ -55,7 +55,7 @@ def join(group: Group, joining: JoiningMember, reply: Reply[JoinResult]) -> None
 
 
 def _has_room_for(group: Group, member_id: str) -> bool:
-    """While members join, those that have joined count: the last ones to come are left out."""
+    """During a rebalance only members that have joined count, so the last ones are refused."""
     max_size, membership = group.config.group_max_size, group.membership
     if group.state in (EMPTY, DEAD):
         return True
@@ -110,13 +110,13 @@ def _add_member(
 
 
 def _rejoin(group: Group, joining: JoiningMember, reply: Reply[JoinResult]) -> None:
-    """A member joins again.
+    """Handle the join of a member.
 
-    A. While the members join: it is one of them.
-    B. It says what it said before, and its generation is there (its answer was lost, or it does
-       not know yet that it is up to date): it is told about the generation.
-    C. It says something new, or it is the leader of a stable group, which asks for a rebalance
-       because what it sees of the topics changed: all must join again.
+    A. During a rebalance: it has joined now.
+    B. Its protocols are unchanged and the generation exists (its response was lost, or it does not
+       know that it is up to date): it gets the current generation.
+    C. Its protocols changed, or it is the leader of a stable group, which requests a rebalance when
+       its topics changed: all members must rejoin.
     """
     member = group.membership[joining.member_id]
     if group.state is EMPTY:
@@ -140,7 +140,7 @@ def _update_member(group: Group, member: Member, joining: JoiningMember) -> None
 def _replace_static_member(
     group: Group, joining: JoiningMember, ids: tuple[str, str], reply: Reply[JoinResult]
 ) -> None:
-    """A static member is back under a new id; if nothing else changed, nobody else notices."""
+    """Give a returning static member a new id; without other changes there is no rebalance."""
     former, member_id = ids
     former_leader = group.membership.leader or ""
     _fence(group, former)
@@ -151,7 +151,7 @@ def _replace_static_member(
     _update_member(group, member, joining)
     group.membership.await_join(member_id, reply)
     if group.state is COMPLETING_REBALANCE:
-        # The leader may be assigning to the former id right now.
+        # The leader may be computing an assignment for the former id.
         group.prepare_rebalance(f"static member {joining.group_instance_id} is back")
     elif group.state is STABLE and group.membership.select_protocol() != group.protocol_name:
         group.prepare_rebalance(f"{joining.group_instance_id} changed its protocols")
@@ -168,11 +168,11 @@ def _fence(group: Group, member_id: str) -> None:
 def _store_replaced_member(
     group: Group, joining: JoiningMember, ids: tuple[str, str], former_leader: str
 ) -> None:
-    """Answer when the log knows the new id, so that it is still the member after a failover."""
+    """Answer when the new id is stored, so that it is still the member after a failover."""
     member_id, generation_id = ids[1], group.generation_id
 
     def on_stored(error: ErrorCode) -> None:
-        # If a rebalance began meanwhile, this join is part of it and is answered by it.
+        # If a rebalance started meanwhile, it answers this join.
         if group.state is not STABLE or group.generation_id != generation_id:
             return
         if error is not ErrorCode.NONE:
@@ -182,8 +182,8 @@ def _store_replaced_member(
         if joining.can_skip_assignment:
             result = replace(result, skip_assignment=group.membership.leader == member_id)
         else:
-            # An older client that leads would assign anew, which a stable group ignores. Told
-            # the former leader's id, it takes itself for a follower.
+            # An older client that leads would send an assignment, which a stable group ignores.
+            # With the former leader's id in the response it acts as a follower.
             result = replace(result, leader=former_leader, members=())
         group.membership.reply_join(member_id, result)
 

@@ -1,4 +1,4 @@
-"""A member of a group, what it asks when it joins, and what it is answered."""
+"""Members of a group, JoinGroup requests, and the results of joins and syncs."""
 
 from dataclasses import dataclass, field
 from typing import Protocol, TypeVar
@@ -7,7 +7,7 @@ from uuid import uuid4
 from broker.errors import ErrorCode
 
 Protocols = tuple[tuple[str, bytes], ...]
-"""Assignment protocols a member knows, best liked first, each with its metadata."""
+"""Assignment protocols of a member in order of preference, each with its metadata."""
 
 UNKNOWN_MEMBER_ID = ""
 NO_GENERATION = -1
@@ -16,16 +16,16 @@ ResultT = TypeVar("ResultT", contravariant=True)
 
 
 class Reply(Protocol[ResultT]):
-    """Where an answer goes when there is one; an asyncio future is such a place."""
+    """The recipient of a result; an asyncio future is one."""
 
     def set_result(self, result: ResultT, /) -> None:
-        """Give the answer; at most once."""
+        """Complete the request. Called at most once."""
         ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JoiningMember:
-    """One JoinGroup request, free of its version."""
+    """A JoinGroup request of any version."""
 
     member_id: str
     group_instance_id: str | None
@@ -36,20 +36,20 @@ class JoiningMember:
     protocol_type: str
     protocols: Protocols
     require_known_member_id: bool = False
-    """A new dynamic member is only given an id, and must join again with it (KIP-394)."""
+    """Whether a new dynamic member only gets an id, with which it must rejoin (KIP-394)."""
     can_skip_assignment: bool = False
-    """A static leader that comes back understands that it need not assign (KIP-814)."""
+    """Whether a returning static leader understands `skip_assignment` (KIP-814)."""
     reason: str = "not provided"
 
     def generate_member_id(self) -> str:
-        """An id nobody else has, that begins with a name people know."""
+        """A unique member id that starts with the client id or group instance id."""
         prefix = self.client_id if self.group_instance_id is None else self.group_instance_id
         return f"{prefix}-{uuid4()}"
 
 
 @dataclass(frozen=True, slots=True)
 class JoinedMember:
-    """What the leader is told of a member."""
+    """A member in the leader's JoinGroup response."""
 
     member_id: str
     group_instance_id: str | None
@@ -58,7 +58,7 @@ class JoinedMember:
 
 @dataclass(frozen=True, slots=True)
 class JoinResult:
-    """The answer to a join. A failed one tells no more than the member id and the error."""
+    """The result of a join. A failed one has only the member id and the error."""
 
     member_id: str
     error: ErrorCode = ErrorCode.NONE
@@ -72,7 +72,7 @@ class JoinResult:
 
 @dataclass(frozen=True, slots=True)
 class SyncResult:
-    """The answer to a sync."""
+    """The result of a sync."""
 
     error: ErrorCode = ErrorCode.NONE
     protocol_type: str | None = None
@@ -82,33 +82,33 @@ class SyncResult:
 
 @dataclass(slots=True, kw_only=True)
 class Member:
-    """A member as the group remembers it."""
+    """The state of a member."""
 
     member_id: str
-    """Changes when a static member comes back; the new id fences the old one."""
+    """Changes when a static member returns; the new id fences the old one."""
     group_instance_id: str | None
     client_id: str
     client_host: str
     rebalance_timeout_ms: int
     session_timeout_ms: int
     protocols: Protocols
-    """Invariant: one of them is known to every member, and never empty."""
+    """Invariant: not empty, and at least one is supported by every member."""
     assignment: bytes = b""
     is_new: bool = field(default=False)
-    """Joined, but in no generation yet: it has no id to send heartbeats with, so it is given a
-    longer time, and that time runs even while its join waits."""
+    """Whether it has joined but is in no generation yet. It cannot send heartbeats, so its deadline
+    is longer, and it applies even while its join waits."""
     session_deadline_ms: int | None = field(default=None)
-    """When it is taken for dead; None while nothing is expected of it."""
+    """When its session expires; None while it has no deadline."""
 
     @property
     def is_static(self) -> bool:
-        """Whether it keeps its place while it is away."""
+        """Whether it has a group instance id, and so stays a member while it is disconnected."""
         return self.group_instance_id is not None
 
     def metadata(self, protocol_name: str) -> bytes:
-        """What it says for this protocol; KeyError if it does not know it."""
+        """Its metadata for this protocol; KeyError if it does not support it."""
         return dict(self.protocols)[protocol_name]
 
     def vote(self, candidates: set[str]) -> str:
-        """The candidate it likes best."""
+        """The candidate it prefers."""
         return next(name for name, _ in self.protocols if name in candidates)

@@ -1,7 +1,7 @@
-"""Offsets in the metadata store, where the consumers of OffsetCommit v0 keep them.
+"""Offsets in the metadata store, where OffsetCommit v0 keeps them.
 
-`/consumers/<group>/offsets/<topic>/<partition>` holds the offset as decimal text. Anybody may write
-there, no group is asked, and nothing expires.
+`/consumers/<group>/offsets/<topic>/<partition>` holds the offset as decimal text. Commits are not
+checked against a group, and nothing expires.
 """
 
 from collections.abc import Iterator
@@ -15,13 +15,13 @@ from broker.model import TopicPartition
 
 
 class OffsetNodes:
-    """The offsets of old consumers. What the store refuses is an ApiError that names the znode."""
+    """The offsets of old consumers. Errors of the store become an ApiError with the znode path."""
 
     def __init__(self, store: MetadataStore) -> None:
         self._store = store
 
     async def read_offset(self, group_id: str, partition: TopicPartition) -> int | None:
-        """The offset; None if none was committed. ApiError if it is not a number."""
+        """The offset; None if none was committed. ApiError if the data is not a number."""
         path = _path(group_id, partition)
         with _fence(path):
             try:
@@ -42,13 +42,13 @@ class OffsetNodes:
     async def _create(self, path: str, data: bytes) -> None:
         try:
             await create_recursive(self._store, path, data)
-        except NodeExists:  # another consumer was quicker
+        except NodeExists:  # created by another consumer meanwhile
             await self._store.set(path, data)
 
 
 @contextmanager
 def _fence(path: str) -> Iterator[None]:
-    """A group id that cannot be in a path, data that is no number, a store that is not there."""
+    """Translate invalid paths, invalid data and errors of the store into ApiError."""
     try:
         yield
     except (ValueError, StoreError) as error:

@@ -1,34 +1,33 @@
-"""The offsets of one group: committed, being committed, and waiting for a transaction's end.
+"""The offsets of one group: committed, pending, and those of ongoing transactions.
 
-A commit is first *pending* (a fetch that asks for stable offsets is told to come back), then
-appended to the log, then *committed*. Appends may be acknowledged in another order than they
-have in the log; the later one in the log counts, as it will after the log is read again. That is
-why each committed offset remembers the base offset of its batch.
+A commit is *pending* until its append is acknowledged, then *committed*. A fetch that requires
+stable offsets gets UNSTABLE_OFFSET_COMMIT for pending ones. Appends may be acknowledged in another
+order than they have in the log. The later one in the log wins, as after loading; therefore each
+committed offset keeps the base offset of its batch.
 """
 
 from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import dataclass
 
 from broker.model import TopicPartition
-
-NO_LEADER_EPOCH = -1
+from broker.records.layout import NO_PARTITION_LEADER_EPOCH
 
 
 @dataclass(frozen=True, slots=True)
 class OffsetAndMetadata:
-    """One committed offset, as the client said it."""
+    """An offset as the client committed it."""
 
     offset: int
     metadata: str
     commit_timestamp_ms: int
-    leader_epoch: int = NO_LEADER_EPOCH
+    leader_epoch: int = NO_PARTITION_LEADER_EPOCH
     expire_timestamp_ms: int | None = None
-    """Set by clients that chose their own retention (OffsetCommit v2 to v4)."""
+    """Set if the client chose its own retention (OffsetCommit v2 to v4)."""
 
 
 @dataclass(frozen=True, slots=True)
 class AppendedOffset:
-    """An offset that is in the log."""
+    """An offset in the log, with the base offset of its batch."""
 
     batch_offset: int
     value: OffsetAndMetadata
@@ -43,17 +42,16 @@ class GroupOffsets:
     def __init__(self) -> None:
         self.committed: dict[TopicPartition, AppendedOffset] = {}
         self._pending: dict[TopicPartition, list[Commits]] = {}
-        """The commits under way of each partition, told apart by identity. Invariant: no empty
-        list."""
+        """Commits in progress by partition, distinguished by identity. Invariant: no empty list."""
         self._transactional: dict[int, dict[TopicPartition, AppendedOffset | None]] = {}
-        """By producer id; None until the commit is appended. Invariant: no empty mapping."""
+        """By producer id; None until the append is acknowledged. Invariant: no empty mapping."""
 
     def __bool__(self) -> bool:
-        """Whether anything is here that the group must be kept for."""
+        """Whether there is any offset, pending ones included."""
         return bool(self.committed or self._pending or self._transactional)
 
     def is_pending(self, partition: TopicPartition) -> bool:
-        """Whether a commit is under way, so that the offset may change without another request."""
+        """Whether a commit in progress may still change the offset."""
         return partition in self._pending or any(
             partition in offsets for offsets in self._transactional.values()
         )
@@ -61,23 +59,23 @@ class GroupOffsets:
     # Plain commits
 
     def prepare(self, commits: Commits) -> None:
-        """These are about to be appended; `complete` or `fail` must be given the same object."""
+        """Mark as pending; `complete` or `fail` must be called with the same object."""
         for partition in commits:
             self._pending.setdefault(partition, []).append(commits)
 
     def complete(self, commits: Commits, batch_offset: int) -> None:
-        """They were appended. Partitions deleted meanwhile are no longer pending, and stay away."""
+        """Commit pending offsets, except of partitions that were deleted meanwhile."""
         for partition, value in commits.items():
             if self._forget_pending(partition, commits):
                 self._put(partition, AppendedOffset(batch_offset, value))
 
     def fail(self, commits: Commits) -> None:
-        """They were not appended."""
+        """Drop pending offsets that were not appended."""
         for partition in commits:
             self._forget_pending(partition, commits)
 
     def _forget_pending(self, partition: TopicPartition, commits: Commits) -> bool:
-        """Whether it was pending still."""
+        """Drop a pending commit; False if it was not pending any more."""
         pending = self._pending.pop(partition, [])
         others = [other for other in pending if other is not commits]
         if others:
@@ -92,20 +90,20 @@ class GroupOffsets:
     # Commits of transactions
 
     def prepare_transactional(self, producer_id: int, commits: Commits) -> None:
-        """These are about to be appended as part of the producer's transaction."""
+        """Mark as pending in the producer's transaction."""
         offsets = self._transactional.setdefault(producer_id, {})
         for partition in commits:
             offsets.setdefault(partition, None)
 
     def append_transactional(self, producer_id: int, commits: Commits, batch_offset: int) -> None:
-        """They were appended; they count when the transaction commits."""
+        """Keep appended offsets until the transaction ends."""
         offsets = self._transactional.get(producer_id, {})
         for partition, value in commits.items():
             if partition in offsets:
                 offsets[partition] = AppendedOffset(batch_offset, value)
 
     def fail_transactional(self, producer_id: int, partitions: Iterable[TopicPartition]) -> None:
-        """They were not appended; what the transaction committed before still waits for its end."""
+        """Drop offsets that were not appended; earlier ones of the transaction stay."""
         offsets = self._transactional.get(producer_id, {})
         for partition in partitions:
             if offsets.get(partition) is None:
@@ -118,7 +116,7 @@ class GroupOffsets:
             self._transactional.pop(producer_id, None)
 
     def end_transaction(self, producer_id: int, is_commit: bool) -> None:
-        """The marker is in the log: what the transaction committed counts now, or never."""
+        """Commit or drop the offsets of a transaction that ended."""
         offsets = self._transactional.pop(producer_id, {})
         if not is_commit:
             return
@@ -127,27 +125,27 @@ class GroupOffsets:
                 self._put(partition, appended)
 
     def has_transaction(self, producer_id: int) -> bool:
-        """Whether this producer's transaction has offsets here."""
+        """Whether there are offsets of this producer's transaction."""
         return producer_id in self._transactional
 
     def open_transactions(self) -> list[int]:
-        """The producers whose transactions have offsets here."""
+        """The producers with offsets of an ongoing transaction."""
         return list(self._transactional)
 
-    # Loading and forgetting
+    # Loading and removing
 
     def load(
         self,
         committed: Mapping[TopicPartition, AppendedOffset],
         transactional: Mapping[int, Mapping[TopicPartition, AppendedOffset]],
     ) -> None:
-        """What the log held."""
+        """Set the offsets that were read from the log."""
         self.committed.update(committed)
         for producer_id, offsets in transactional.items():
             self._transactional[producer_id] = dict(offsets)
 
     def remove(self, partitions: Iterable[TopicPartition]) -> list[TopicPartition]:
-        """Forget these, pending ones too; gives those that were committed: they need tombstones."""
+        """Remove offsets, pending ones included; returns those that need tombstones."""
         removed = []
         for partition in partitions:
             self._pending.pop(partition, None)
@@ -164,10 +162,10 @@ class GroupOffsets:
         base_timestamp_ms: Callable[[OffsetAndMetadata], int],
         kept_topics: Container[str] = (),
     ) -> list[TopicPartition]:
-        """Forget what is older than the retention, counted from `base_timestamp_ms`.
+        """Remove and return offsets older than the retention, counted from `base_timestamp_ms`.
 
-        Kept are `kept_topics` and what is being committed again. An offset with an expiry of its
-        own goes by that alone.
+        Offsets of `kept_topics` and pending ones are kept. An offset with an expiry timestamp of
+        its own expires only by that.
         """
         expired = [
             partition

@@ -1,23 +1,22 @@
 """The records of `__consumer_offsets`, as Kafka 3.9 writes them.
 
-    key                                   value (null: forget it)
+    key                                   value (null: removed)
     int16 1 · group, topic, partition     int16 3 · offset, leader epoch, metadata, commit time
-                                          int16 1 · … and expiry, for clients that chose it
+                                          int16 1 · … and expiry, for clients that set one
     int16 2 · group                       int16 3 · protocol, generation, leader, members
 
-Every version Kafka ever wrote is read. One quirk is kept: batches of offsets have base sequence 0,
-as if an idempotent producer had written them, those of groups and tombstones have none.
+Every version that Kafka ever wrote can be read. As in Kafka, batches of offsets have base sequence
+0, as if an idempotent producer had written them; those of groups and tombstones have none.
 """
 
 import logging
-import struct
 from collections.abc import Iterable
-from typing import Final, NamedTuple, TypeVar
+from typing import Final, NamedTuple
 
 from broker.errors import CorruptRecord
 from broker.group.offsets import Commits, OffsetAndMetadata
-from broker.model import TopicPartition
-from broker.protocol.codec import decode, decode_from, encode
+from broker.model import ProducerIdAndEpoch, TopicPartition
+from broker.protocol.codec import decode_from
 from broker.protocol.errors import DecodeError
 from broker.protocol.messages.consumer_protocol import ConsumerProtocolSubscription
 from broker.protocol.messages.group_records import (
@@ -26,17 +25,19 @@ from broker.protocol.messages.group_records import (
     OffsetCommitKey,
     OffsetCommitValue,
 )
-from broker.protocol.schema import Message
 from broker.records.builder import BatchSettings, build_batch
+from broker.records.coordinator_records import (
+    VERSION_SIZE,
+    decode_versioned,
+    encode_versioned,
+    read_version,
+)
 from broker.records.layout import NO_PRODUCER_EPOCH, NO_PRODUCER_ID, Codec
 
 logger = logging.getLogger(__name__)
 
-MessageT = TypeVar("MessageT", bound=Message)
-
 CONSUMER_PROTOCOL_TYPE: Final = "consumer"
 
-_VERSION: Final = struct.Struct(">h")
 _OFFSET_KEY_VERSION: Final = 1
 _GROUP_KEY_VERSION: Final = 2
 # Both values have a version 4, flexible, which Kafka reads but does not write yet.
@@ -46,41 +47,34 @@ _GROUP_VALUE_VERSION: Final = 3
 
 
 class OffsetKey(NamedTuple):
-    """The key of an offset."""
+    """The decoded key of an offset record."""
 
     group_id: str
     partition: TopicPartition
 
 
 class GroupKey(NamedTuple):
-    """The key of a group."""
+    """The decoded key of a group record."""
 
     group_id: str
 
 
-class ProducerState(NamedTuple):
-    """The transactional producer in whose name offsets are committed."""
-
-    producer_id: int = NO_PRODUCER_ID
-    producer_epoch: int = NO_PRODUCER_EPOCH
-
-
-NO_PRODUCER: Final = ProducerState()
+NO_PRODUCER: Final = ProducerIdAndEpoch(NO_PRODUCER_ID, NO_PRODUCER_EPOCH)
 
 
 def offset_key(group_id: str, partition: TopicPartition) -> bytes:
-    """The key under which a partition's offset is kept."""
+    """The key of a committed offset."""
     key = OffsetCommitKey(group=group_id, topic=partition.topic, partition=partition.partition)
-    return _prefixed(key, _OFFSET_KEY_VERSION)
+    return encode_versioned(key, _OFFSET_KEY_VERSION)
 
 
 def group_key(group_id: str) -> bytes:
-    """The key under which a group is kept."""
-    return _prefixed(GroupMetadataKey(group=group_id), _GROUP_KEY_VERSION)
+    """The key of a group."""
+    return encode_versioned(GroupMetadataKey(group=group_id), _GROUP_KEY_VERSION)
 
 
 def offset_value(value: OffsetAndMetadata) -> bytes:
-    """A committed offset."""
+    """The value of a committed offset."""
     expiry = value.expire_timestamp_ms
     message = OffsetCommitValue(
         offset=value.offset,
@@ -90,11 +84,7 @@ def offset_value(value: OffsetAndMetadata) -> bytes:
         expire_timestamp=-1 if expiry is None else expiry,
     )
     version = _OFFSET_VALUE_VERSION if expiry is None else _OFFSET_VALUE_VERSION_WITH_EXPIRY
-    return _prefixed(message, version)
-
-
-def _prefixed(message: Message, version: int) -> bytes:
-    return _VERSION.pack(version) + encode(message, version)
+    return encode_versioned(message, version)
 
 
 def build_offsets_batch(
@@ -102,7 +92,7 @@ def build_offsets_batch(
     commits: Commits,
     timestamp_ms: int,
     codec: Codec = Codec.NONE,
-    producer: ProducerState = NO_PRODUCER,
+    producer: ProducerIdAndEpoch = NO_PRODUCER,
 ) -> bytes:
     """The batch that commits offsets."""
     settings = BatchSettings(
@@ -129,43 +119,37 @@ def build_group_batch(
         0,
         timestamp_ms,
         group_key(group_id),
-        _prefixed(value, _GROUP_VALUE_VERSION),
+        encode_versioned(value, _GROUP_VALUE_VERSION),
         (),
     )
     return build_batch([record], BatchSettings(codec=codec))
 
 
-def build_tombstones(keys: Iterable[bytes], timestamp_ms: int, codec: Codec = Codec.NONE) -> bytes:
-    """The batch that forgets what is kept under these keys, at least one."""
-    rows = ((number, timestamp_ms, key, None, ()) for number, key in enumerate(keys))
-    return build_batch(rows, BatchSettings(codec=codec))
-
-
 def is_offset_key(key: bytes) -> bool:
-    """Whether a record is about an offset; tells by the version alone."""
+    """Whether a key is that of an offset, by its version."""
     return key.startswith((b"\0\1", b"\0\0"))
 
 
 def is_group_key(key: bytes) -> bool:
-    """Whether a record is about a group; tells by the version alone."""
+    """Whether a key is that of a group, by its version."""
     return key.startswith(b"\0\2")
 
 
 def read_key(key: bytes | None) -> OffsetKey | GroupKey | None:
-    """What a record is about; None for a kind newer than this."""
-    version = _version(key)
+    """Decode a key; None for a key version that is not known."""
+    version = read_version(key)
     assert key is not None  # noqa: S101
     if version <= _OFFSET_KEY_VERSION:
-        offset = _body(OffsetCommitKey, key, version)
+        offset = decode_versioned(OffsetCommitKey, key, version)
         return OffsetKey(offset.group, TopicPartition(offset.topic, offset.partition))
     if version == _GROUP_KEY_VERSION:
-        return GroupKey(_body(GroupMetadataKey, key, version).group)
+        return GroupKey(decode_versioned(GroupMetadataKey, key, version).group)
     return None
 
 
 def read_offset_value(data: bytes) -> OffsetAndMetadata:
-    """A committed offset."""
-    value = _body(OffsetCommitValue, data, _version(data))
+    """Decode the value of a committed offset."""
+    value = decode_versioned(OffsetCommitValue, data, read_version(data))
     return OffsetAndMetadata(
         offset=value.offset,
         metadata=value.metadata,
@@ -176,36 +160,22 @@ def read_offset_value(data: bytes) -> OffsetAndMetadata:
 
 
 def read_group_value(data: bytes) -> GroupMetadataValue:
-    """A stored group; members of version 0 have no rebalance timeout (-1)."""
-    return _body(GroupMetadataValue, data, _version(data))
-
-
-def _version(data: bytes | None) -> int:
-    if data is None or len(data) < _VERSION.size:
-        raise CorruptRecord(f"group record: expected a version, found {data!r}")
-    (version,) = _VERSION.unpack_from(data)
-    return int(version)
-
-
-def _body(cls: type[MessageT], data: bytes, version: int) -> MessageT:
-    try:
-        return decode(cls, memoryview(data)[_VERSION.size :], version)
-    except DecodeError as error:
-        raise CorruptRecord(f"group record: {error}") from error
+    """Decode the value of a group; members of version 0 have no rebalance timeout (-1)."""
+    return decode_versioned(GroupMetadataValue, data, read_version(data))
 
 
 def read_subscribed_topics(group_id: str, subscriptions: Iterable[bytes]) -> frozenset[str] | None:
-    """The topics that members of a consumer group name; None if one cannot be understood.
+    """The topics in the subscriptions of a consumer group; None if one cannot be decoded.
 
-    All versions of a subscription begin as version 0 does, so that is all that is read.
+    All versions of a subscription start with the fields of version 0, so only those are read.
     """
     topics: set[str] = set()
     for data in subscriptions:
         try:
-            _version(data)
-            subscription, _ = decode_from(ConsumerProtocolSubscription, data, _VERSION.size, 0)
+            read_version(data)
+            subscription, _ = decode_from(ConsumerProtocolSubscription, data, VERSION_SIZE, 0)
         except (CorruptRecord, DecodeError) as error:
-            logger.warning("subscription not understood group=%s error=%s", group_id, error)
+            logger.warning("cannot decode a subscription group=%s error=%s", group_id, error)
             return None
         topics.update(subscription.topics)
     return frozenset(topics)

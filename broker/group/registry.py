@@ -1,8 +1,8 @@
-"""The groups this broker coordinates, and the partitions of the offsets topic they live in.
+"""The groups that this broker coordinates, and their partitions of the offsets topic.
 
-A partition is *loading* from the moment this broker leads it until its log was read, then *owned*
-until it leads it no more. Requests for its groups are refused before and after, each in the way
-that tells the client what to do about it.
+A partition is *loading* from the moment this broker leads it until its log is read, then *owned*
+until another broker leads it. Requests for groups of other partitions are refused with the error
+that makes the client wait or find the coordinator again.
 """
 
 import logging
@@ -13,42 +13,42 @@ from broker.errors import ApiError, ErrorCode
 from broker.group.config import GroupConfig
 from broker.group.group import Group
 from broker.group.states import DEAD
-from broker.group.storage import OffsetsTopic
 from broker.java_strings import partition_for
+from broker.replica.coordinator_topic import CoordinatorTopic
 
 logger = logging.getLogger(__name__)
 
 
 class GroupRegistry:
-    """Groups by id. Invariant: none of them is DEAD, and each lies in an owned partition."""
+    """Groups by id. Invariant: none is DEAD, and each is in an owned partition."""
 
-    def __init__(self, config: GroupConfig, topic: OffsetsTopic, clock: Clock) -> None:
+    def __init__(self, config: GroupConfig, topic: CoordinatorTopic, clock: Clock) -> None:
         self.config = config
         self.topic = topic
         self.clock = clock
         self.is_active = False
-        """False before start and after stop: then nothing is answered."""
+        """False before start and after stop: all requests are refused."""
         self.groups: dict[str, Group] = {}
         self._owned: set[int] = set()
         self._loading: dict[int, int] = {}
-        """The leader epoch in which a partition is being read; an older reading has no say."""
+        """Partitions being loaded, with the leader epoch of the load."""
         self._epochs: dict[int, int] = {}
-        """The highest leader epoch heard of, by partition: older news is ignored."""
+        """The highest leader epoch seen, by partition; changes of older epochs are ignored."""
 
     def partition_for(self, group_id: str) -> int:
-        """The partition of the offsets topic that keeps the group."""
+        """The partition of the offsets topic that stores the group."""
         return partition_for(group_id, self.topic.num_partitions)
 
     @property
     def is_loading(self) -> bool:
-        """Whether some groups are not known yet."""
+        """Whether a partition is being loaded."""
         return bool(self._loading)
 
     def check(self, group_id: str, *, may_be_empty: bool = False) -> None:
-        """ApiError unless this broker can answer for the group now.
+        """ApiError unless this broker serves the group now.
 
-        Offsets could once be stored for a group without a name; they can still be read, committed,
-        described and deleted, but nobody can join it.
+        Old versions of Kafka stored offsets for the empty group id. They can still be read,
+        committed, described and deleted, but the group cannot be joined.
         """
         if not group_id and not may_be_empty:
             raise ApiError(ErrorCode.INVALID_GROUP_ID)
@@ -61,30 +61,30 @@ class GroupRegistry:
             raise ApiError(ErrorCode.NOT_COORDINATOR)
 
     def find(self, group_id: str) -> Group | None:
-        """The group, if there is one."""
+        """The group; None if it is unknown."""
         return self.groups.get(group_id)
 
     def find_or_create(self, group_id: str) -> Group:
-        """The group; an empty one if there was none."""
+        """The group; a new empty one if it is unknown."""
         group = self.groups.get(group_id)
         if group is None:
             group = self.groups[group_id] = self.new_group(group_id)
         return group
 
     def new_group(self, group_id: str) -> Group:
-        """A group that nobody knows of yet."""
+        """A new group that is not registered yet."""
         return Group(group_id, self.config, self.clock)
 
     def remove(self, group: Group) -> None:
-        """The group is dead."""
+        """Remove a group."""
         if self.groups.get(group.group_id) is group:
             del self.groups[group.group_id]
 
     # Partitions
 
     def begin_loading(self, partition: int, leader_epoch: int) -> bool:
-        """False if the partition is here already, or the news is old."""
-        if not self._is_news(partition, leader_epoch):
+        """Mark a partition as loading; False if it is owned or loading, or the epoch is old."""
+        if not self._accept_epoch(partition, leader_epoch):
             return False
         if partition in self._owned or partition in self._loading:
             return False
@@ -92,20 +92,20 @@ class GroupRegistry:
         return True
 
     def is_being_loaded(self, partition: int, leader_epoch: int | None = None) -> bool:
-        """Whether it is (in this epoch); False once it was taken away while it was read."""
+        """Whether the partition is loading (in this epoch); False after it was unloaded."""
         epoch = self._loading.get(partition)
         return epoch is not None and leader_epoch in (None, epoch)
 
     def finish_loading(self, partition: int, groups: Iterable[Group]) -> None:
-        """These are the groups of the partition; from now on it answers."""
+        """Register the loaded groups, and serve the partition from now on."""
         self._loading.pop(partition, None)
         self._owned.add(partition)
         for group in groups:
             self.groups[group.group_id] = group
 
-    def take_away(self, partition: int, leader_epoch: int | None) -> list[Group]:
-        """The partition has another leader (None: or is gone); gives the groups that were in it."""
-        if leader_epoch is not None and not self._is_news(partition, leader_epoch):
+    def unload(self, partition: int, leader_epoch: int | None) -> list[Group]:
+        """Stop serving a partition (no epoch: its replica was removed); returns its groups."""
+        if leader_epoch is not None and not self._accept_epoch(partition, leader_epoch):
             return []
         self._owned.discard(partition)
         self._loading.pop(partition, None)
@@ -115,13 +115,14 @@ class GroupRegistry:
             del self.groups[group.group_id]
         return leaving
 
-    def _is_news(self, partition: int, leader_epoch: int) -> bool:
+    def _accept_epoch(self, partition: int, leader_epoch: int) -> bool:
+        """Remember the leader epoch; False if a higher one was seen."""
         known = self._epochs.get(partition, -1)
         self._epochs[partition] = max(known, leader_epoch)
         return leader_epoch >= known
 
-    def bury(self, group: Group) -> None:
-        """Make the group DEAD and forget it."""
+    def mark_dead(self, group: Group) -> None:
+        """Make the group DEAD and remove it."""
         group.transition_to(DEAD)
         self.remove(group)
         logger.info("group is dead group=%s generation=%s", group.group_id, group.generation_id)

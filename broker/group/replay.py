@@ -1,12 +1,11 @@
-"""Reads a partition of `__consumer_offsets` back into groups.
+"""Turns the records of a partition of `__consumer_offsets` back into groups.
 
-The last record of a key wins, a null value takes it away; so a compacted log reads the same as the
-log it was made from. Offsets of transactions wait, per producer, for the marker that ends them;
-what is still waiting at the end of the log goes on waiting in the group.
+The last record of a key wins and a tombstone removes it, so a compacted log gives the same result
+as the original one. Offsets of transactions are held per producer until their marker; those without
+a marker at the log end stay pending in the group.
 
-Most records are overtaken by later ones, so keys and values are kept as they are and only the
-survivors are decoded. One that cannot be is logged and left out: one bad commit must not cost a
-partition its groups.
+Most records are superseded by later ones, so keys and values are kept undecoded and only the last
+ones are decoded. One that cannot be decoded is logged and skipped; it must not cost the others.
 """
 
 import logging
@@ -35,20 +34,20 @@ from broker.records.control import ControlRecordType, control_type
 logger = logging.getLogger(__name__)
 
 _Records = dict[bytes, tuple[int, bytes]]
-"""By key: the offset that stands for the record's batch, and the value."""
+"""By key: the offset of the record's batch, and the value."""
 
 
 class Replay:
-    """Give it the batches in order, then ask for the groups."""
+    """Apply the batches in log order, then get the groups."""
 
     def __init__(self) -> None:
         self._offsets: _Records = {}
         self._open: dict[int, _Records] = {}
-        """Offsets of transactions without a marker yet, by producer id."""
+        """Offsets of transactions without a marker so far, by producer id."""
         self._groups: _Records = {}
 
     def apply(self, batch: Batch) -> None:
-        """The next batch; CorruptRecord if it is not one."""
+        """Apply the next batch; CorruptRecord if it cannot be decoded."""
         if batch.header.is_control:
             self._end_transaction(batch)
             return
@@ -57,10 +56,10 @@ class Replay:
             offsets = self._open.setdefault(batch.header.producer_id, {})
         batch_offset = -1
         for offset, _, key, value, _ in batch.record_tuples():
-            # Of what compaction left: the first record stands for the batch, as in Kafka.
+            # After compaction the first remaining record stands for the batch, as in Kafka.
             batch_offset = offset if batch_offset < 0 else batch_offset
             if key is None or not (is_offset_key(key) or is_group_key(key)):
-                logger.warning("record of an unknown kind is ignored offset=%s", offset)
+                logger.warning("ignored record with an unknown key version offset=%s", offset)
                 continue
             kept = offsets if is_offset_key(key) else self._groups
             if value is None:
@@ -71,7 +70,7 @@ class Replay:
     def _end_transaction(self, batch: Batch) -> None:
         records = batch.record_tuples()
         if not records:
-            return  # compaction took the marker: nothing of its transaction is left either
+            return  # a marker is compacted only after all records of its transaction
         ended = self._open.pop(batch.header.producer_id, {})
         if control_type(records[0][2]) is not ControlRecordType.COMMIT:
             return
@@ -81,7 +80,7 @@ class Replay:
                 self._offsets[key] = record
 
     def groups(self, new_group: Callable[[str], Group]) -> list[Group]:
-        """All groups the log knows of; those with offsets only are empty."""
+        """All groups in the log; those that have only offsets are empty."""
         stored = {key.group_id: value for key, value in _decode_groups(self._groups)}
         committed = _by_group(self._offsets)
         waiting = {producer_id: _by_group(records) for producer_id, records in self._open.items()}
@@ -115,7 +114,11 @@ def _decode_offsets(records: _Records) -> Iterator[tuple[OffsetKey, AppendedOffs
         try:
             key, value = read_key(raw_key), read_offset_value(raw_value)
         except CorruptRecord as error:
-            logger.error("offset is ignored batch_offset=%s error=%s", batch_offset, error)
+            logger.error(
+                "ignored offset that cannot be decoded batch_offset=%s error=%s",
+                batch_offset,
+                error,
+            )
             continue
         if isinstance(key, OffsetKey):
             yield key, AppendedOffset(batch_offset, value)
@@ -126,14 +129,16 @@ def _decode_groups(records: _Records) -> Iterator[tuple[GroupKey, GroupMetadataV
         try:
             key, value = read_key(raw_key), read_group_value(raw_value)
         except CorruptRecord as error:
-            logger.error("group is ignored batch_offset=%s error=%s", batch_offset, error)
+            logger.error(
+                "ignored group that cannot be decoded batch_offset=%s error=%s", batch_offset, error
+            )
             continue
         if isinstance(key, GroupKey):
             yield key, value
 
 
 def restore(group: Group, value: GroupMetadataValue) -> None:
-    """Make a new group what its record says."""
+    """Set the state of a new group from its record."""
     group.generation_id = value.generation
     group.protocol_name = value.protocol
     group.membership.leader = value.leader
@@ -147,7 +152,7 @@ def restore(group: Group, value: GroupMetadataValue) -> None:
 
 
 def _member(stored: MemberMetadata, protocol_name: str) -> Member:
-    # Before Kafka 0.10.1 the session timeout was the rebalance timeout too.
+    # Before Kafka 0.10.1 the session timeout was also the rebalance timeout.
     has_own = stored.rebalance_timeout != -1
     return Member(
         member_id=stored.member_id,

@@ -1,10 +1,10 @@
-"""When committed offsets are too old to be kept (KIP-211).
+"""Expiration of committed offsets (KIP-211).
 
-group                                    an offset is kept
-empty, had members once                  `offsets.retention.minutes` from when it became empty
-stable, consumers that name their topics …from its last commit, unless its topic is subscribed
-never had members (simple consumers)     …from its last commit
-anything else                            always
+group                                    an offset expires `offsets.retention.minutes` after
+empty, had members before                the group became empty
+stable, consumers with known topics      its last commit, unless its topic is subscribed
+never had members (simple consumers)     its last commit
+any other                                (never)
 """
 
 from broker.group.config import GroupConfig
@@ -15,7 +15,7 @@ from broker.model import TopicPartition
 
 
 def remove_expired_offsets(group: Group, config: GroupConfig, now_ms: int) -> list[TopicPartition]:
-    """Forget what need not be kept any longer; gives what was forgotten."""
+    """Remove and return the expired offsets of a group."""
     retention_ms = config.offsets_retention_ms
     if group.membership.protocol_type is None:
         return group.offsets.remove_expired(now_ms, retention_ms, _last_commit)

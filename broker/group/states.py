@@ -1,10 +1,10 @@
-"""The five states of a group, and which may follow which.
+"""The states of a group and the transitions between them.
 
 EMPTY                 no members; offsets may be kept
 PREPARING_REBALANCE   waiting for the members to join
-COMPLETING_REBALANCE  all have joined; waiting for the leader's assignment
-STABLE                everybody has an assignment
-DEAD                  removed, or moved to another coordinator; never left again
+COMPLETING_REBALANCE  all members have joined; waiting for the leader's assignment
+STABLE                all members have an assignment
+DEAD                  removed, or moved to another coordinator; final
 """
 
 from collections.abc import Mapping
@@ -13,7 +13,7 @@ from typing import Final
 
 
 class GroupState(StrEnum):
-    """Where a group stands; the values are the names Kafka answers with."""
+    """The state of a group; the value is its name in the protocol."""
 
     EMPTY = "Empty"
     PREPARING_REBALANCE = "PreparingRebalance"

@@ -1,14 +1,14 @@
-"""Dialogues with a broker about groups, told the same way whoever answers.
+"""Sequences of group requests, for our broker and for Apache Kafka.
 
-`tell` plays every story against one server and gives what was answered, with ids, ports and the
-order of unordered things taken out; two servers that behave alike give the same text.
+`tell` runs every story against one server and returns the responses, with ids and ports replaced
+and unordered lists sorted: two servers with the same behaviour return the same text.
 """
 
 import asyncio
 import re
 import uuid
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import Any, TypedDict
 
 from broker.net.broker_connection import BrokerConnection, Node, open_connection
 from broker.protocol.json_view import to_json
@@ -55,12 +55,27 @@ from broker.protocol.schema import Request
 
 _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 NOT_ALIKE = ("host", "port", "nodeId", "errorMessage")
-"""Addresses differ, and everybody has their own words."""
+"""Fields that differ between servers: addresses and messages."""
 SUBSCRIPTION = b"\x00\x00\x00\x00\x00\x01\x00\x05story\xff\xff\xff\xff"
 
 
+class _TopicFields(TypedDict):
+    """A topic in OffsetFetch, whose structs before and since version 8 differ by name only."""
+
+    name: str
+    partition_indexes: list[int]
+
+
+class _ProducerFields(TypedDict):
+    """What every request of a transactional producer begins with."""
+
+    transactional_id: str
+    producer_id: int
+    producer_epoch: int
+
+
 class Teller:
-    """One story's side: sends, and writes down what comes back."""
+    """The client of one story: sends requests and records the responses."""
 
     def __init__(self, address: str, run: str, name: str) -> None:
         host, port = address.rsplit(":", 1)
@@ -77,10 +92,10 @@ class Teller:
         return connection
 
     async def ask(self, request: Request[Any], version: int) -> Any:
-        """Send on a connection of its own, in exactly this version."""
+        """Send a request of this version on a connection of its own."""
         connection = await self.connect()
         place = len(self._answers)
-        self._answers.append(("", None))  # written down in the order of the questions
+        self._answers.append(("", None))  # recorded in the order of the requests
         answer = await connection.send(request, version)
         self._answers[place] = self._show(request, answer, version)
         return answer
@@ -90,7 +105,7 @@ class Teller:
         return f"{name} v{version}", to_json(answer, version)
 
     def lines(self) -> list[str]:
-        """What was answered, in the order of the questions."""
+        """The responses, in the order of the requests."""
         ids: dict[str, str] = {}
         told = [f"{what}: {_alike(answer, ids)!r}" for what, answer in self._answers]
         return [line.replace(self._run, "RUN") for line in told]
@@ -99,7 +114,7 @@ class Teller:
         for connection in self._connections:
             connection.close()
 
-    # The questions
+    # Requests
 
     async def join(self, version: int, **changes: Any) -> JoinGroupResponse:
         values: dict[str, Any] = {
@@ -109,10 +124,10 @@ class Teller:
             "protocol_type": "consumer",
             "protocols": [JoinGroupRequestProtocol(name="range", metadata=SUBSCRIPTION)],
         }
-        answer = await self.ask(JoinGroupRequest(**(values | changes)), version)
+        answer: JoinGroupResponse = await self.ask(JoinGroupRequest(**(values | changes)), version)
         if answer.error_code == 79 and "member_id" not in changes:  # MEMBER_ID_REQUIRED
             return await self.join(version, **(changes | {"member_id": answer.member_id}))
-        return answer  # type: ignore[no-any-return]
+        return answer
 
     async def sync(self, version: int, joined: JoinGroupResponse, **changes: Any) -> Any:
         values: dict[str, Any] = {
@@ -129,7 +144,7 @@ class Teller:
         return await self.ask(SyncGroupRequest(**(values | changes)), version)
 
     async def heartbeat(self, version: int, joined: JoinGroupResponse, **changes: Any) -> Any:
-        values = {
+        values: dict[str, Any] = {
             "group_id": self.group,
             "generation_id": joined.generation_id,
             "member_id": joined.member_id,
@@ -168,7 +183,7 @@ class Teller:
         return await self.ask(OffsetCommitRequest(**(values | changes)), version)
 
     async def fetch(self, version: int, *indexes: int, **changes: Any) -> Any:
-        named = {"name": self.topic, "partition_indexes": list(indexes)}
+        named = _TopicFields(name=self.topic, partition_indexes=list(indexes))
         if version < 8:
             topics = [OffsetFetchRequestTopic(**named)] if indexes else None
             request = OffsetFetchRequest(group_id=self.group, topics=topics, **changes)
@@ -194,7 +209,7 @@ class Teller:
         return await self.ask(DeleteGroupsRequest(groups_names=[self.group]), version)
 
     async def listed(self, version: int, **filters: Any) -> None:
-        """Of the groups, only this story's."""
+        """ListGroups, reduced to the groups of this story."""
         connection = await self.connect()
         request = ListGroupsRequest(**filters)
         answer = await connection.send(request, version)
@@ -203,20 +218,20 @@ class Teller:
 
 
 def _alike(value: Any, ids: dict[str, str]) -> Any:
-    """The same value whoever answered: ids numbered as they appear, lists sorted."""
+    """A normalized value: ids numbered in order of appearance, lists sorted."""
     if isinstance(value, str):
         return _UUID.sub(lambda found: ids.setdefault(found[0], f"#{len(ids) + 1}"), value)
     if isinstance(value, list):
         return sorted((_alike(item, ids) for item in value), key=repr)
     if isinstance(value, dict):
-        # What is no list first: it says who is who before the lists are sorted by it.
+        # Fields that are not lists first: they number the ids by which lists are sorted.
         keys = sorted(value, key=lambda key: isinstance(value[key], list))
         return {key: _alike(value[key], ids) for key in keys if key not in NOT_ALIKE}
     return value
 
 
 async def everyday(teller: Teller, version: int) -> None:
-    """A consumer's life, in one version after the other of every API."""
+    """The lifecycle of a consumer, in every version of every API."""
     joined = await teller.join(version)
     synced, beat = min(version, 5), min(version, 4)
     await teller.describe(min(version, 5))
@@ -246,7 +261,7 @@ async def everyday(teller: Teller, version: int) -> None:
 
 
 async def nobody(teller: Teller) -> None:
-    """Questions about a group that was never there."""
+    """Requests for an unknown group."""
     stranger = JoinGroupResponse(generation_id=1, member_id="stranger")
     await teller.heartbeat(4, stranger)
     await teller.sync(5, stranger)
@@ -266,7 +281,7 @@ async def nobody(teller: Teller) -> None:
 
 
 async def no_name(teller: Teller) -> None:
-    """The group without a name: offsets it may have, members not."""
+    """The empty group id can have offsets, but no members."""
     teller.group = ""
     stranger = JoinGroupResponse(generation_id=1, member_id="stranger")
     await teller.join(9)
@@ -283,7 +298,7 @@ async def no_name(teller: Teller) -> None:
 
 
 async def refused(teller: Teller) -> None:
-    """Joins that cannot be."""
+    """Refused joins."""
     await teller.join(9, session_timeout_ms=1)
     await teller.join(9, session_timeout_ms=2_000_000_000)
     await teller.join(9, protocols=[])
@@ -323,7 +338,7 @@ async def refused(teller: Teller) -> None:
 
 
 async def static(teller: Teller) -> None:
-    """A static member comes back, and its former self is fenced."""
+    """A static member returns, and its previous member id is fenced."""
     me = {"group_instance_id": "me"}
     first = await teller.join(9, **me)
     await teller.sync(5, first, **me)
@@ -346,7 +361,7 @@ async def static(teller: Teller) -> None:
 
 
 async def two_members(teller: Teller) -> None:
-    """The second one makes the first join again; a third one is only given an id."""
+    """The second member makes the first one rejoin; a third one only gets an id."""
     first = await teller.join(4)
     await teller.sync(3, first)
     rejoining = asyncio.ensure_future(teller.join(3, rebalance_timeout_ms=60_000))
@@ -372,7 +387,7 @@ async def two_members(teller: Teller) -> None:
 
 
 async def _until_rebalancing(teller: Teller, joined: JoinGroupResponse) -> None:
-    """Heartbeats until the group wants everybody back; they are not part of the story."""
+    """Send heartbeats, which are not recorded, until the group rebalances."""
     connection = await teller.connect()
     request = HeartbeatRequest(
         group_id=teller.group, generation_id=joined.generation_id, member_id=joined.member_id
@@ -412,7 +427,7 @@ async def simple(teller: Teller) -> None:
 
 
 async def in_znodes(teller: Teller) -> None:
-    """Version 0 keeps offsets where consumers of 0.8 did."""
+    """Version 0 stores offsets in znodes, as consumers of Kafka 0.8 did."""
     topic = teller.topic
     await teller.fetch(0, 0, 99)
     await teller.commit(0, (topic, 0, 5), ("missing", 0, 1))
@@ -427,7 +442,7 @@ async def in_znodes(teller: Teller) -> None:
 
 
 async def not_consumers(teller: Teller) -> None:
-    """A group of another type: we do not know what it reads."""
+    """A group with another protocol type, whose topics are not known."""
     connect = {
         "protocol_type": "connect",
         "protocols": [JoinGroupRequestProtocol(name="range", metadata=b"opaque")],
@@ -442,17 +457,17 @@ async def not_consumers(teller: Teller) -> None:
 
 
 async def transaction(teller: Teller, version: int) -> None:
-    """Offsets that count when a transaction commits, in one version of TxnOffsetCommit."""
+    """Offsets of a transaction, in one version of TxnOffsetCommit."""
     transactional_id = f"{teller.group}-id"
     await _until_found(teller, transactional_id)
     init = InitProducerIdRequest(transactional_id=transactional_id, transaction_timeout_ms=60_000)
     connection = await teller.connect()
     producer = await connection.send(init, 4)
-    same = {
-        "transactional_id": transactional_id,
-        "producer_id": producer.producer_id,
-        "producer_epoch": producer.producer_epoch,
-    }
+    same = _ProducerFields(
+        transactional_id=transactional_id,
+        producer_id=producer.producer_id,
+        producer_epoch=producer.producer_epoch,
+    )
 
     async def commit(offset: int, **changes: Any) -> None:
         partitions = [
@@ -464,15 +479,15 @@ async def transaction(teller: Teller, version: int) -> None:
             for index in (0, 1, 99)
         ]
         topic = TxnOffsetCommitRequestTopic(name=teller.topic, partitions=partitions)
-        values = same | {"group_id": teller.group, "topics": [topic]} | changes
-        await teller.ask(TxnOffsetCommitRequest(**values), version)
+        values: dict[str, Any] = {**same, "group_id": teller.group, "topics": [topic]}
+        await teller.ask(TxnOffsetCommitRequest(**(values | changes)), version)
 
     async def end(committed: bool) -> None:
         await teller.ask(EndTxnRequest(**same, committed=committed), 3)
         await _until_stable(teller)
 
     async def add() -> None:
-        """Again and again while the end of the last transaction is being written."""
+        """Retry while the previous transaction is being completed."""
         request = AddOffsetsToTxnRequest(**same, group_id=teller.group)
         async with asyncio.timeout(20):
             while (await connection.send(request, 3)).error_code:
@@ -505,7 +520,7 @@ async def transaction(teller: Teller, version: int) -> None:
 
 
 async def _until_found(teller: Teller, transactional_id: str) -> None:
-    """Until the coordinator of a transactional id is there and has loaded."""
+    """Wait until the coordinator of a transactional id is available."""
     connection = await teller.connect()
     find = FindCoordinatorRequest(key=transactional_id, key_type=1)
     init = InitProducerIdRequest(transactional_id=transactional_id, transaction_timeout_ms=60_000)
@@ -517,7 +532,7 @@ async def _until_found(teller: Teller, transactional_id: str) -> None:
 
 
 async def _until_stable(teller: Teller) -> None:
-    """Until the marker of a transaction has reached the group."""
+    """Wait until the marker of a transaction is applied to the group."""
     connection = await teller.connect()
     topics = [OffsetFetchRequestTopic(name=teller.topic, partition_indexes=[0, 1])]
     fetch = OffsetFetchRequest(group_id=teller.group, topics=topics, require_stable=True)
@@ -529,14 +544,14 @@ async def _until_stable(teller: Teller) -> None:
 
 
 async def new_protocol(teller: Teller) -> None:
-    """KIP-848 is not offered."""
+    """The consumer group protocol (KIP-848) is not supported."""
     await teller.ask(ConsumerGroupDescribeRequest(group_ids=[teller.group, "other"]), 0)
     request = ConsumerGroupHeartbeatRequest(group_id=teller.group, member_id="m", member_epoch=0)
     await teller.ask(request, 0)
 
 
 async def coordinator(teller: Teller) -> None:
-    """Where is it?"""
+    """FindCoordinator."""
     for version in range(4):
         await teller.ask(FindCoordinatorRequest(key=teller.group), version)
     for version in range(4, 7):
@@ -579,11 +594,11 @@ STORIES |= {f"everyday-v{version}": _everyday(version) for version in range(10)}
 ONE_BY_ONE: dict[str, Story] = {
     f"transaction-v{version}": _transaction(version) for version in range(5)
 }
-"""At the same time Kafka verifies them together, and gives some the answer for others."""
+"""Stories that cannot run concurrently: Kafka batches their verifications, and mixes up errors."""
 
 
 async def tell(address: str) -> dict[str, list[str]]:
-    """Every story's lines; most are played at the same time."""
+    """The responses of all stories; most run concurrently."""
     run = uuid.uuid4().hex[:8]
     tellers = {name: Teller(address, run, name) for name in STORIES | ONE_BY_ONE}
     try:
@@ -598,7 +613,7 @@ async def tell(address: str) -> dict[str, list[str]]:
 
 
 async def _prepare(teller: Teller) -> None:
-    """A topic, and a coordinator for every group."""
+    """Create a topic, and wait for a coordinator of every group."""
     connection = await teller.connect()
     topic = CreatableTopic(name=teller.topic, num_partitions=4, replication_factor=1)
     await connection.send(CreateTopicsRequest(topics=[topic], timeout_ms=10_000), 7)

@@ -1,4 +1,4 @@
-"""A coordinator whose time is turned by hand, over a log that is a list of real batches."""
+"""A coordinator with a manual clock, over a log in memory."""
 
 import asyncio
 from collections import defaultdict
@@ -12,8 +12,8 @@ from broker.errors import ApiError, ErrorCode
 from broker.group.config import GroupConfig
 from broker.group.coordinator import GroupCoordinator
 from broker.group.member import JoiningMember
+from broker.group.offset_manager import VerifyTransaction
 from broker.group.offsets import OffsetAndMetadata
-from broker.group.storage import VerifyTransaction
 from broker.model import TopicPartition
 from broker.records.batch import Batch, assign_offset_and_epoch, iterate_batches
 from broker.records.record import Record
@@ -31,10 +31,13 @@ class MemoryOffsetsTopic:
         self.next_offset: dict[int, int] = defaultdict(int)
         self.fail_next: ErrorCode | None = None
         self.break_next = False
-        """The next append fails in a way that nobody foresaw."""
+        """Whether the next append fails with an unexpected error."""
         self.acks = asyncio.Event()
         """Cleared: appends are in the log, but not acknowledged yet."""
         self.acks.set()
+        self.fail_acks: ErrorCode | None = None
+        """The error of appends that are in the log but not acknowledged."""
+        self.break_reads = False
 
     async def append(self, partition: int, batch: bytes) -> int:
         if self.break_next:
@@ -48,9 +51,13 @@ class MemoryOffsetsTopic:
         self.logs[partition] += data
         self.next_offset[partition] = next(iterate_batches(data)).header.next_offset
         await self.acks.wait()
+        if self.fail_acks is not None:
+            raise ApiError(self.fail_acks)
         return base_offset
 
     def read(self, partition: int) -> Iterable[Batch]:
+        if self.break_reads:
+            raise OSError("broken")
         return iterate_batches(bytes(self.logs[partition]))
 
     def records(self) -> list[Record]:
@@ -73,7 +80,7 @@ class ManualTimer:
 
 
 class ManualTimers:
-    """call_later for a clock that is turned by hand."""
+    """call_later for a manual clock."""
 
     def __init__(self, clock: ManualClock) -> None:
         self.clock = clock
@@ -85,7 +92,7 @@ class ManualTimers:
         return timer
 
     async def advance(self, ms: int) -> None:
-        """Move the clock, stopping at every timer on the way."""
+        """Advance the clock, and run every timer that is due."""
         end_ms = self.clock.now_ms() + ms
         while due := [timer for timer in self.timers if timer.due_ms <= end_ms]:
             first = min(due, key=lambda timer: timer.due_ms)
@@ -97,13 +104,13 @@ class ManualTimers:
 
 
 async def settle() -> None:
-    """Let appends and their consequences happen; none of them waits for anything outside."""
+    """Let all tasks finish; none of them waits for anything external."""
     for _ in range(5):
         await asyncio.sleep(0)
 
 
 class Bench:
-    """A coordinator that owns all partitions, with hands on its time and its log."""
+    """A coordinator that owns all partitions, with a manual clock and a log in memory."""
 
     def __init__(
         self,
@@ -144,7 +151,7 @@ async def running(**options: Any) -> Any:
 
 
 def joining(**changes: Any) -> JoiningMember:
-    """A consumer's join, as a client of version 3 or before sends it."""
+    """A JoinGroup request of a consumer, version 3 or below."""
     values: dict[str, Any] = {
         "member_id": "",
         "group_instance_id": None,

@@ -1,4 +1,4 @@
-"""Consumers as people run them: librdkafka, kafka-python and aiokafka, in groups of our broker."""
+"""Consumer groups with librdkafka, kafka-python and aiokafka."""
 
 import asyncio
 import signal
@@ -15,6 +15,7 @@ from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, Producer, To
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from tests.support.broker import RunningBroker, running_broker
+from tests.support.consumed import offset_of, partition_of, value_of
 
 SETTINGS = {
     "group_initial_rebalance_delay_ms": 100,
@@ -38,7 +39,7 @@ def topic(broker: RunningBroker) -> str:
 
 
 def filled_topic(broker: RunningBroker) -> str:
-    """A topic with RECORDS records, evenly over its partitions."""
+    """A topic with RECORDS records, distributed evenly."""
     name = f"topic-{uuid4().hex[:8]}"
     admin = AdminClient({"bootstrap.servers": broker.bootstrap_servers})
     admin.create_topics([NewTopic(name, PARTITIONS, 1)])[name].result(10)
@@ -64,7 +65,7 @@ def consumer(broker: RunningBroker, group_id: str, **settings: Any) -> Consumer:
 
 
 def begin_at(broker: RunningBroker, group_id: str, topic: str, offset: int) -> None:
-    """Commit the offset for all partitions, as an administrator does before consumers start."""
+    """Commit the offset for all partitions, as an administrator."""
     simple = consumer(broker, group_id)
     offsets = [TopicPartition(topic, index, offset) for index in range(PARTITIONS)]
     simple.commit(offsets=offsets, asynchronous=False)
@@ -74,14 +75,14 @@ def begin_at(broker: RunningBroker, group_id: str, topic: str, offset: int) -> N
 def poll_until(
     consumers: list[Consumer], reached: Callable[[], bool], seconds: float = 20
 ) -> list[str]:
-    """Poll in turns until something is so; gives the values read meanwhile."""
+    """Poll in turns until a condition holds; returns the values read."""
     read, deadline = [], time.monotonic() + seconds
     while not reached():
         assert time.monotonic() < deadline, "it did not come to pass"
         for each in consumers:
             message = each.poll(0.02)
             if message is not None and not message.error():
-                read.append(message.value().decode())
+                read.append(value_of(message).decode())
     return read
 
 
@@ -107,24 +108,22 @@ def test_librdkafka_members_share_the_partitions_and_take_over(
         member.close()
 
 
-def test_every_record_is_read_once_by_members_that_commit_and_change(
-    broker: RunningBroker, topic: str
-) -> None:
+def test_every_record_is_read_once_across_rebalances(broker: RunningBroker, topic: str) -> None:
     read: list[str] = []
     while len(read) < RECORDS:
         member = consumer(broker, "relay")
         member.subscribe([topic])
         messages = member.consume(8, 10)
-        read += [message.value().decode() for message in messages]
+        read += [value_of(message).decode() for message in messages]
         assert messages
-        last = {message.partition(): message.offset() + 1 for message in messages}
+        last = {partition_of(message): offset_of(message) + 1 for message in messages}
         offsets = [TopicPartition(topic, index, offset) for index, offset in last.items()]
         member.commit(offsets=offsets, asynchronous=False)
         member.close()
     assert sorted(read, key=int) == [str(number) for number in range(RECORDS)]
 
 
-def test_static_member_comes_back_to_its_partitions(broker: RunningBroker, topic: str) -> None:
+def test_static_member_keeps_its_partitions(broker: RunningBroker, topic: str) -> None:
     members = {name: consumer(broker, "static", group_instance_id=name) for name in ("a", "b")}
     for member in members.values():
         member.subscribe([topic])
@@ -143,8 +142,8 @@ def test_static_member_comes_back_to_its_partitions(broker: RunningBroker, topic
         member.close()
 
 
-@pytest.mark.filterwarnings("ignore:.* is deprecated")  # by kafka-python, as it is imported
-def test_kafka_python_goes_on_where_another_client_committed(
+@pytest.mark.filterwarnings("ignore:.* is deprecated")  # raised by the import of kafka-python
+def test_kafka_python_continues_at_the_offset_of_another_client(
     broker: RunningBroker, topic: str
 ) -> None:
     from kafka import KafkaConsumer
@@ -204,7 +203,7 @@ def test_aiokafka_members_share_the_partitions_and_commit(
 
 
 @pytest.mark.parametrize("commits", [True, False], ids=["commits", "aborts"])
-def test_offsets_of_a_transaction_count_when_it_commits(
+def test_offsets_of_a_transaction_are_committed_with_it(
     broker: RunningBroker, topic: str, commits: bool
 ) -> None:
     group_id = f"exactly-once-{commits}"
@@ -229,7 +228,9 @@ def test_offsets_of_a_transaction_count_when_it_commits(
     member.close()
 
 
-def test_admin_sees_alters_and_deletes_groups(broker: RunningBroker, topic: str) -> None:
+def test_admin_client_describes_alters_and_deletes_groups(
+    broker: RunningBroker, topic: str
+) -> None:
     member = consumer(broker, "seen")
     member.subscribe([topic])
     poll_until([member], lambda: shares([member]) == [4])
@@ -251,7 +252,7 @@ def test_admin_sees_alters_and_deletes_groups(broker: RunningBroker, topic: str)
 
 
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL], ids=["closed", "killed"])
-def test_groups_and_offsets_are_there_after_a_restart(tmp_path: Path, how: signal.Signals) -> None:
+def test_groups_and_offsets_survive_a_restart(tmp_path: Path, how: signal.Signals) -> None:
     with running_broker(tmp_path, **SETTINGS) as before:
         topic = filled_topic(before)
         member = consumer(before, "kept", group_instance_id="me")

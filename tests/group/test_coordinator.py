@@ -1,4 +1,4 @@
-"""The shell: who is answered, what is stored, what is known after the log is read again."""
+"""The asyncio shell: responses, appends, and loading."""
 
 import asyncio
 
@@ -9,9 +9,9 @@ from broker.group.config import GroupConfig
 from broker.group.coordinator import LeavingMember
 from broker.group.member import JoinResult
 from broker.group.offset_manager import Committer
-from broker.group.records import GroupKey, OffsetKey, ProducerState, read_key
+from broker.group.records import GroupKey, OffsetKey, read_key
 from broker.group.states import GroupState
-from broker.model import TopicPartition
+from broker.model import ProducerIdAndEpoch, TopicPartition
 from tests.group.support import Bench, commits, joining, run, running, settle
 
 AT_ONCE = GroupConfig(group_initial_rebalance_delay_ms=0)
@@ -34,7 +34,7 @@ def code_of(error: pytest.ExceptionInfo[ApiError]) -> ErrorCode:
     return error.value.code
 
 
-def test_nothing_is_answered_before_start_and_after_stop() -> None:
+def test_requests_before_start_and_after_stop_are_refused() -> None:
     async def work() -> None:
         bench = Bench()
         with pytest.raises(ApiError) as early:
@@ -50,7 +50,7 @@ def test_nothing_is_answered_before_start_and_after_stop() -> None:
     run(work())
 
 
-def test_partition_that_is_not_led_here_is_somebody_elses() -> None:
+def test_group_of_another_coordinator_is_refused() -> None:
     async def work() -> None:
         async with running() as bench:
             partition = bench.coordinator.partition_for("g")
@@ -65,7 +65,7 @@ def test_partition_that_is_not_led_here_is_somebody_elses() -> None:
     run(work())
 
 
-def test_while_groups_load_members_are_told_to_wait_each_in_their_way() -> None:
+def test_requests_while_loading_are_refused_per_api() -> None:
     async def work() -> None:
         bench = Bench()
         bench.coordinator.start()
@@ -85,7 +85,7 @@ def test_while_groups_load_members_are_told_to_wait_each_in_their_way() -> None:
     run(work())
 
 
-def test_news_of_an_older_epoch_is_ignored() -> None:
+def test_leadership_change_of_an_older_epoch_is_ignored() -> None:
     async def work() -> None:
         async with running() as bench:
             partition = bench.coordinator.partition_for("g")
@@ -100,7 +100,7 @@ def test_news_of_an_older_epoch_is_ignored() -> None:
     run(work())
 
 
-def test_client_that_hangs_up_while_it_joins_does_not_harm_the_others() -> None:
+def test_disconnect_during_a_join_does_not_affect_other_members() -> None:
     async def work() -> None:
         async with running(config=AT_ONCE) as bench:
             gone = bench.coordinator.join("g", joining())
@@ -112,7 +112,7 @@ def test_client_that_hangs_up_while_it_joins_does_not_harm_the_others() -> None:
     run(work())
 
 
-def test_commit_is_finished_though_its_client_hung_up() -> None:
+def test_commit_is_finished_when_the_client_disconnects() -> None:
     async def work() -> None:
         async with running() as bench:
             bench.topic.acks.clear()
@@ -130,7 +130,7 @@ def test_commit_is_finished_though_its_client_hung_up() -> None:
     run(work())
 
 
-def test_deleted_group_leaves_tombstones_of_all_it_had() -> None:
+def test_deletion_of_a_group_writes_all_tombstones() -> None:
     async def work() -> None:
         async with running(config=AT_ONCE) as bench:
             joined = await stable_member(bench)
@@ -151,7 +151,7 @@ def test_deleted_group_leaves_tombstones_of_all_it_had() -> None:
     run(work())
 
 
-def test_simple_group_needs_no_tombstone_of_its_own() -> None:
+def test_simple_group_has_no_tombstone_of_its_own() -> None:
     async def work() -> None:
         async with running() as bench:
             await bench.offsets.commit("g", ANYBODY, commits(("t", 0, 1)))
@@ -163,7 +163,7 @@ def test_simple_group_needs_no_tombstone_of_its_own() -> None:
     run(work())
 
 
-def test_deleted_topics_take_their_offsets_along() -> None:
+def test_offsets_of_deleted_topics_are_removed() -> None:
     async def work() -> None:
         async with running() as bench:
             await bench.offsets.commit("g", ANYBODY, commits(("t", 0, 1), ("u", 0, 2)))
@@ -173,9 +173,9 @@ def test_deleted_topics_take_their_offsets_along() -> None:
     run(work())
 
 
-def test_transaction_of_offsets_survives_the_coordinator() -> None:
+def test_offsets_of_a_transaction_survive_a_failover() -> None:
     async def work() -> None:
-        producer = ProducerState(7, 0)
+        producer = ProducerIdAndEpoch(7, 0)
         async with running() as bench:
             await bench.offsets.commit_transactional(
                 "g", "txn", producer, ANYBODY, commits(("t", 0, 5))
@@ -202,7 +202,7 @@ def test_transaction_that_cannot_be_verified_commits_nothing() -> None:
         async with running(verify_transaction=refuse) as bench:
             with pytest.raises(ApiError) as error:
                 await bench.offsets.commit_transactional(
-                    "g", "txn", ProducerState(7, 0), ANYBODY, commits(("t", 0, 5))
+                    "g", "txn", ProducerIdAndEpoch(7, 0), ANYBODY, commits(("t", 0, 5))
                 )
             assert code_of(error) is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
             assert not bench.topic.records()
@@ -210,12 +210,12 @@ def test_transaction_that_cannot_be_verified_commits_nothing() -> None:
     run(work())
 
 
-def test_transactional_commit_that_is_not_stored_is_not_waited_for() -> None:
+def test_transactional_commit_that_is_not_stored_is_not_pending() -> None:
     async def work() -> None:
         async with running() as bench:
             bench.topic.fail_next = ErrorCode.MESSAGE_TOO_LARGE
             errors = await bench.offsets.commit_transactional(
-                "g", "txn", ProducerState(7, 0), ANYBODY, commits(("t", 0, 5))
+                "g", "txn", ProducerIdAndEpoch(7, 0), ANYBODY, commits(("t", 0, 5))
             )
             assert errors == {A: ErrorCode.INVALID_COMMIT_OFFSET_SIZE}
             assert bench.offsets.fetch("g", [A], True)[A].error is ErrorCode.NONE
@@ -223,7 +223,59 @@ def test_transactional_commit_that_is_not_stored_is_not_waited_for() -> None:
     run(work())
 
 
-def test_tombstones_that_cannot_be_written_do_not_stop_the_others() -> None:
+def test_regression_commit_that_fails_after_a_reload_leaves_the_loaded_transaction() -> None:
+    async def work() -> None:
+        async with running() as bench:
+            here = bench.coordinator.partition_for("g")
+            bench.topic.acks.clear()
+            committing = asyncio.create_task(
+                bench.offsets.commit_transactional(
+                    "g", "txn", ProducerIdAndEpoch(7, 0), ANYBODY, commits(("t", 0, 5))
+                )
+            )
+            await settle()
+            bench.coordinator.unload(here, 1)
+            await bench.coordinator.load(here, 2)
+            bench.topic.fail_acks = ErrorCode.NOT_LEADER_OR_FOLLOWER
+            bench.topic.acks.set()
+            assert await committing == {A: ErrorCode.NOT_COORDINATOR}
+            bench.offsets.on_transaction_completed(7, [here], is_commit=True)
+            assert bench.offsets.fetch("g", [A], True)[A].offset == 5
+
+    run(work())
+
+
+def test_regression_transactional_commit_is_refused_if_leadership_moved_meanwhile() -> None:
+    async def work() -> None:
+        async def verify(*_: object) -> None:
+            bench.coordinator.unload(bench.coordinator.partition_for("g"), 1)
+
+        async with running(verify_transaction=verify) as bench:
+            with pytest.raises(ApiError) as error:
+                await bench.offsets.commit_transactional(
+                    "g", "txn", ProducerIdAndEpoch(7, 0), ANYBODY, commits(("t", 0, 5))
+                )
+            assert code_of(error) is ErrorCode.NOT_COORDINATOR
+            assert not bench.topic.records()
+
+    run(work())
+
+
+def test_regression_partition_that_cannot_be_read_does_not_stay_loading() -> None:
+    async def work() -> None:
+        async with running() as bench:
+            here = bench.coordinator.partition_for("g")
+            bench.coordinator.unload(here, 1)
+            bench.topic.break_reads = True
+            await bench.coordinator.load(here, 2)
+            assert await bench.offsets.commit("g", ANYBODY, commits(("t", 0, 1))) == {
+                A: ErrorCode.NONE
+            }
+
+    run(work())
+
+
+def test_failed_tombstones_do_not_stop_the_others() -> None:
     async def work() -> None:
         async with running() as bench:
             for group_id in ("g", "h"):
@@ -236,7 +288,7 @@ def test_tombstones_that_cannot_be_written_do_not_stop_the_others() -> None:
     run(work())
 
 
-def test_too_many_loaded_members_must_join_again() -> None:
+def test_loaded_group_above_the_maximum_size_rebalances() -> None:
     async def work() -> None:
         async with running(config=AT_ONCE) as bench:
             futures = [bench.coordinator.join("g", joining()) for _ in range(3)]
@@ -251,7 +303,7 @@ def test_too_many_loaded_members_must_join_again() -> None:
     run(work())
 
 
-def test_group_filters_know_no_case() -> None:
+def test_group_filters_ignore_case() -> None:
     async def work() -> None:
         async with running(config=AT_ONCE) as bench:
             await stable_member(bench, "stable")
@@ -269,7 +321,7 @@ def test_group_filters_know_no_case() -> None:
     run(work())
 
 
-def test_append_that_breaks_leaves_nobody_waiting(caplog: pytest.LogCaptureFixture) -> None:
+def test_unexpected_append_error_answers_all_requests(caplog: pytest.LogCaptureFixture) -> None:
     async def work() -> None:
         async with running(config=AT_ONCE) as bench:
             future = bench.coordinator.join("g", joining())
@@ -285,10 +337,10 @@ def test_append_that_breaks_leaves_nobody_waiting(caplog: pytest.LogCaptureFixtu
             assert bench.offsets.fetch("h", [A], True)[A].error is ErrorCode.NONE
 
     run(work())
-    assert "a group could not be stored" in caplog.text
+    assert "background task failed task=store groups" in caplog.text
 
 
-def test_a_reading_of_an_older_epoch_does_not_end_the_newer_one() -> None:
+def test_load_of_an_older_epoch_does_not_finish_the_newer_one() -> None:
     async def work() -> None:
         bench = Bench()
         bench.coordinator.start()

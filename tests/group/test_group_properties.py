@@ -1,4 +1,4 @@
-"""Whatever members do and whenever: invariants hold, and nobody waits for ever."""
+"""Invariants of a group under random requests; every request is answered eventually."""
 
 from collections.abc import Callable
 from typing import Any
@@ -23,7 +23,7 @@ MAX_SIZE = 3
 
 
 class Slot:
-    """A reply that notes its result, and that it came only once."""
+    """A reply that keeps its result, and checks that there is only one."""
 
     def __init__(self, on_result: Callable[[Any], None] = lambda result: None) -> None:
         self.result: Any = None
@@ -36,7 +36,7 @@ class Slot:
 
 
 class GroupMachine(RuleBasedStateMachine):
-    """Clients that join, sync, beat, leave and fall silent; a log that may fail."""
+    """Clients that join, sync, send heartbeats, leave and go silent; appends that may fail."""
 
     @initialize()
     def begin(self) -> None:
@@ -112,14 +112,14 @@ class GroupMachine(RuleBasedStateMachine):
     def leave(self, name: str, by_instance: bool) -> None:
         member_id = "" if by_instance else self.known.get(name, ("", 0))[0]
         try:
-            self.group.leave(member_id, name if by_instance else None, "a whim")
+            self.group.leave(member_id, name if by_instance else None, "test")
         except ApiError:
             return
         assert member_id not in self.group.membership
 
     @rule(fails=st.booleans())
     def store(self, fails: bool) -> None:
-        """The log answers for the oldest record."""
+        """Complete the append of the oldest record."""
         if self.group.to_store:
             self.stored(self.group.to_store.pop(0), fails)
 
@@ -128,7 +128,7 @@ class GroupMachine(RuleBasedStateMachine):
         store.on_stored(ErrorCode.NOT_COORDINATOR if fails else ErrorCode.NONE)
 
     def check_record(self, store: StoreGroup) -> None:
-        """What is stored can be read back into a group that holds its invariants."""
+        """Check that the record restores a group with valid invariants."""
         copy = Group("g", self.group.config, self.clock)
         restore(copy, store.value)
         check_invariants(copy)
@@ -145,7 +145,7 @@ class GroupMachine(RuleBasedStateMachine):
         self.generation_id = self.group.generation_id
 
     def teardown(self) -> None:
-        """Everybody falls silent: in the end the group is empty, and all were answered."""
+        """All clients go silent: the group becomes empty, and all requests are answered."""
         if not hasattr(self, "group"):
             return
         for _ in range(100):
@@ -161,7 +161,7 @@ class GroupMachine(RuleBasedStateMachine):
 
 
 def check_invariants(group: Group) -> None:
-    """Those that the docstrings of Group and Membership promise."""
+    """Check the invariants in the docstrings of Group and Membership."""
     membership = group.membership
     members = set(membership.members)
     assert set(membership.static_members.values()) <= members

@@ -1,4 +1,4 @@
-"""Java's consumer and Kafka's own tools with groups of our broker."""
+"""The Java consumer and Kafka's tools with groups of our broker."""
 
 import subprocess
 from collections.abc import Iterator
@@ -38,7 +38,7 @@ def topic(broker: RunningBroker) -> str:
 
 
 def groups_tool(broker: RunningBroker, *args: str) -> list[list[str]]:
-    """What kafka-consumer-groups prints, by line and word."""
+    """The output of kafka-consumer-groups, by line and word."""
     command = java_command(GROUPS_TOOL, "--bootstrap-server", broker.bootstrap_servers, *args)
     run = subprocess.run(command, capture_output=True, text=True, timeout=60)
     assert run.returncode == 0, run.stdout + run.stderr
@@ -46,7 +46,7 @@ def groups_tool(broker: RunningBroker, *args: str) -> list[list[str]]:
 
 
 def offsets(broker: RunningBroker, group_id: str) -> dict[str, tuple[str, str]]:
-    """Committed offset and log end by partition, as the tool prints them."""
+    """Committed offset and log end offset by partition, from the tool."""
     lines = groups_tool(broker, "--describe", "--group", group_id, "--offsets")
     header = next(line for line in lines if line[:2] == ["GROUP", "TOPIC"])
     assert header[2:5] == ["PARTITION", "CURRENT-OFFSET", "LOG-END-OFFSET"]

@@ -26,7 +26,7 @@ def with_store(directory: Path, work: Callable[[MetadataStore], Awaitable[None]]
     asyncio.run(run())
 
 
-def test_offset_is_decimal_text_where_consumers_of_zookeeper_look_for_it(tmp_path: Path) -> None:
+def test_offset_is_stored_as_decimal_text_in_the_znode_of_old_consumers(tmp_path: Path) -> None:
     async def work(store: MetadataStore) -> None:
         nodes = OffsetNodes(store)
         assert await nodes.read_offset("readers", A) is None
@@ -39,7 +39,7 @@ def test_offset_is_decimal_text_where_consumers_of_zookeeper_look_for_it(tmp_pat
     with_store(tmp_path, work)
 
 
-def test_consumers_that_commit_at_the_same_time_do_not_stumble(tmp_path: Path) -> None:
+def test_concurrent_commits_succeed(tmp_path: Path) -> None:
     async def work(store: MetadataStore) -> None:
         nodes = OffsetNodes(store)
         await asyncio.gather(*(nodes.write_offset("readers", A, n) for n in range(10)))
@@ -48,7 +48,7 @@ def test_consumers_that_commit_at_the_same_time_do_not_stumble(tmp_path: Path) -
     with_store(tmp_path, work)
 
 
-def test_znode_that_holds_no_offset_is_an_error_that_names_it(tmp_path: Path) -> None:
+def test_error_for_an_invalid_znode_names_it(tmp_path: Path) -> None:
     async def work(store: MetadataStore) -> None:
         nodes = OffsetNodes(store)
         await nodes.write_offset("readers", A, 5)
@@ -62,7 +62,7 @@ def test_znode_that_holds_no_offset_is_an_error_that_names_it(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("group_id", ["", "a//b", "a/../b"])
-def test_group_that_cannot_be_in_a_path_is_refused(tmp_path: Path, group_id: str) -> None:
+def test_group_id_that_is_invalid_in_a_path_is_refused(tmp_path: Path, group_id: str) -> None:
     async def work(store: MetadataStore) -> None:
         nodes = OffsetNodes(store)
         with pytest.raises(ApiError):

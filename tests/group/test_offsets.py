@@ -22,7 +22,7 @@ def commit(offsets: GroupOffsets, commits: Commits, batch_offset: int) -> None:
     offsets.complete(commits, batch_offset)
 
 
-def test_commit_counts_when_it_is_appended_and_is_pending_until_then() -> None:
+def test_commit_is_pending_until_it_is_appended() -> None:
     offsets, commits = GroupOffsets(), {A: value(5)}
     offsets.prepare(commits)
     assert (offsets.is_pending(A), committed(offsets), bool(offsets)) == (True, {}, True)
@@ -30,7 +30,7 @@ def test_commit_counts_when_it_is_appended_and_is_pending_until_then() -> None:
     assert (offsets.is_pending(A), committed(offsets)) == (False, {A: 5})
 
 
-def test_failed_commit_leaves_what_was_there() -> None:
+def test_failed_commit_keeps_the_previous_offset() -> None:
     offsets, failing = GroupOffsets(), {A: value(6)}
     commit(offsets, {A: value(5)}, 0)
     offsets.prepare(failing)
@@ -38,7 +38,7 @@ def test_failed_commit_leaves_what_was_there() -> None:
     assert (offsets.is_pending(A), committed(offsets)) == (False, {A: 5})
 
 
-def test_commit_counts_though_a_later_one_failed() -> None:
+def test_commit_succeeds_although_a_later_one_failed() -> None:
     offsets, first, second = GroupOffsets(), {A: value(5)}, {A: value(6)}
     offsets.prepare(first)
     offsets.prepare(second)
@@ -47,7 +47,7 @@ def test_commit_counts_though_a_later_one_failed() -> None:
     assert committed(offsets) == {A: 5}
 
 
-def test_commit_of_a_partition_deleted_meanwhile_stays_away() -> None:
+def test_commit_of_a_partition_deleted_meanwhile_is_dropped() -> None:
     offsets, commits = GroupOffsets(), {A: value(5)}
     offsets.prepare(commits)
     assert offsets.remove([A]) == []
@@ -55,7 +55,7 @@ def test_commit_of_a_partition_deleted_meanwhile_stays_away() -> None:
     assert committed(offsets) == {}
 
 
-def test_transaction_counts_when_it_commits() -> None:
+def test_offsets_of_a_transaction_are_committed_with_it() -> None:
     offsets = GroupOffsets()
     offsets.prepare_transactional(7, {A: value(5), B: value(6)})
     offsets.append_transactional(7, {A: value(5), B: value(6)}, 3)
@@ -64,7 +64,7 @@ def test_transaction_counts_when_it_commits() -> None:
     assert (offsets.is_pending(A), committed(offsets)) == (False, {A: 5, B: 6})
 
 
-def test_aborted_transaction_leaves_nothing() -> None:
+def test_offsets_of_an_aborted_transaction_are_dropped() -> None:
     offsets = GroupOffsets()
     offsets.prepare_transactional(7, {A: value(5)})
     offsets.append_transactional(7, {A: value(5)}, 3)
@@ -72,7 +72,7 @@ def test_aborted_transaction_leaves_nothing() -> None:
     assert not offsets
 
 
-def test_plain_commit_after_a_transactions_one_wins_over_it() -> None:
+def test_later_plain_commit_wins_over_a_transactional_one() -> None:
     offsets = GroupOffsets()
     offsets.prepare_transactional(7, {A: value(5)})
     offsets.append_transactional(7, {A: value(5)}, 3)
@@ -90,7 +90,7 @@ def test_transactional_commit_that_was_not_appended_is_not_committed() -> None:
     assert committed(offsets) == {}
 
 
-def test_transactional_commit_counts_though_a_later_one_failed() -> None:
+def test_transactional_commit_succeeds_although_a_later_one_failed() -> None:
     offsets = GroupOffsets()
     offsets.prepare_transactional(7, {A: value(5)})
     offsets.append_transactional(7, {A: value(5)}, 3)
@@ -100,7 +100,7 @@ def test_transactional_commit_counts_though_a_later_one_failed() -> None:
     assert committed(offsets) == {A: 5}
 
 
-def test_removed_offsets_are_named_once_for_their_tombstones() -> None:
+def test_removed_offsets_are_returned_once() -> None:
     offsets = GroupOffsets()
     offsets.load({A: AppendedOffset(0, value(1))}, {7: {A: AppendedOffset(1, value(2))}})
     assert offsets.remove([A, B, A]) == [A]
@@ -116,7 +116,7 @@ def test_expiry_keeps_subscribed_topics_and_pending_commits() -> None:
     assert expired == [old]
 
 
-def test_offset_with_its_own_expiry_goes_by_that_alone() -> None:
+def test_offset_with_its_own_expiry_ignores_the_retention() -> None:
     offsets = GroupOffsets()
     offsets.load({A: AppendedOffset(0, value(1, 0, expires=50))}, {})
     assert offsets.remove_expired(49, 1, lambda v: v.commit_timestamp_ms) == []
@@ -124,7 +124,7 @@ def test_offset_with_its_own_expiry_goes_by_that_alone() -> None:
 
 
 @given(st.permutations(range(6)), st.sets(st.integers(0, 5)))
-def test_in_whatever_order_commits_end_the_last_of_the_log_counts(
+def test_last_commit_of_the_log_wins_in_any_order_of_completion(
     order: list[int], failing: set[int]
 ) -> None:
     offsets = GroupOffsets()

@@ -1,4 +1,4 @@
-"""The golden logs are what Apache Kafka 3.9.1 wrote for three groups."""
+"""Records compared with logs of three groups written by Apache Kafka 3.9.1."""
 
 import logging
 from pathlib import Path
@@ -12,10 +12,8 @@ from broker.group.offsets import OffsetAndMetadata
 from broker.group.records import (
     GroupKey,
     OffsetKey,
-    ProducerState,
     build_group_batch,
     build_offsets_batch,
-    build_tombstones,
     group_key,
     offset_key,
     offset_value,
@@ -24,8 +22,9 @@ from broker.group.records import (
     read_offset_value,
     read_subscribed_topics,
 )
-from broker.model import TopicPartition
+from broker.model import ProducerIdAndEpoch, TopicPartition
 from broker.records.batch import Batch, assign_offset_and_epoch, iterate_batches
+from broker.records.coordinator_records import build_tombstones
 from broker.records.layout import Codec
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "logs" / "magic2"
@@ -33,14 +32,14 @@ LOGS = sorted(GOLDEN.glob("__consumer_offsets-*/*.log"))
 
 
 def stamped(batch: bytes, like: Batch) -> bytes:
-    """With the offset and the epoch that the leader gave the golden batch."""
+    """The batch with the base offset and leader epoch of the golden one."""
     data = bytearray(batch)
     assign_offset_and_epoch(data, 0, like.header.base_offset, like.header.partition_leader_epoch)
     return bytes(data)
 
 
 def rebuilt(batch: Batch) -> bytes:
-    """Read a golden batch and write it again."""
+    """Decode a golden batch and encode it again."""
     records = batch.records()
     about = read_key(records[0].key)
     assert about is not None
@@ -67,20 +66,20 @@ def test_batches_are_byte_identical_to_kafkas(path: Path) -> None:
         assert stamped(rebuilt(batch), batch) == golden
 
 
-def test_golden_logs_are_there() -> None:
+def test_golden_logs_exist() -> None:
     assert len(LOGS) == 3
 
 
-def test_offset_with_expiry_is_written_in_version_1_which_keeps_it() -> None:
+def test_offset_with_expiry_is_written_in_version_1() -> None:
     value = OffsetAndMetadata(5, "m", 1_000, leader_epoch=-1, expire_timestamp_ms=2_000)
     assert offset_value(value)[:2] == b"\x00\x01"
     assert read_offset_value(offset_value(value)) == value
 
 
-def test_transactional_batch_names_its_producer() -> None:
+def test_transactional_batch_has_its_producer() -> None:
     value = OffsetAndMetadata(5, "", 1_000)
     data = build_offsets_batch(
-        "g", {TopicPartition("t", 0): value}, 1_000, Codec.NONE, ProducerState(7, 3)
+        "g", {TopicPartition("t", 0): value}, 1_000, Codec.NONE, ProducerIdAndEpoch(7, 3)
     )
     header = next(iterate_batches(data)).header
     assert header.is_transactional
@@ -97,7 +96,7 @@ def test_tombstones_have_no_values() -> None:
     assert batch.header.base_sequence == -1
 
 
-def test_codec_compresses_what_is_stored() -> None:
+def test_batch_is_compressed_with_the_codec() -> None:
     value = OffsetAndMetadata(5, "m" * 1000, 1_000)
     data = build_offsets_batch("g", {TopicPartition("t", 0): value}, 1_000, Codec.ZSTD)
     (batch,) = iterate_batches(data)
@@ -105,7 +104,7 @@ def test_codec_compresses_what_is_stored() -> None:
     assert len(data) < 300
 
 
-def test_key_of_a_newer_kind_is_told_apart() -> None:
+def test_key_of_a_newer_version_is_unknown() -> None:
     assert read_key(b"\x00\x03\x00\x01g") is None
 
 
@@ -115,17 +114,17 @@ def test_damaged_key_raises_corrupt_record(key: bytes | None) -> None:
         read_key(key)
 
 
-def test_subscription_of_a_newer_version_is_read_as_far_as_version_0() -> None:
+def test_subscription_of_a_newer_version_is_decoded_as_version_0() -> None:
     newer = b"\x00\x63\x00\x00\x00\x01\x00\x01t\xff\xff\xff\xff and more"
-    assert read_subscribed_topics("g", [newer]) == {"t"}
+    assert read_subscribed_topics("g", [newer]) == frozenset({"t"})
 
 
-def test_subscription_that_cannot_be_read_leaves_topics_unknown(
+def test_topics_are_unknown_if_a_subscription_cannot_be_decoded(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     with caplog.at_level(logging.WARNING):
         assert read_subscribed_topics("g", [b"\x00"]) is None
-    assert "subscription not understood group=g" in caplog.text
+    assert "cannot decode a subscription group=g" in caplog.text
 
 
 @given(

@@ -1,4 +1,4 @@
-"""Groups read back from logs: golden ones that Kafka wrote, and ours."""
+"""Groups loaded from logs written by Kafka and by this broker."""
 
 import logging
 from collections.abc import Iterable
@@ -11,15 +11,13 @@ from broker.group.config import GroupConfig
 from broker.group.group import Group
 from broker.group.offsets import OffsetAndMetadata
 from broker.group.records import (
-    ProducerState,
     build_offsets_batch,
-    build_tombstones,
     group_key,
     offset_key,
 )
 from broker.group.replay import Replay
 from broker.group.states import EMPTY, STABLE
-from broker.model import TopicPartition
+from broker.model import ProducerIdAndEpoch, TopicPartition
 from broker.records.batch import Batch, assign_offset_and_epoch, iterate_batches
 from broker.records.builder import build_batch
 from broker.records.control import (
@@ -27,6 +25,7 @@ from broker.records.control import (
     EndTransactionMarker,
     build_end_transaction_batch,
 )
+from broker.records.coordinator_records import build_tombstones
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "logs" / "magic2"
 A, B = TopicPartition("t", 0), TopicPartition("t", 1)
@@ -42,7 +41,7 @@ def replay(batches: Iterable[Batch]) -> dict[str, Group]:
 
 
 def log(*batches: bytes) -> Iterable[Batch]:
-    """The batches, one after the other, as a leader appends them."""
+    """A log of these batches, as appended by a leader."""
     offset = 0
     for data in batches:
         stamped = bytearray(data)
@@ -56,7 +55,7 @@ def golden(name: str) -> Iterable[Batch]:
     return iterate_batches((GOLDEN / name / "00000000000000000000.log").read_bytes())
 
 
-def commit(offsets: dict[TopicPartition, int], producer: ProducerState | None = None) -> bytes:
+def commit(offsets: dict[TopicPartition, int], producer: ProducerIdAndEpoch | None = None) -> bytes:
     values = {name: OffsetAndMetadata(offset, "", 1_000) for name, offset in offsets.items()}
     if producer is None:
         return build_offsets_batch("g", values, 1_000)
@@ -88,16 +87,16 @@ def test_golden_group_before_its_member_left_is_stable() -> None:
     assert member.member_id == group.membership.leader
     assert (member.session_timeout_ms, member.rebalance_timeout_ms) == (45_000, 300_000)
     assert (member.client_id, member.client_host) == ("golden-group-b", "/127.0.0.1")
-    assert group.subscribed_topics == {"grp"}
+    assert group.subscribed_topics == frozenset({"grp"})
 
 
-def test_golden_simple_group_has_offsets_only() -> None:
+def test_golden_simple_group_has_only_offsets() -> None:
     (group,) = replay(golden("__consumer_offsets-30")).values()
     assert (group.generation_id, group.membership.protocol_type) == (0, None)
     assert offsets_of(group) == {TopicPartition("grp", 1): 7}
 
 
-def test_last_commit_wins_and_a_tombstone_forgets() -> None:
+def test_last_commit_wins_and_a_tombstone_removes_it() -> None:
     groups = replay(
         log(
             commit({A: 1, B: 2}),
@@ -108,12 +107,12 @@ def test_last_commit_wins_and_a_tombstone_forgets() -> None:
     assert offsets_of(groups["g"]) == {A: 3}
 
 
-def test_group_whose_everything_is_forgotten_is_not_there() -> None:
+def test_group_without_remaining_records_does_not_exist() -> None:
     assert replay(log(commit({A: 1}), build_tombstones([offset_key("g", A)], 1_000))) == {}
 
 
-def test_committed_transaction_counts_and_an_aborted_one_does_not() -> None:
-    producer, other = ProducerState(7, 0), ProducerState(8, 0)
+def test_offsets_of_committed_but_not_of_aborted_transactions_are_loaded() -> None:
+    producer, other = ProducerIdAndEpoch(7, 0), ProducerIdAndEpoch(8, 0)
     groups = replay(
         log(
             commit({A: 1}, producer),
@@ -126,8 +125,8 @@ def test_committed_transaction_counts_and_an_aborted_one_does_not() -> None:
     assert not groups["g"].offsets.open_transactions()
 
 
-def test_open_transaction_goes_on_waiting() -> None:
-    (group,) = replay(log(commit({A: 1}, ProducerState(7, 0)))).values()
+def test_offsets_of_an_ongoing_transaction_stay_pending() -> None:
+    (group,) = replay(log(commit({A: 1}, ProducerIdAndEpoch(7, 0)))).values()
     assert offsets_of(group) == {}
     assert group.offsets.is_pending(A)
     group.offsets.end_transaction(7, is_commit=True)
@@ -137,7 +136,7 @@ def test_open_transaction_goes_on_waiting() -> None:
 def test_commit_after_a_transactions_one_is_not_overwritten_by_its_marker() -> None:
     groups = replay(
         log(
-            commit({A: 1}, ProducerState(7, 0)),
+            commit({A: 1}, ProducerIdAndEpoch(7, 0)),
             commit({A: 2}),
             marker(ControlRecordType.COMMIT),
         )
@@ -145,7 +144,7 @@ def test_commit_after_a_transactions_one_is_not_overwritten_by_its_marker() -> N
     assert offsets_of(groups["g"]) == {A: 2}
 
 
-def test_record_that_cannot_be_read_costs_only_itself(caplog: pytest.LogCaptureFixture) -> None:
+def test_record_that_cannot_be_decoded_is_skipped(caplog: pytest.LogCaptureFixture) -> None:
     broken = build_batch([(0, 1_000, offset_key("g", A), b"\x00\x63nonsense", ())])
     unknown = build_batch([(0, 1_000, b"\x00\x07something new", b"", ())])
     with caplog.at_level(logging.WARNING):

@@ -1,16 +1,15 @@
-"""Runs the scripts of tests/scenarios/group-*.txt: commands, `----`, what happened.
+"""Runs the scripts tests/scenarios/group-*.txt: commands, `----`, output.
 
-    join NAME [key=value …]      static=ID member=NAME(the id it was given) version=9 protocols=a,b
+    join NAME [key=value …]      static=ID member=NAME(its member id) version=9 protocols=a,b
                                  session=10000 rebalance=60000 type=consumer topics=t1,t2
-    sync NAME [NAME=ASSIGNMENT …]    generation=N to claim another one
+    sync NAME [NAME=ASSIGNMENT …]    generation=N to send another one
     heartbeat NAME · leave NAME … · kick static=ID · commit NAME TOPIC-PARTITION=OFFSET …
     advance MS · live NAME MS (with heartbeats) · fail ERROR (the next append) · hold · release (its
     acknowledgement) · restart · move (to another broker) · expire (offsets) · state
 
-NAME stands for a client: it remembers the member id and the generation it was last told. Ids are
-printed as NAME:1, NAME:2, … (the instance id's name, of static members) in the order in which they
-were given. `pytest --rewrite` writes what happens into the scripts: read the diff before you commit
-it.
+NAME is a client; it keeps the member id and generation of its last response. Ids are printed as
+NAME:1, NAME:2, … (for static members, of the instance id) in the order in which they were assigned.
+`pytest --rewrite` writes the current output into the scripts: read the diff before you commit it.
 """
 
 import asyncio
@@ -43,7 +42,7 @@ def subscription(topics: str) -> bytes:
 
 
 class Client:
-    """One consumer, as far as the script needs it."""
+    """The state of one consumer of a script."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -55,9 +54,9 @@ class Client:
 
 
 class Script:
-    """Carries out commands and tells what happened."""
+    """Runs commands and collects their output."""
 
-    def __init__(self, settings: dict[str, int]) -> None:
+    def __init__(self, settings: dict[str, Any]) -> None:
         self.config = GroupConfig(**settings)
         self.bench = Bench(self.config)
         self.clients: dict[str, Client] = {}
@@ -73,7 +72,7 @@ class Script:
         self.report()
 
     def report(self) -> None:
-        """Print the answers that have come."""
+        """Print the responses that have arrived."""
         for client in self.clients.values():
             for future in [future for future in client.joins if future.done()]:
                 client.joins.remove(future)
@@ -104,7 +103,7 @@ class Script:
         return f"{result.protocol_name} {result.assignment.decode()!r}"
 
     def alias(self, member_id: str) -> str:
-        """The id as the script shows it; ids end in a UUID."""
+        """The printed form of a member id, which ends in a UUID."""
         if member_id not in self.ids:
             name = member_id[:-37]
             number = 1 + sum(alias.startswith(f"{name}:") for alias in self.ids.values())
@@ -191,7 +190,7 @@ class Script:
         await self.bench.advance(int(ms))
 
     async def live(self, name: str, ms: str) -> None:
-        """Time passes, the client sends heartbeats that nobody prints."""
+        """Advance the clock while the client sends heartbeats, which are not printed."""
         client, step_ms = self.client(name), 1_000_000
         for passed_ms in range(0, int(ms), step_ms):
             await self.bench.advance(min(step_ms, int(ms) - passed_ms))
@@ -212,14 +211,14 @@ class Script:
         self.out.append(f"expired {await self.bench.offsets.expire()}")
 
     async def restart(self) -> None:
-        """Another coordinator reads the log; the clock goes on."""
+        """Replace the coordinator by a new one that loads the log; the clock continues."""
         await self.bench.coordinator.stop()
         former, self.bench = self.bench, Bench(self.config, self.bench.topic)
         self.bench.clock.advance(former.clock.now_ms() - self.bench.clock.now_ms())
         await self.bench.start()
 
     async def move(self) -> None:
-        """The coordinator loses all its partitions."""
+        """Unload all partitions."""
         for partition in range(self.bench.topic.num_partitions):
             self.bench.coordinator.unload(partition, 1)
 
@@ -238,7 +237,7 @@ class Script:
 
 
 def steps(text: str) -> Iterator[tuple[str, list[str]]]:
-    """(comment lines and commands as they stand, the commands) of each step."""
+    """The text (comments and commands) and the commands of each step."""
     for block in text.strip().split("\n\n"):
         head = block.split("\n----")[0]
         commands = [line for line in head.splitlines() if not line.startswith("#")]
@@ -246,7 +245,7 @@ def steps(text: str) -> Iterator[tuple[str, list[str]]]:
 
 
 async def play(text: str) -> str:
-    """The script again, with what happens now."""
+    """The script with the current output."""
     played = []
     script: Script | None = None
     for head, commands in steps(text):

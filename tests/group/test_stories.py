@@ -1,6 +1,8 @@
-"""What Apache Kafka 3.9.1 answered to the stories of `stories.py` is in golden/group-stories.txt;
-our broker answers the same, and so does Kafka when it is asked again (`-m kafka`; with `--rewrite`
-that is how the file is made)."""
+"""The stories of `stories.py`, compared with the responses of Apache Kafka 3.9.1.
+
+Those are in golden/group-stories.txt. With `-m kafka` they are compared with a live Kafka, and with
+`--rewrite` recorded from it.
+"""
 
 import asyncio
 from pathlib import Path
@@ -22,19 +24,19 @@ GOLDEN = Path(__file__).parents[1] / "golden" / "group-stories.txt"
 
 
 def told_by(address: str) -> str:
-    """All stories as one text."""
+    """The responses of all stories as one text."""
     stories = asyncio.run(tell(address))
     return "".join(f"# {name}\n" + "\n".join(lines) + "\n" for name, lines in stories.items())
 
 
-def test_broker_answers_as_kafka_did(tmp_path: Path) -> None:
+def test_broker_answers_as_kafka(tmp_path: Path) -> None:
     with running_broker(tmp_path, **SETTINGS) as broker:
         told = told_by(broker.bootstrap_servers)
     assert told.splitlines() == GOLDEN.read_text().splitlines()
 
 
 @pytest.mark.kafka
-def test_kafka_answers_as_it_did(real_kafka: RealKafka, request: Any) -> None:
+def test_kafka_still_answers_as_recorded(real_kafka: RealKafka, request: Any) -> None:
     told = told_by(real_kafka.brokers[0])
     if request.config.getoption("--rewrite"):
         GOLDEN.write_text(told)
