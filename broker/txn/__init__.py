@@ -1,10 +1,17 @@
-"""The transaction coordinator: producer ids, transactions, and the log they are kept in.
+"""The transaction coordinator: producer ids, transactions and their log.
 
-`transaction.py` is a state machine without I/O, one per transactional id: requests go in, the state
-to be stored or an ApiError comes out. `transaction_log.py` stores it in `__transaction_state` (what
-the records say is in `records.py`) and knows which partitions this broker coordinates.
-`completion.py` has the markers written that end a transaction. `coordinator.py` is what the APIs
-call. The rest of the broker is asked through the interfaces in `storage.py`.
+    coordinator                         what the API handlers call
+    transaction, states                 state machine of one transactional id, without I/O: requests
+                                        yield the metadata to store, or an ApiError
+    transaction_state_manager           the loaded partitions of `__transaction_state`
+    records                             the record format of that topic
+    completion                          writes the markers of a transaction, then stores its end
+    transaction_marker_channel_manager  sends markers to the leaders of the partitions
+    local_markers                       appends markers to partitions that this broker leads
+    add_partitions_to_txn_manager       verifies, before an append, that a partition is part of the
+                                        producer's transaction (KIP-890)
+    producer_ids                        blocks of producer ids
+    storage                             interfaces to the rest of the broker
 
-May use replica, metadata and what lies below; never the group coordinator, its neighbour.
+Does not import `group`: the two coordinators call each other through callbacks.
 """

@@ -1,8 +1,8 @@
-"""Carries out what was decided: markers into every partition, then CompleteCommit or -Abort.
+"""Completes transactions: writes a marker to every partition, then CompleteCommit or CompleteAbort.
 
-One task per transaction that is ending. It goes on until it is done or this broker no longer
-coordinates the transaction: then the next coordinator finds the decision in the log and begins
-again. A marker may so be written twice; a second one ends nothing and does no harm.
+One task per transaction in PrepareCommit or PrepareAbort. It retries until the transaction is
+complete or this broker no longer coordinates it; then the next coordinator finds the prepared state
+in the log and starts again. A marker may therefore be written twice; the second one has no effect.
 """
 
 import logging
@@ -14,7 +14,7 @@ from broker.errors import ApiError, ErrorCode
 from broker.txn.states import PREPARE_COMMIT
 from broker.txn.storage import MarkerChannel, TxnMarker
 from broker.txn.transaction import Transaction
-from broker.txn.transaction_log import Coordinated, TransactionLog
+from broker.txn.transaction_state_manager import TransactionStateManager, TxnMetadataCacheEntry
 
 logger = logging.getLogger(__name__)
 
@@ -26,7 +26,7 @@ _MAX_BACKOFF_S: Final = 1.0
 _WRITTEN: Final = frozenset(
     {
         ErrorCode.NONE,
-        # A log of the old formats has no transactions: nothing was written, nothing ends.
+        # A log in an old message format has no transactions, so there is nothing to end.
         ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT,
         ErrorCode.UNSUPPORTED_VERSION,
     }
@@ -42,70 +42,80 @@ _RETRIED: Final = frozenset(
         ErrorCode.NETWORK_EXCEPTION,
     }
 )
-"""All others are final. A newer epoch of the producer or of the coordinator means that somebody
-else has ended the transaction; the rest must not happen, and repeating would not help."""
+"""All other errors are final. A newer producer or coordinator epoch means that another coordinator
+has ended the transaction; the others are not expected, and a retry would not help."""
 
 
-class MarkerRefused(ApiError):
-    """A leader will never take this marker."""
+class MarkerRejected(ApiError):
+    """The leader of a partition rejects this marker for good."""
 
 
 class Completion:
-    """Completes transactions."""
+    """Writes markers and stores the final state; see the module."""
 
     def __init__(
-        self, log: TransactionLog, channel: MarkerChannel, clock: Clock, sleep: Sleep
+        self,
+        state_manager: TransactionStateManager,
+        channel: MarkerChannel,
+        clock: Clock,
+        sleep: Sleep,
     ) -> None:
-        self._log = log
+        self._state_manager = state_manager
         self._channel = channel
         self._clock = clock
         self._sleep = sleep
 
     def begin(
-        self, coordinated: Coordinated, transaction: Transaction
+        self, entry: TxnMetadataCacheEntry, transaction: Transaction
     ) -> Coroutine[Any, Any, None]:
-        """Close the transaction to other changes, at once; what is returned has to be run."""
+        """Set the pending final state now; the caller must run the returned coroutine."""
         current = transaction.current
         commit = current.state == PREPARE_COMMIT
         marker = TxnMarker(
-            current.producer_id, current.producer_epoch, coordinated.coordinator_epoch, commit
+            current.producer_id, current.producer_epoch, entry.coordinator_epoch, commit
         )
         transaction.prepare_complete(self._clock.now_ms())
-        return self._run(coordinated, transaction, marker)
+        return self._run(entry, transaction, marker)
 
     async def _run(
-        self, coordinated: Coordinated, transaction: Transaction, marker: TxnMarker
+        self, entry: TxnMetadataCacheEntry, transaction: Transaction, marker: TxnMarker
     ) -> None:
-        """Returns when the transaction is complete, or is not this broker's to complete."""
+        """Return when the transaction is complete or this broker no longer coordinates it."""
         backoff_s = _FIRST_BACKOFF_S
-        while self._log.is_current(coordinated):
+        while self._state_manager.is_current(entry):
             try:
-                if await self._write_markers(coordinated, transaction, marker):
-                    await self._log.store(coordinated, transaction, keep_pending=True)
+                if await self._write_markers(entry, transaction, marker):
+                    await self._state_manager.store(entry, transaction, keep_pending=True)
                     return
-            except MarkerRefused as error:
-                logger.error("gave up completing a transaction %s: %s", marker, error)
+            except MarkerRejected as error:
+                logger.error(
+                    "cannot complete the transaction, a marker was rejected marker=%s: %s",
+                    marker,
+                    error,
+                )
                 return
             except ApiError as error:
-                logger.warning("cannot complete a transaction yet %s: %s", marker, error)
+                logger.warning(
+                    "cannot complete the transaction yet, retrying marker=%s: %s", marker, error
+                )
             await self._sleep(backoff_s)
             backoff_s = min(2 * backoff_s, _MAX_BACKOFF_S)
 
     async def _write_markers(
-        self, coordinated: Coordinated, transaction: Transaction, marker: TxnMarker
+        self, entry: TxnMetadataCacheEntry, transaction: Transaction, marker: TxnMarker
     ) -> bool:
-        """Whether every partition has its marker; a deleted one needs none.
+        """Write the missing markers; True when every partition has one. Deleted ones need none.
 
-        MarkerRefused if there is no sense in trying again.
+        MarkerRejected if a retry cannot succeed.
         """
         partitions = transaction.current.partitions
         wanted = [p for p in partitions if self._channel.has_partition(p)]
         results = await self._channel.write_markers(marker, wanted) if wanted else {}
-        if not self._log.is_current(coordinated):
+        if not self._state_manager.is_current(entry):
             return False
         for partition, code in results.items():
             if code not in _WRITTEN and code not in _RETRIED:
-                raise MarkerRefused(code, f"{partition}: {code.name}")
-        left = {partition for partition, code in results.items() if code in _RETRIED}
-        transaction.remove_partitions(set(partitions) - left)
-        return not left
+                raise MarkerRejected(code, f"{partition}: {code.name}")
+        failed = {partition for partition, code in results.items() if code in _RETRIED}
+        transaction.remove_partitions(set(partitions) - failed)
+        return not failed

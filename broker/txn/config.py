@@ -1,11 +1,11 @@
-"""The settings of the coordinator, with Kafka's defaults."""
+"""Settings of the transaction coordinator, with Kafka's defaults."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TxnConfig:
-    """What the coordinator was told; fields are named after Kafka's keys."""
+    """The broker settings that the coordinator obeys; fields are named after Kafka's keys."""
 
     transactional_id_expiration_ms: int = 604_800_000
     transaction_max_timeout_ms: int = 900_000

@@ -1,9 +1,9 @@
-"""Writes markers into the partitions this broker leads.
+"""Appends markers to the partitions that this broker leads.
 
-The offsets topic is a topic like any other here; but when a marker is in, the group coordinator
-must know, because offsets committed in the transaction count from then on. While it reads a
-partition, it might miss the marker: so none is written there until it has. It is asked and told
-through callbacks; the two coordinators do not know each other.
+The offsets topic is treated like any other, with two additions. When a marker is replicated, the
+group coordinator is notified, because the offsets of the transaction become visible with it. While
+the group coordinator loads a partition it could miss a marker, so none is appended there until it
+has finished. Both go through callbacks; the two coordinators do not import each other.
 """
 
 from collections.abc import Callable, Sequence
@@ -17,20 +17,20 @@ from broker.records.control import (
     EndTransactionMarker,
     build_end_transaction_batch,
 )
-from broker.replica.acks import Appended, wait_for_acks
+from broker.replica.delayed_operations import DelayedProduce, RequiredOffset
 from broker.replica.manager import ReplicaManager
 from broker.topic_names import OFFSETS_TOPIC
 from broker.txn.storage import TxnMarker
 
 OffsetsAreLoading = Callable[[int], bool]
-"""Whether the group coordinator is reading this partition of the offsets topic."""
+"""Whether the group coordinator is loading this partition of the offsets topic."""
 
 OnOffsetsCompleted = Callable[[int, list[int], bool], None]
-"""(producer id, partitions of the offsets topic that have the marker, whether it is a commit)."""
+"""(producer id, partitions of the offsets topic with the marker, whether it is a commit)."""
 
 
 class LocalMarkers:
-    """The end of a MarkerChannel: writes what this broker is to write."""
+    """Appends markers as leader."""
 
     def __init__(
         self,
@@ -49,16 +49,16 @@ class LocalMarkers:
     async def write_markers(
         self, marker: TxnMarker, partitions: Sequence[TopicPartition]
     ) -> dict[TopicPartition, ErrorCode]:
-        """See MarkerChannel; all are appended before the first wait, then one wait for all."""
+        """See MarkerChannel. Appends to all partitions first, then waits once for all acks."""
         results: dict[TopicPartition, ErrorCode] = {}
-        appended: dict[TopicPartition, Appended] = {}
+        appended: dict[TopicPartition, RequiredOffset] = {}
         batch = self._build(marker)
         for name in partitions:
             try:
                 appended[name] = self._append(name, batch)
             except ApiError as error:
                 results[name] = error.code
-        await wait_for_acks(appended.values(), self._timeout_s)
+        await DelayedProduce(appended.values(), self._timeout_s, self._replicas.purgatory)
         for name, (partition, offset) in appended.items():
             code = partition.acks_reached(offset)
             results[name] = ErrorCode.REQUEST_TIMED_OUT if code is None else code
@@ -74,12 +74,12 @@ class LocalMarkers:
             self._clock.now_ms(),
         )
 
-    def _append(self, name: TopicPartition, batch: bytes) -> Appended:
+    def _append(self, name: TopicPartition, batch: bytes) -> RequiredOffset:
         if name.topic == OFFSETS_TOPIC and self._offsets_are_loading(name.partition):
-            raise NotLeaderOrFollower(f"{name} is being loaded")  # in a word that means: try again
+            raise NotLeaderOrFollower(f"{name} is being loaded")  # the coordinator retries this one
         partition = self._replicas.find(*name)
         info = partition.append_as_leader(batch, origin=AppendOrigin.COORDINATOR)
-        return partition, info.last_offset + 1
+        return RequiredOffset(partition, info.last_offset + 1)
 
     def _tell_groups(self, marker: TxnMarker, results: dict[TopicPartition, ErrorCode]) -> None:
         done = [

@@ -1,7 +1,7 @@
-"""Producer ids: taken from blocks of a thousand that the cluster gives to one broker at a time.
+"""Producer ids, taken from blocks of 1000 that the controller allocates to a broker.
 
-A block is recorded as taken before its first id is used, so an id is never given twice; those that
-a broker did not use before it stopped are lost, and there are 2^63 of them.
+A block is recorded as allocated before its first id is used, so an id is never used twice. Ids that
+a broker has not used when it stops are lost; there are 2^63.
 """
 
 import asyncio
@@ -10,16 +10,16 @@ from typing import Final
 from broker.errors import ApiError, ErrorCode
 from broker.model import BrokerEpoch
 from broker.protocol.messages.allocate_producer_ids import AllocateProducerIdsRequest
-from broker.replica.isr_changes import ControllerChannel
+from broker.replica.alter_partition_manager import ControllerSender
 from broker.txn.storage import ProducerIdBlock, ProducerIdBlocks
 
 _ALLOCATION_TIMEOUT_S: Final = 30.0
 
 
 class ProducerIdManager:
-    """Gives away producer ids, each once.
+    """Generates producer ids, each once.
 
-    Fields `_next`, `_last`: what is left of the block; nothing if `_next` is the larger one.
+    Fields `_next`, `_last`: the unused ids of the block; none if `_next` > `_last`.
     """
 
     def __init__(self, blocks: ProducerIdBlocks) -> None:
@@ -29,8 +29,8 @@ class ProducerIdManager:
         self._allocating = asyncio.Lock()
 
     async def generate(self) -> int:
-        """A producer id that nobody has; ApiError if no block can be had."""
-        async with self._allocating:  # the first one in fetches the block, the others find it
+        """A producer id that was never used; ApiError if no block can be allocated."""
+        async with self._allocating:  # concurrent callers allocate one block
             if self._next > self._last:
                 self._next, self._last = await self._blocks.allocate()
             producer_id = self._next
@@ -39,10 +39,10 @@ class ProducerIdManager:
 
 
 class ControllerProducerIdBlocks:
-    """Blocks that the controller gives (KIP-730)."""
+    """Blocks allocated by the controller (KIP-730)."""
 
     def __init__(
-        self, controller: ControllerChannel, broker_id: int, broker_epoch: BrokerEpoch
+        self, controller: ControllerSender, broker_id: int, broker_epoch: BrokerEpoch
     ) -> None:
         self._controller = controller
         self._broker_id = broker_id
@@ -51,8 +51,7 @@ class ControllerProducerIdBlocks:
     async def allocate(self) -> ProducerIdBlock:
         """See ProducerIdBlocks.
 
-        While the controller does not answer: COORDINATOR_LOAD_IN_PROGRESS, which even old clients
-        try again.
+        COORDINATOR_LOAD_IN_PROGRESS while the controller does not answer: all clients retry it.
         """
         request = AllocateProducerIdsRequest(
             broker_id=self._broker_id, broker_epoch=self._broker_epoch.value
@@ -61,16 +60,14 @@ class ControllerProducerIdBlocks:
             async with asyncio.timeout(_ALLOCATION_TIMEOUT_S):
                 response = await self._controller.send(request)
         except TimeoutError as error:
-            raise _later("the controller does not answer") from error
+            raise _unavailable("the controller does not answer") from error
         except ApiError as error:
-            raise _later(str(error)) from error
+            raise _unavailable(str(error)) from error
         if response.error_code:
-            raise _later(ErrorCode.name_of(response.error_code))
+            raise _unavailable(ErrorCode.name_of(response.error_code))
         first = response.producer_id_start
         return ProducerIdBlock(first, first + response.producer_id_len - 1)
 
 
-def _later(reason: str) -> ApiError:
-    return ApiError(
-        ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, f"no producer ids can be had now: {reason}"
-    )
+def _unavailable(reason: str) -> ApiError:
+    return ApiError(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, f"no producer ids available: {reason}")

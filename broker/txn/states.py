@@ -1,14 +1,13 @@
-"""The states of a transaction, and which may follow which. This table is the only place for it.
+"""The states of a transaction and the transitions between them.
 
     Empty ──► Ongoing ──► PrepareCommit ──► CompleteCommit ──┐
       ▲          │  └───► PrepareAbort ───► CompleteAbort ───┤
       │          └─ (PrepareEpochFence) ─┘                   │
       └───── InitProducerId ◄──────────────────┴── or Ongoing again
 
-From PrepareCommit and PrepareAbort there is no way back: once stored, the end is decided, and is
-carried out by whoever coordinates, after any crash. PrepareEpochFence lasts no longer than one
-step, from fencing a producer to preparing the abort; it is never stored. Dead is on its way out:
-the tombstone is being written.
+PrepareCommit and PrepareAbort are final decisions: once stored, every later coordinator completes
+them, also after a crash. PrepareEpochFence exists only between fencing a producer and preparing the
+abort; it is never stored. Dead: the tombstone is being written.
 """
 
 from collections.abc import Mapping
@@ -17,7 +16,7 @@ from typing import Final
 
 
 class TransactionState(IntEnum):
-    """A state, by the number under which it is stored."""
+    """A state; the value is its number in the log."""
 
     EMPTY = 0
     ONGOING = 1
@@ -30,7 +29,7 @@ class TransactionState(IntEnum):
 
     @property
     def kafka_name(self) -> str:
-        """As the admin APIs spell it: `PrepareCommit`."""
+        """The name in the admin APIs: `PrepareCommit`."""
         return self.name.title().replace("_", "")
 
 
@@ -44,9 +43,9 @@ DEAD: Final = TransactionState.DEAD
 PREPARE_EPOCH_FENCE: Final = TransactionState.PREPARE_EPOCH_FENCE
 
 IDLE: Final = frozenset({EMPTY, COMPLETE_COMMIT, COMPLETE_ABORT})
-"""No transaction is open: a new one may begin, and the transactional id may expire."""
+"""No transaction is ongoing: a new one may start, and the transactional id may expire."""
 ENDING: Final = frozenset({PREPARE_COMMIT, PREPARE_ABORT})
-"""The end is decided, its markers are being written."""
+"""The outcome is decided and markers are being written."""
 
 VALID_PREVIOUS_STATES: Final[Mapping[TransactionState, frozenset[TransactionState]]] = {
     EMPTY: IDLE,

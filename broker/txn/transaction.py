@@ -1,27 +1,27 @@
-"""The state machine of one transactional id. No I/O, no clock: both are handed in.
+"""The state machine of one transactional id. No I/O and no clock: the caller passes the time in.
 
-How a change happens, in three steps:
+A change has three steps:
 
-1. `prepare_…` checks the request against the current metadata, raises the ApiError that Kafka would
-   answer, or makes the metadata as it shall be and keeps it in `pending`. Until step 3 every other
-   change is refused with CONCURRENT_TRANSACTIONS.
+1. `prepare_…` checks the request against the current metadata. It raises the ApiError that Kafka
+   would answer, or keeps the new metadata in `pending`. Until step 3 every other change is refused
+   with CONCURRENT_TRANSACTIONS.
 2. The caller stores `pending` in the transaction log.
-3. `complete_transition` makes it current; `abandon_transition` forgets it if it was not stored.
+3. `complete_transition` makes it current, or `abandon_transition` drops it if it was not stored.
 
-Fencing is the exception: the producer's epoch counts up in step 1, so that the old producer is
-refused from then on, even if step 2 fails. The epoch is not given to anybody before it is stored,
-so it need not count up again when fencing is tried anew.
+Fencing is the exception: the producer epoch is incremented in step 1, so that the old producer is
+refused even if step 2 fails. No producer gets that epoch before it is stored, so a retry of the
+fencing does not increment it again.
 
-Epochs: a producer id is used with the epochs 0 to 32766. The last one, 32767, is kept back for
-fencing, so that there always is one; then InitProducerId takes a new producer id.
+Epochs: a producer id is used with epochs 0 to 32766. Epoch 32767 is reserved for fencing, so that
+there is always one left; after that InitProducerId uses a new producer id.
 """
 
 from collections.abc import Collection
 from dataclasses import dataclass, field, replace
-from typing import Final, NamedTuple
+from typing import Final
 
 from broker.errors import ApiError, ErrorCode
-from broker.model import TopicPartition
+from broker.model import ProducerIdAndEpoch, TopicPartition
 from broker.records.layout import NO_PRODUCER_EPOCH, NO_PRODUCER_ID, NO_TIMESTAMP
 from broker.txn.states import (
     COMPLETE_ABORT,
@@ -40,38 +40,31 @@ from broker.txn.states import (
 MAX_PRODUCER_EPOCH: Final = 2**15 - 1
 
 
-class ProducerIdAndEpoch(NamedTuple):
-    """Who a producer is: the id, and the epoch that tells it from its predecessors."""
-
-    producer_id: int
-    producer_epoch: int
-
-
 @dataclass(frozen=True, slots=True)
 class TransactionMetadata:
-    """What is known of a transactional id; all of it but two fields is stored."""
+    """The state of a transactional id. All fields but two are stored."""
 
     producer_id: int
     txn_timeout_ms: int
     txn_last_update_timestamp: int
-    """When it last changed; the transactional id expires that long after."""
+    """Time of the last change, from which the expiration of the transactional id counts."""
     producer_epoch: int = NO_PRODUCER_EPOCH
     """-1 only before the first InitProducerId is stored."""
     last_producer_epoch: int = NO_PRODUCER_EPOCH
-    """The epoch whose owner got the current one by asking for a bump (KIP-360): if it asks
-    again, its answer was lost. -1 if the current one went to a producer that began anew.
-    Not stored, as in Kafka: after a restart such a retry is fenced."""
+    """The epoch that was bumped to the current one by its own producer (KIP-360): a request that
+    names it is a retry whose response was lost. -1 if the current epoch went to a new producer. Not
+    stored, as in Kafka: after a failover such a retry is fenced."""
     previous_producer_id: int = NO_PRODUCER_ID
-    """The producer id before the epochs of one ran out; for the same retry. Not stored."""
+    """The producer id before its epochs were exhausted, for the same retry. Not stored."""
     state: TransactionState = EMPTY
     partitions: tuple[TopicPartition, ...] = ()
-    """Invariant: each once; none unless a transaction is open or ending."""
+    """Invariant: no duplicates; empty unless a transaction is ongoing or being completed."""
     txn_start_timestamp: int = NO_TIMESTAMP
-    """When its first partition was added; kept until the producer begins anew."""
+    """When the first partition was added; kept until the next InitProducerId."""
 
     @property
     def is_epoch_exhausted(self) -> bool:
-        """Whether the next epoch is the one that is kept back for fencing."""
+        """Whether the next epoch is the one reserved for fencing."""
         return _is_exhausted(self.producer_epoch)
 
 
@@ -81,20 +74,20 @@ def _is_exhausted(producer_epoch: int) -> bool:
 
 @dataclass(slots=True)
 class Transaction:
-    """One transactional id: what is, and what is about to be."""
+    """One transactional id: its current metadata and the pending change."""
 
     transactional_id: str
     current: TransactionMetadata
-    """Invariant: stored, but for a fenced epoch and for partitions that have their marker."""
+    """Invariant: stored, except a fenced epoch and the removal of partitions with a marker."""
     pending: TransactionMetadata | None = field(default=None)
-    """The change under way. Invariant: its state may follow the current one."""
+    """The change being stored. Invariant: a valid transition from the current state."""
     has_failed_epoch_fence: bool = False
-    """Whether the current epoch fences a producer but could not be stored."""
+    """Whether the current epoch fences a producer and has not been stored."""
 
     # --- InitProducerId ---------------------------------------------------------------------------
 
     def needs_new_producer_id(self, expected: ProducerIdAndEpoch | None) -> bool:
-        """Whether InitProducerId shall bring a fresh producer id, because the epochs ran out."""
+        """Whether InitProducerId needs a new producer id because the epochs are exhausted."""
         is_owner = expected is None or expected.producer_epoch == self.current.producer_epoch
         return self.current.is_epoch_exhausted and self.current.state in IDLE and is_owner
 
@@ -105,11 +98,11 @@ class Transaction:
         now_ms: int,
         new_producer_id: int | None = None,
     ) -> TransactionMetadata:
-        """A new epoch for a producer; or, inside of a transaction, the abort that comes first.
+        """Prepare the next epoch for a producer; during a transaction, the abort that comes first.
 
-        `expected` is who the producer thinks it is, when it asks for a bump (KIP-360):
-        PRODUCER_FENCED if somebody else has taken over. CONCURRENT_TRANSACTIONS while a transaction
-        is ending.
+        `expected` is the id and epoch of a producer that requests an epoch bump (KIP-360):
+        PRODUCER_FENCED if another producer has taken over. CONCURRENT_TRANSACTIONS while a
+        transaction is being completed.
         """
         self._check_nothing_pending()
         if expected is not None and not self._may_continue(expected):
@@ -133,11 +126,12 @@ class Transaction:
         )
 
     def _may_continue(self, expected: ProducerIdAndEpoch) -> bool:
-        """Whether a producer that wants its epoch bumped can be the owner of this id.
+        """Whether a producer that requests an epoch bump can be the owner of this id.
 
-        A. nobody has been: its state expired, and it begins anew;
-        B. it has the producer id (its epoch is looked at when a new one is made);
-        C. it had the one before, up to the last epoch: a retry of the bump that changed the id.
+        A. The id had no owner: its state expired, and the producer starts again.
+        B. It has the current producer id (`_next_epoch` checks its epoch).
+        C. It has the previous producer id and an exhausted epoch: a retry of the bump that changed
+           the producer id.
         """
         current = self.current
         if current.producer_epoch == NO_PRODUCER_EPOCH:  # A
@@ -150,11 +144,11 @@ class Transaction:
     def _next_epoch(
         self, expected: ProducerIdAndEpoch | None, new_producer_id: int | None
     ) -> tuple[int, int, int]:
-        """The next producer id and epoch, and the last epoch to remember.
+        """The next producer id and epoch, and the new `last_producer_epoch`.
 
-        A. a producer that begins anew: the next epoch, and nobody may ask for it again;
-        B. the owner wants a bump: the next epoch, and its present one is remembered;
-        C. the owner repeats itself, the answer was lost: what it was given then.
+        A. A new producer: the next epoch; there is no retry to recognize.
+        B. The owner requests a bump: the next epoch; its present one is remembered for a retry.
+        C. The owner retries because the response was lost: the epoch it was assigned then.
         """
         current = self.current
         epoch = current.producer_epoch
@@ -163,7 +157,7 @@ class Transaction:
             last_epoch = epoch if is_bump else NO_PRODUCER_EPOCH  # B, A
             if not current.is_epoch_exhausted:
                 return current.producer_id, epoch + 1, last_epoch
-            if new_producer_id is None:  # it changed while the caller looked
+            if new_producer_id is None:  # exhausted since the caller checked
                 raise self._concurrent()
             return new_producer_id, 0, last_epoch
         if expected.producer_epoch == current.last_producer_epoch:  # C
@@ -175,7 +169,7 @@ class Transaction:
     def prepare_add_partitions(
         self, producer: ProducerIdAndEpoch, partitions: tuple[TopicPartition, ...], now_ms: int
     ) -> TransactionMetadata | None:
-        """Partitions join the transaction, which begins with the first; None: they all have."""
+        """Add partitions; the first one starts the transaction. None if all are in it already."""
         self._check_producer(producer)
         self._check_nothing_pending()
         current = self.current
@@ -197,9 +191,9 @@ class Transaction:
     def check_partitions(
         self, producer: ProducerIdAndEpoch, partitions: tuple[TopicPartition, ...]
     ) -> dict[TopicPartition, ErrorCode]:
-        """Which partitions are part of the transaction (KIP-890); TRANSACTION_ABORTABLE if not.
+        """Verify partitions (KIP-890): TRANSACTION_ABORTABLE for those not in the transaction.
 
-        What is pending does not count: who asks checks once more when the append happens.
+        Pending changes are ignored: the caller verifies again at the append.
         """
         self._check_producer(producer)
         if self.current.state in ENDING:
@@ -215,9 +209,9 @@ class Transaction:
     def prepare_end(
         self, producer: ProducerIdAndEpoch, *, commit: bool, now_ms: int
     ) -> TransactionMetadata | None:
-        """The producer commits or aborts; None if it has, and this is a retry.
+        """Prepare a commit or abort; None if that is complete and the request is a retry.
 
-        INVALID_TXN_STATE if there is nothing to end, or it was ended the other way.
+        INVALID_TXN_STATE if no transaction is ongoing, or if it ended with the other outcome.
         """
         self._check_producer(producer)
         self._check_nothing_pending()
@@ -235,7 +229,7 @@ class Transaction:
         )
 
     def prepare_fenced_abort(self, now_ms: int) -> TransactionMetadata:
-        """Shut the producer out and abort its transaction: it timed out, or was replaced."""
+        """Fence the producer and prepare the abort: it timed out, or a new producer starts."""
         self._check_nothing_pending()
         epoch = self.current.producer_epoch
         self.current = replace(
@@ -243,7 +237,7 @@ class Transaction:
             producer_epoch=epoch if self.has_failed_epoch_fence else epoch + 1,
             last_producer_epoch=NO_PRODUCER_EPOCH,
         )
-        # Until it is stored; then it is a new epoch to the next one who fences.
+        # Reset when it is stored; the next fencing then increments the epoch again.
         self.has_failed_epoch_fence = True
         return self._prepare_end(commit=False, now_ms=now_ms)
 
@@ -252,12 +246,12 @@ class Transaction:
         return self._prepare(replace(self.current, state=state, txn_last_update_timestamp=now_ms))
 
     def remove_partitions(self, done: Collection[TopicPartition]) -> None:
-        """These partitions have their marker, or need none any more."""
+        """Remove partitions that have their marker or were deleted."""
         left = tuple(partition for partition in self.current.partitions if partition not in done)
         self.current = replace(self.current, partitions=left)
 
     def prepare_complete(self, now_ms: int) -> TransactionMetadata:
-        """All markers will have been written when this is stored."""
+        """Prepare the final state; it is stored after all markers are written."""
         committed = self.current.state == PREPARE_COMMIT
         return self._prepare(
             replace(
@@ -271,34 +265,34 @@ class Transaction:
     # --- time -------------------------------------------------------------------------------------
 
     def is_timed_out(self, now_ms: int) -> bool:
-        """Whether it was open for longer than its producer wished."""
+        """Whether the transaction has been ongoing for longer than its timeout."""
         current = self.current
         deadline_ms = current.txn_start_timestamp + current.txn_timeout_ms
         return self.pending is None and current.state == ONGOING and deadline_ms < now_ms
 
     def is_expired(self, now_ms: int, expiration_ms: int) -> bool:
-        """Whether the transactional id was not used for so long that it may be forgotten."""
+        """Whether the transactional id has been idle for `expiration_ms`."""
         is_old = self.current.txn_last_update_timestamp <= now_ms - expiration_ms
         return self.pending is None and self.current.state in IDLE and is_old
 
     def prepare_dead(self) -> None:
-        """The tombstone is about to be written."""
+        """Prepare the removal; the tombstone is about to be appended."""
         self._prepare(replace(self.current, state=DEAD, partitions=()))
 
     # --- transitions ------------------------------------------------------------------------------
 
     def complete_transition(self) -> None:
-        """What was pending has been stored."""
-        assert self.pending is not None  # noqa: S101 - nobody completes what was not prepared
+        """Make the pending change current; it has been stored."""
+        assert self.pending is not None  # noqa: S101 - prepared by the caller
         self.current, self.pending = self.pending, None
         self.has_failed_epoch_fence = False
 
     def abandon_transition(self) -> None:
-        """What was pending could not be stored: a retry may try again."""
+        """Drop the pending change; it could not be stored, and the client may retry."""
         self.pending = None
 
     def _prepare(self, target: TransactionMetadata) -> TransactionMetadata:
-        assert self.pending is None  # noqa: S101 - see the strategy above
+        assert self.pending is None  # noqa: S101 - see step 1 above
         if self.current.state not in VALID_PREVIOUS_STATES[target.state]:
             raise AssertionError(
                 f"{self.transactional_id}: {self.current.state.name} → {target.state.name}"
@@ -325,7 +319,7 @@ class Transaction:
     def _concurrent(self) -> ApiError:
         return ApiError(
             ErrorCode.CONCURRENT_TRANSACTIONS,
-            f"{self.transactional_id}: the transaction is changing, try again",
+            f"{self.transactional_id}: a change of the transaction is in progress",
         )
 
     def _fenced(self, producer_epoch: int) -> ApiError:

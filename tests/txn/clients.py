@@ -1,4 +1,4 @@
-"""Transactional producers of the clients people use, with one face."""
+"""Transactional producers of common clients, with one interface."""
 
 import asyncio
 import warnings
@@ -11,28 +11,30 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Producer
 from confluent_kafka import TopicPartition as ConfluentPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
-with warnings.catch_warnings():  # it reads its schemas in a way that Python wants to forget
+with warnings.catch_warnings():  # it uses a deprecated way to read its schemas
     warnings.simplefilter("ignore", DeprecationWarning)
     from kafka import KafkaConsumer, KafkaProducer
     from kafka import TopicPartition as KafkaPythonPartition
     from kafka.errors import KafkaError as KafkaPythonError
     from kafka.structs import ConsumerGroupMetadata, OffsetAndMetadata
 
+from tests.support.consumed import value_of
+
 TIMEOUT_S = 20
 
 
 class Fenced(Exception):
-    """A newer producer has taken the place of this one."""
+    """A newer producer has fenced this one."""
 
 
 class TransactionalProducer(Protocol):
-    """Made ready for transactions when it is made."""
+    """A producer with initialized transactions."""
 
     def begin(self) -> None: ...
     def send(self, topic: str, value: bytes, partition: int = 0) -> None: ...
     def send_offset(self, topic: str, offset: int, group_id: str) -> None: ...
     def commit(self) -> None:
-        """Fenced if it may not."""
+        """Commit the transaction; raises Fenced if a newer producer exists."""
 
     def abort(self) -> None: ...
     def close(self) -> None: ...
@@ -61,7 +63,7 @@ class Confluent:
         self.client.produce(topic, value, partition=partition)
 
     def flush(self, timeout_s: float = TIMEOUT_S) -> None:
-        """Have everything on the broker, without ending the transaction."""
+        """Wait until all records are sent, without ending the transaction."""
         assert self.client.flush(timeout_s) == 0
 
     def send_offset(self, topic: str, offset: int, group_id: str) -> None:
@@ -124,11 +126,11 @@ class KafkaPython:
 
 
 class AioKafka:
-    """aiokafka, on a loop that runs while it is called."""
+    """aiokafka, on an event loop that runs only during calls."""
 
     def __init__(self, servers: str, transactional_id: str) -> None:
         self.runner = asyncio.Runner()
-        # A zombie leaves futures with errors behind that nobody asks for, not even aiokafka.
+        # A fenced producer leaves failed futures behind that aiokafka never awaits.
         self.runner.get_loop().set_exception_handler(lambda loop, context: None)
         self.client: Any = self.runner.run(self._start(servers, transactional_id))
 
@@ -162,14 +164,20 @@ class AioKafka:
 
 
 def create_topic(servers: str, topic: str, partitions: int = 1) -> None:
-    """Make a topic, and wait until it is there."""
-    admin = AdminClient({"bootstrap.servers": servers})  # must outlive its answer
+    """Create a topic, and wait until it and the offsets topic exist.
+
+    The offsets topic must exist before `send_offset` with librdkafka 2.16: its FindCoordinator for
+    TxnOffsetCommit is retried only twice, and `send_offsets_to_transaction` then hangs until a
+    connection changes. That is how a slow topic creation, or a failover, stops such a client.
+    """
+    admin = AdminClient({"bootstrap.servers": servers})  # must live until its response arrives
     (made,) = admin.create_topics([NewTopic(topic, partitions, 1)]).values()
     made.result(TIMEOUT_S)
+    committed(servers, topic, "any")
 
 
 def read(servers: str, topic: str, isolation_level: str, partitions: int = 1) -> list[bytes]:
-    """Everything a consumer of this isolation level sees, up to where it may read now."""
+    """All records that a consumer with this isolation level can read now."""
     consumer = Consumer(
         {
             "bootstrap.servers": servers,
@@ -187,7 +195,7 @@ def read(servers: str, topic: str, isolation_level: str, partitions: int = 1) ->
             message = consumer.poll(TIMEOUT_S)
             assert message is not None, f"nothing came, after {values}"
             if (error := message.error()) is None:
-                values.append(message.value())
+                values.append(value_of(message))
             else:
                 assert error.code() == KafkaError._PARTITION_EOF, error
                 ended += 1
@@ -197,7 +205,7 @@ def read(servers: str, topic: str, isolation_level: str, partitions: int = 1) ->
 
 
 def committed(servers: str, topic: str, group_id: str) -> int | None:
-    """The offset a group has committed for partition 0; None if it has none."""
+    """The committed offset of a group for partition 0; None if it has none."""
     consumer = Consumer({"bootstrap.servers": servers, "group.id": group_id})
     try:
         (found,) = consumer.committed([ConfluentPartition(topic, 0)], timeout=TIMEOUT_S)
@@ -207,7 +215,7 @@ def committed(servers: str, topic: str, group_id: str) -> int | None:
 
 
 def read_first_with_kafka_python(servers: str, topic: str) -> bytes:
-    """The first record that its consumer sees of partition 0, reading committed."""
+    """The first record of partition 0 that its consumer returns with read_committed."""
     consumer = KafkaConsumer(bootstrap_servers=servers, isolation_level="read_committed")
     try:
         consumer.assign([KafkaPythonPartition(topic, 0)])

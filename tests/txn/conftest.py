@@ -1,4 +1,4 @@
-"""Tests that are coroutines."""
+"""Support for tests that are coroutines."""
 
 import asyncio
 import inspect
@@ -7,7 +7,7 @@ import pytest
 
 
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
-    """Run a test that is a coroutine on a loop of its own."""
+    """Run a coroutine test on an event loop of its own."""
     if not inspect.iscoroutinefunction(pyfuncitem.obj):
         return None
     wanted = inspect.signature(pyfuncitem.obj).parameters

@@ -1,4 +1,4 @@
-"""A coordinator over a log that is a list of real batches, with hands on its time and its fate."""
+"""A coordinator over a log in memory, with a manual clock and injected failures."""
 
 import asyncio
 from collections import defaultdict
@@ -36,7 +36,7 @@ class Written(NamedTuple):
 
 
 Trace = list[Stored | Written]
-"""What was written for good, in its order."""
+"""What was appended, in order."""
 
 
 class MemoryTransactionTopic:
@@ -49,7 +49,7 @@ class MemoryTransactionTopic:
         self.logs: dict[int, bytearray] = defaultdict(bytearray)
         self.next_offset: dict[int, int] = defaultdict(int)
         self.failures: list[ErrorCode] = []
-        """What the next appends answer instead of appending."""
+        """Errors of the next appends, which then append nothing."""
         self.acks = asyncio.Event()
         """Cleared: appends are in the log, but not acknowledged yet."""
         self.acks.set()
@@ -63,14 +63,14 @@ class MemoryTransactionTopic:
         self.logs[partition] += data
         (appended,) = iterate_batches(data)
         self.next_offset[partition] = appended.header.next_offset
-        with suppress(CorruptRecord):  # which tests write, too
+        with suppress(CorruptRecord):  # some tests append corrupt records
             self.trace += stored([appended])
         self._more.set()
         await self.acks.wait()
         return base_offset
 
     async def appended(self, transactional_id: str, state: TransactionState | None) -> None:
-        """Wait until this is the last that was stored; None is the tombstone."""
+        """Wait until this is the last stored state; None is a tombstone."""
         async with asyncio.timeout(5):
             while self._last(transactional_id) != state:
                 self._more.clear()
@@ -85,7 +85,7 @@ class MemoryTransactionTopic:
 
 
 def stored(batches: Iterable[Batch]) -> list[Stored]:
-    """The records of batches, read as the coordinator reads them."""
+    """The records of batches, decoded as by the coordinator."""
     records = [record for batch in batches for record in batch.records()]
     return [
         Stored(
@@ -96,12 +96,12 @@ def stored(batches: Iterable[Batch]) -> list[Stored]:
 
 
 class MemoryMarkers:
-    """Partitions that take markers, unless told otherwise."""
+    """Partitions that accept markers, unless an error is injected."""
 
     def __init__(self, trace: Trace) -> None:
         self.trace = trace
         self.errors: dict[TopicPartition, list[ErrorCode]] = defaultdict(list)
-        """What the next markers of a partition are answered, instead of being written."""
+        """Errors of the next markers by partition; those markers are not written."""
         self.deleted: set[TopicPartition] = set()
         self.open = asyncio.Event()
         """Cleared: leaders do not answer."""
@@ -170,7 +170,7 @@ class Bench:
             await self.coordinator.on_election(partition, self.epoch)
 
     async def restart(self) -> None:
-        """The process dies; another coordinator reads the log."""
+        """Replace the coordinator by a new one that loads the log, as after a crash."""
         await self.coordinator.stop()
         self.coordinator = self.new_coordinator()
         await self.start()
@@ -178,7 +178,7 @@ class Bench:
 
 @asynccontextmanager
 async def running(config: TxnConfig | None = None) -> AsyncIterator[Bench]:
-    """A Bench that has loaded its partitions, stopped at the end."""
+    """A Bench with loaded partitions, stopped at the end."""
     bench = Bench(config)
     await bench.start()
     try:
@@ -188,6 +188,6 @@ async def running(config: TxnConfig | None = None) -> AsyncIterator[Bench]:
 
 
 async def settle() -> None:
-    """Let what was begun come to its end; none of it waits for anything outside."""
+    """Let all tasks finish; none of them waits for anything external."""
     for _ in range(20):
         await asyncio.sleep(0)

@@ -1,4 +1,4 @@
-"""Transactions with the clients people use, unmodified: commit, abort, fencing, offsets."""
+"""Transactions with unmodified clients: commit, abort, fencing, offsets."""
 
 import itertools
 from collections.abc import Callable, Iterator
@@ -27,7 +27,7 @@ numbers = itertools.count()
 
 @pytest.fixture(scope="module")
 def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningBroker]:
-    """A broker that makes its own topics quickly, and looks for time-outs often."""
+    """A broker with small internal topics and frequent checks for timeouts."""
     with running_broker(
         tmp_path_factory.mktemp("broker"),
         transaction_state_log_num_partitions=4,
@@ -44,7 +44,7 @@ def servers(broker: RunningBroker) -> str:
 
 @pytest.fixture
 def topic(servers: str) -> str:
-    """A topic of the test's own; also a name for its transactional id and its group."""
+    """A topic of the test; also the name of its transactional id and group."""
     name = f"txn-{next(numbers)}"
     create_topic(servers, name, partitions=2)
     return name
@@ -52,12 +52,12 @@ def topic(servers: str) -> str:
 
 @pytest.fixture(params=CLIENTS, ids=lambda client: client.__name__)
 def new_producer(request: pytest.FixtureRequest, servers: str) -> Iterator[NewProducer]:
-    """Makes producers of one client for a transactional id."""
+    """Creates producers of one client library for a transactional id."""
     with ExitStack() as producers:
         yield lambda name: producers.enter_context(closing(request.param(servers, name)))
 
 
-def test_committed_records_are_seen_and_aborted_ones_are_not(
+def test_read_committed_returns_committed_records_only(
     servers: str, topic: str, new_producer: NewProducer
 ) -> None:
     producer = new_producer(topic)
@@ -70,7 +70,7 @@ def test_committed_records_are_seen_and_aborted_ones_are_not(
         else:
             producer.commit()
     assert sorted(read(servers, topic, "read_committed", 2)) == [b"0", b"0", b"2", b"2"]
-    # What was never sent before it was aborted is not there: that depends on the client.
+    # Whether aborted records were sent at all depends on the client.
     assert set(read(servers, topic, "read_uncommitted", 2)) >= {b"0", b"2"}
 
 
@@ -104,14 +104,16 @@ def test_offsets_are_committed_with_the_transaction(
     producer.send(topic, b"two")
     producer.send_offset(topic, 8, topic)
     producer.abort()
-    producer.begin()  # begins only when the markers of the one before are written
+    producer.begin()  # starts only after the markers of the previous transaction are written
     producer.send(topic, b"three")
     producer.commit()
     assert committed(servers, topic, topic) == 7
     assert read(servers, topic, "read_committed") == [b"one", b"three"]
 
 
-def test_open_transaction_holds_readers_back_until_it_times_out(servers: str, topic: str) -> None:
+def test_ongoing_transaction_blocks_read_committed_until_it_times_out(
+    servers: str, topic: str
+) -> None:
     with closing(Confluent(servers, topic, timeout_ms=1_500)) as slow:
         slow.begin()
         slow.send(topic, b"slow")
@@ -122,13 +124,13 @@ def test_open_transaction_holds_readers_back_until_it_times_out(servers: str, to
             quick.commit()
         assert read(servers, topic, "read_committed") == []
         while not (seen := read(servers, topic, "read_committed")):
-            pass  # the test's own timeout ends it
+            pass  # limited by the timeout of the test
         assert seen == [b"quick"]
         with pytest.raises(Fenced):
             slow.commit()
 
 
-def test_consumer_of_kafka_python_sees_only_what_was_committed(servers: str, topic: str) -> None:
+def test_kafka_python_consumer_reads_committed_records_only(servers: str, topic: str) -> None:
     with closing(Confluent(servers, topic)) as producer:
         for value, end in [(b"a", producer.abort), (b"b", producer.commit)]:
             producer.begin()

@@ -1,4 +1,4 @@
-"""What the scenarios do not tell: clients that hang up, loading, sweeps, filters."""
+"""Cases beyond the scenarios: disconnected clients, loading, periodic tasks, filters."""
 
 import asyncio
 import logging
@@ -7,14 +7,14 @@ from collections.abc import Iterable
 import pytest
 
 from broker.errors import ApiError, ErrorCode
-from broker.model import TopicPartition
+from broker.model import ProducerIdAndEpoch, TopicPartition
 from broker.records.batch import Batch
 from broker.records.builder import build_batch
 from broker.txn.config import TxnConfig
 from broker.txn.coordinator import TransactionCoordinator, TransactionFilter
 from broker.txn.records import build_transaction_batch
 from broker.txn.states import COMPLETE_ABORT, COMPLETE_COMMIT, EMPTY, ONGOING, PREPARE_COMMIT
-from broker.txn.transaction import ProducerIdAndEpoch, TransactionMetadata
+from broker.txn.transaction import TransactionMetadata
 from tests.records.golden import batches
 from tests.txn.support import START_MS, Bench, MemoryTransactionTopic, Written, running, settle
 
@@ -22,7 +22,7 @@ T0 = TopicPartition("t", 0)
 
 
 async def begin(bench: Bench, transactional_id: str = "app") -> ProducerIdAndEpoch:
-    """A producer with a transaction open on t-0."""
+    """A producer with an ongoing transaction on t-0."""
     producer = await bench.coordinator.init_producer_id(transactional_id, 60_000)
     await bench.coordinator.add_partitions(transactional_id, producer, [T0])
     return producer
@@ -39,23 +39,23 @@ async def test_producer_without_transactional_id_gets_a_new_id_each_time() -> No
 @pytest.mark.parametrize("request_name", ["init", "add", "verify", "end", "describe"])
 async def test_empty_transactional_id_is_an_invalid_request(request_name: str) -> None:
     async with running() as bench:
-        coordinator, nobody = bench.coordinator, ProducerIdAndEpoch(0, 0)
+        coordinator, unknown = bench.coordinator, ProducerIdAndEpoch(0, 0)
         with pytest.raises(ApiError) as caught:
             match request_name:
                 case "init":
                     await coordinator.init_producer_id("", 60_000)
                 case "add":
-                    await coordinator.add_partitions("", nobody, [T0])
+                    await coordinator.add_partitions("", unknown, [T0])
                 case "verify":
-                    coordinator.verify_partitions("", nobody, [T0])
+                    coordinator.verify_partitions("", unknown, [T0])
                 case "end":
-                    await coordinator.end_transaction("", nobody, commit=True)
+                    await coordinator.end_transaction("", unknown, commit=True)
                 case _:
                     coordinator.describe_transaction("")
         assert caught.value.code == ErrorCode.INVALID_REQUEST
 
 
-async def test_commit_goes_on_when_the_client_hangs_up() -> None:
+async def test_commit_is_finished_when_the_client_disconnects() -> None:
     async with running() as bench:
         producer = await begin(bench)
         bench.topic.acks.clear()
@@ -70,7 +70,7 @@ async def test_commit_goes_on_when_the_client_hangs_up() -> None:
         assert bench.coordinator.describe_transaction("app").state == COMPLETE_COMMIT
 
 
-async def test_first_init_producer_ids_at_the_same_time_leave_one_owner() -> None:
+async def test_concurrent_first_init_producer_ids_leave_one_owner() -> None:
     async with running() as bench:
         bench.topic.acks.clear()
         requests = [
@@ -85,11 +85,11 @@ async def test_first_init_producer_ids_at_the_same_time_leave_one_owner() -> Non
         assert (known.producer_id, known.producer_epoch) in answers
 
 
-async def test_requests_while_loading_are_asked_to_wait() -> None:
+async def test_requests_while_loading_get_load_in_progress() -> None:
     async with running() as bench:
         await begin(bench)
         partition = bench.coordinator.partition_for("app")
-        for number in range(1000):  # more than is loaded without a pause
+        for number in range(1000):  # more than one slice
             known = TransactionMetadata(1, 1, START_MS, producer_epoch=number, state=EMPTY)
             await bench.topic.append(partition, build_transaction_batch("app", known, START_MS))
         loading = bench.coordinator.on_election(partition, 2)
@@ -104,7 +104,7 @@ async def test_requests_while_loading_are_asked_to_wait() -> None:
         assert bench.coordinator.describe_transaction("app").producer_epoch == 999
 
 
-async def test_log_that_kafka_wrote_is_taken_over(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_log_written_by_kafka_is_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(MemoryTransactionTopic, "num_partitions", 50)
     async with running() as bench:
         for partition in (36, 37):
@@ -120,7 +120,7 @@ async def test_log_that_kafka_wrote_is_taken_over(monkeypatch: pytest.MonkeyPatc
         assert await bench.coordinator.init_producer_id("golden-txn-1", 60_000) == (2, 3)
 
 
-async def test_leadership_lost_while_loading_leaves_nothing() -> None:
+async def test_leadership_lost_while_loading_unloads_the_partition() -> None:
     async with running() as bench:
         partition = bench.coordinator.partition_for("app")
         for _ in range(1000):
@@ -135,7 +135,7 @@ async def test_leadership_lost_while_loading_leaves_nothing() -> None:
         assert caught.value.code == ErrorCode.NOT_COORDINATOR
 
 
-async def test_what_was_decided_waits_until_the_coordinator_is_started() -> None:
+async def test_prepared_transactions_are_completed_after_start() -> None:
     async with running() as bench:
         producer = await begin(bench)
         bench.markers.open.clear()
@@ -151,7 +151,7 @@ async def test_what_was_decided_waits_until_the_coordinator_is_started() -> None
         assert bench.coordinator.describe_transaction("app").state == COMPLETE_COMMIT
 
 
-async def test_election_that_is_no_news_changes_nothing() -> None:
+async def test_election_of_a_known_epoch_changes_nothing() -> None:
     async with running() as bench:
         producer = await begin(bench)
         bench.topic.acks.clear()
@@ -189,7 +189,7 @@ async def test_resignation_of_an_older_epoch_is_ignored() -> None:
         assert bench.coordinator.describe_transaction("app").state == ONGOING
 
 
-async def test_unreadable_record_costs_only_itself(caplog: pytest.LogCaptureFixture) -> None:
+async def test_record_that_cannot_be_decoded_is_skipped(caplog: pytest.LogCaptureFixture) -> None:
     async with running() as bench:
         await begin(bench)
         partition = bench.coordinator.partition_for("app")
@@ -197,11 +197,11 @@ async def test_unreadable_record_costs_only_itself(caplog: pytest.LogCaptureFixt
         await bench.topic.append(partition, build_batch([(0, 1, b"\0\7", b"", ())]))
         await bench.restart()
         assert bench.coordinator.describe_transaction("app").state == ONGOING
-    assert "ignored an unreadable record" in caplog.text
-    assert "ignored a record of an unknown kind" in caplog.text
+    assert "ignored record that cannot be decoded" in caplog.text
+    assert "ignored record with an unknown key version" in caplog.text
 
 
-async def test_sweeps_run_by_themselves() -> None:
+async def test_periodic_tasks_run() -> None:
     config = TxnConfig(
         transaction_abort_timed_out_transaction_cleanup_interval_ms=1,
         transaction_remove_expired_transaction_cleanup_interval_ms=1,
@@ -214,7 +214,7 @@ async def test_sweeps_run_by_themselves() -> None:
         await bench.topic.appended("app", None)
 
 
-async def test_sweep_that_breaks_is_logged_and_comes_again(
+async def test_failed_periodic_task_is_logged_and_repeated(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     config = TxnConfig(transaction_abort_timed_out_transaction_cleanup_interval_ms=1)
@@ -240,7 +240,7 @@ async def test_list_filters_by_producer_id() -> None:
         assert bench.coordinator.list_transactions(wanted) == [("b", producer.producer_id, ONGOING)]
 
 
-async def test_many_expired_ids_go_in_several_batches() -> None:
+async def test_many_expired_ids_are_removed_in_several_batches() -> None:
     async with running(TxnConfig(transactional_id_expiration_ms=1)) as bench:
         partition = bench.coordinator.partition_for("0")
         names = [str(number) for number in range(8000)]
@@ -258,7 +258,7 @@ async def test_many_expired_ids_go_in_several_batches() -> None:
         assert bench.coordinator.list_transactions(TransactionFilter()) == []
 
 
-async def test_refused_marker_is_logged_with_the_partition(
+async def test_rejected_marker_is_logged_with_the_partition(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     async with running() as bench:

@@ -1,4 +1,4 @@
-"""kill -9 in the middle of transactions: what was committed is there once, the rest is not."""
+"""kill -9 during transactions: committed records exist exactly once, others do not."""
 
 import itertools
 import random
@@ -17,9 +17,9 @@ from broker.protocol.messages.describe_transactions import DescribeTransactionsR
 from broker.records.batch import assign_offset_and_epoch, iterate_batches
 from broker.txn.records import build_transaction_batch
 from broker.txn.states import PREPARE_ABORT, PREPARE_COMMIT, TransactionState
-from tests.api.wire import Wire
 from tests.support.broker import RunningBroker, running_broker
 from tests.support.processes import free_port
+from tests.support.wire import WireClient
 from tests.txn.clients import Confluent, Fenced, committed, create_topic, read
 from tests.txn.support import stored
 
@@ -31,7 +31,7 @@ ROUNDS = 3
 
 @contextmanager
 def started(directory: Path, port: int) -> Iterator[RunningBroker]:
-    """A broker that may be killed inside of the block."""
+    """A broker that may be killed within the block."""
     with running_broker(
         directory,
         listeners=f"PLAINTEXT://127.0.0.1:{port}",
@@ -47,14 +47,14 @@ def kill(broker: RunningBroker) -> None:
 
 
 def state_of(broker: RunningBroker, transactional_id: str) -> str:
-    with Wire(broker.bootstrap_servers) as wire:
+    with WireClient(broker.bootstrap_servers) as wire:
         request = DescribeTransactionsRequest(transactional_ids=[transactional_id])
         (state,) = wire.ask(request, 0).transaction_states
         return str(state.transaction_state)
 
 
 def decide(log_dir: Path, state: TransactionState) -> None:
-    """Add to the transaction log what the coordinator would write last before a crash."""
+    """Append to the transaction log what the coordinator would write last before a crash."""
     partition = partition_for(APP, NUM_PARTITIONS)
     path = log_dir / f"__transaction_state-{partition}" / f"{0:020}.log"
     batches = list(iterate_batches(path.read_bytes()))
@@ -70,7 +70,7 @@ def decide(log_dir: Path, state: TransactionState) -> None:
         log.write(batch)
 
 
-def test_transaction_open_at_a_crash_is_open_after_it_and_fenced_by_the_next_producer(
+def test_ongoing_transaction_survives_a_crash_and_is_fenced_by_the_next_producer(
     tmp_path: Path,
 ) -> None:
     port = free_port()
@@ -97,7 +97,7 @@ def test_transaction_open_at_a_crash_is_open_after_it_and_fenced_by_the_next_pro
 @pytest.mark.parametrize(
     ("state", "values", "offset"), [(PREPARE_COMMIT, [b"value"], 5), (PREPARE_ABORT, [], None)]
 )
-def test_end_decided_before_a_crash_is_carried_out_after_it(
+def test_prepared_transaction_is_completed_after_a_crash(
     tmp_path: Path, state: TransactionState, values: list[bytes], offset: int | None
 ) -> None:
     port = free_port()
@@ -111,7 +111,7 @@ def test_end_decided_before_a_crash_is_carried_out_after_it(
             kill(broker)
     decide(broker.log_dir, state)
     with started(tmp_path, port) as broker, closing(Confluent(broker.bootstrap_servers, APP)):
-        # Its InitProducerId is answered when the markers are written.
+        # Its InitProducerId is answered after the markers are written.
         assert read(broker.bootstrap_servers, TOPIC, "read_committed") == values
         assert committed(broker.bootstrap_servers, TOPIC, "group") == offset
 
@@ -119,7 +119,7 @@ def test_end_decided_before_a_crash_is_carried_out_after_it(
 def run_transactions(
     broker: RunningBroker, numbers: Iterator[int], ended: dict[bytes, bool | None]
 ) -> None:
-    """Transactions until the broker is killed; True: committed, False: aborted, None: who knows."""
+    """Run transactions until the broker is killed; None in `ended`: outcome not known."""
     timer = threading.Timer(random.uniform(0.1, 0.8), kill, [broker])
     try:
         with closing(Confluent(broker.bootstrap_servers, APP)) as producer:
@@ -142,7 +142,7 @@ def run_transactions(
 
 
 @pytest.mark.slow
-def test_killed_again_and_again_nothing_committed_is_missing_doubled_or_torn(
+def test_transactions_are_atomic_across_repeated_kills(
     tmp_path: Path,
 ) -> None:
     port = free_port()

@@ -1,4 +1,4 @@
-"""Java's clients and Kafka's own tools, on our broker."""
+"""Java clients and Kafka's tools with our broker."""
 
 import json
 import re
@@ -31,14 +31,14 @@ def servers(broker: RunningBroker) -> str:
 
 
 def tool(name: str, *args: str, package: str = "org.apache.kafka.tools") -> str:
-    """The output of one of Kafka's tools, which must succeed."""
+    """The output of one of Kafka's tools; fails if it fails."""
     command = java_command(f"{package}.{name}", *args)
     done = subprocess.run(command, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
     return done.stdout
 
 
-def test_java_copies_exactly_once_although_it_aborts_at_random(servers: str) -> None:
+def test_java_copies_exactly_once_with_random_aborts(servers: str) -> None:
     create_topic(servers, "in")
     create_topic(servers, "out", partitions=2)
     with closing(Confluent(servers, "fill")) as producer:
@@ -70,12 +70,12 @@ def test_java_measures_transactions(servers: str) -> None:
 
 
 def transactions(servers: str, *args: str) -> list[list[str]]:
-    """The table that kafka-transactions prints, without its head."""
+    """The table printed by kafka-transactions, without its header."""
     output = tool("TransactionsCommand", "--bootstrap-server", servers, *args)
     return [line.split("\t") for line in output.splitlines()[1:]]
 
 
-def test_kafka_transactions_shows_and_aborts_an_open_transaction(servers: str) -> None:
+def test_kafka_transactions_lists_and_aborts_an_ongoing_transaction(servers: str) -> None:
     create_topic(servers, "shown")
     with closing(Confluent(servers, "open")) as producer:
         producer.begin()
@@ -111,7 +111,7 @@ def test_kafka_reads_our_transaction_log(broker: RunningBroker) -> None:
             end()
         producer.begin()
         producer.send("dumped", b"value")
-        producer.commit()  # which it may when the one before is complete
+        producer.commit()  # possible when the previous transaction is complete
     log = broker.log_dir / "__transaction_state-0" / f"{0:020}.log"
     decoded = ("--transaction-log-decoder", "--deep-iteration", "--files", str(log))
     output = tool("DumpLogSegments", *decoded, package="kafka.tools")

@@ -1,4 +1,4 @@
-"""Markers into logs of this broker: real logs, and the group coordinator as far as it matters."""
+"""Markers in partitions of this broker: real logs, and callbacks to the group coordinator."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,9 +10,10 @@ from broker.clock import ManualClock
 from broker.errors import ApiError, ErrorCode
 from broker.log.config import LogConfig
 from broker.log.manager import LogManager
-from broker.model import TopicPartition, Uuid
+from broker.model import LeaderAndIsr, TopicPartition, Uuid
 from broker.records.control import ControlRecordType, read_end_transaction_marker
-from broker.replica.partition import LeaderAndIsr, Partition
+from broker.replica.partition import Partition
+from broker.replica.purgatory import Purgatory
 from broker.topic_names import OFFSETS_TOPIC
 from broker.txn.local_markers import LocalMarkers
 from broker.txn.storage import TxnMarker
@@ -24,19 +25,20 @@ COMMIT = TxnMarker(producer_id=7, producer_epoch=1, coordinator_epoch=4, commit=
 
 
 class Broker:
-    """Two partitions that are led here, and what the group coordinator is asked and told."""
+    """Two partitions led by this broker, and the callbacks to the group coordinator."""
 
     def __init__(self, directory: Path, isr: tuple[int, ...] = (1,)) -> None:
         self.loading: set[int] = set()
         self.told: list[Any] = []
         self.partitions = {}
+        self.purgatory = Purgatory()
         self.logs = LogManager([directory], lambda topic: LogConfig())
         self.logs.startup()
         state = LeaderAndIsr(1, 0, isr, isr)
         for name in (DATA, OFFSETS):
             log = self.logs.get_or_create(name, Uuid.random(), is_new=True)
             self.partitions[name] = Partition(name, Uuid.ZERO, 1, log, LeaderAndIsr(-1, -1, (), ()))
-            self.partitions[name].become(state)
+            self.partitions[name].become_leader_or_follower(state)
         self.markers = LocalMarkers(
             self,  # type: ignore[arg-type]
             ManualClock(1_700_000_000_000),
@@ -59,7 +61,7 @@ def broker(log_dir: Path) -> Iterator[Broker]:
     broker.logs.shutdown()
 
 
-async def test_marker_is_appended_to_every_partition_that_is_here(broker: Broker) -> None:
+async def test_marker_is_appended_to_every_local_partition(broker: Broker) -> None:
     results = await broker.markers.write_markers(COMMIT, [DATA, MISSING])
     assert results == {
         DATA: ErrorCode.NONE,
@@ -75,7 +77,9 @@ async def test_marker_is_appended_to_every_partition_that_is_here(broker: Broker
     assert broker.told == []
 
 
-async def test_group_coordinator_is_told_of_markers_in_the_offsets_topic(broker: Broker) -> None:
+async def test_group_coordinator_is_notified_of_markers_in_the_offsets_topic(
+    broker: Broker,
+) -> None:
     assert await broker.markers.write_markers(COMMIT, [OFFSETS, DATA]) == {
         OFFSETS: ErrorCode.NONE,
         DATA: ErrorCode.NONE,
@@ -83,7 +87,7 @@ async def test_group_coordinator_is_told_of_markers_in_the_offsets_topic(broker:
     assert broker.told == [(7, [2], True)]
 
 
-async def test_offsets_partition_that_is_being_loaded_gets_its_marker_later(broker: Broker) -> None:
+async def test_marker_for_a_loading_offsets_partition_is_retried(broker: Broker) -> None:
     broker.loading.add(2)
     first = await broker.markers.write_markers(COMMIT, [OFFSETS])
     assert first == {OFFSETS: ErrorCode.NOT_LEADER_OR_FOLLOWER}
@@ -93,7 +97,7 @@ async def test_offsets_partition_that_is_being_loaded_gets_its_marker_later(brok
     assert broker.told == [(7, [2], True)]
 
 
-async def test_marker_of_a_deposed_coordinator_is_refused(broker: Broker) -> None:
+async def test_marker_of_a_former_coordinator_is_rejected(broker: Broker) -> None:
     await broker.markers.write_markers(COMMIT, [DATA])
     older = COMMIT._replace(coordinator_epoch=3)
     assert await broker.markers.write_markers(older, [DATA]) == {
@@ -101,7 +105,7 @@ async def test_marker_of_a_deposed_coordinator_is_refused(broker: Broker) -> Non
     }
 
 
-async def test_marker_that_replicas_do_not_get_in_time_has_timed_out(tmp_path: Path) -> None:
+async def test_marker_that_is_not_replicated_in_time_times_out(tmp_path: Path) -> None:
     broker = Broker(tmp_path, isr=(1, 2))
     assert await broker.markers.write_markers(COMMIT, [DATA]) == {DATA: ErrorCode.REQUEST_TIMED_OUT}
     broker.logs.shutdown()

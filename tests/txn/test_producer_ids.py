@@ -1,4 +1,4 @@
-"""Producer ids: each is given once, from blocks that the controller gives."""
+"""Producer ids are unique, and come from blocks allocated by the controller."""
 
 import asyncio
 from typing import Any
@@ -16,7 +16,7 @@ from tests.txn.support import MemoryBlocks
 
 
 class Controller:
-    """Answers what it was given; an exception is raised."""
+    """A controller with prepared responses; exceptions are raised."""
 
     def __init__(self, answer: AllocateProducerIdsResponse | Exception) -> None:
         self.answer = answer
@@ -29,7 +29,7 @@ class Controller:
         return self.answer
 
 
-async def test_ids_of_many_at_once_are_all_different() -> None:
+async def test_concurrent_ids_are_unique() -> None:
     blocks = MemoryBlocks()
     manager = ProducerIdManager(blocks)
     ids = await asyncio.gather(*(manager.generate() for _ in range(25)))
@@ -37,7 +37,7 @@ async def test_ids_of_many_at_once_are_all_different() -> None:
     assert blocks.allocated == 3
 
 
-async def test_block_is_asked_for_in_the_name_of_the_present_registration() -> None:
+async def test_block_is_requested_with_the_current_broker_epoch() -> None:
     controller = Controller(
         AllocateProducerIdsResponse(producer_id_start=2000, producer_id_len=1000)
     )
@@ -56,7 +56,7 @@ async def test_block_is_asked_for_in_the_name_of_the_present_registration() -> N
         TimeoutError(),
     ],
 )
-async def test_refusal_or_silence_makes_clients_try_again(
+async def test_error_or_timeout_of_the_controller_is_retriable(
     answer: AllocateProducerIdsResponse | Exception,
 ) -> None:
     with pytest.raises(ApiError) as caught:

@@ -1,16 +1,16 @@
-"""The oracle is the transaction log that Apache Kafka 3.9 wrote (tests/golden/logs)."""
+"""Records compared with a transaction log written by Apache Kafka 3.9 (tests/golden/logs)."""
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from broker.errors import CorruptRecord
-from broker.model import TopicPartition
+from broker.model import ProducerIdAndEpoch, TopicPartition
 from broker.protocol.codec import encode
 from broker.protocol.messages.transaction_records import PartitionsSchema, TransactionLogValue
 from broker.records.batch import assign_offset_and_epoch, iterate_batches
+from broker.records.coordinator_records import build_tombstones
 from broker.txn.records import (
-    build_tombstones,
     build_transaction_batch,
     read_key,
     read_value,
@@ -18,7 +18,7 @@ from broker.txn.records import (
     transaction_value,
 )
 from broker.txn.states import COMPLETE_COMMIT, EMPTY, ONGOING, PREPARE_COMMIT, TransactionState
-from broker.txn.transaction import ProducerIdAndEpoch, Transaction, TransactionMetadata
+from broker.txn.transaction import Transaction, TransactionMetadata
 from tests.records.golden import batches
 from tests.txn.support import stored
 
@@ -26,7 +26,7 @@ GOLDEN = ["magic2/__transaction_state-36", "magic2/__transaction_state-37"]
 
 
 def step(transaction: Transaction, target: TransactionMetadata) -> None:
-    """Do what Kafka's coordinator did when it wrote `target`, at the time it says."""
+    """Repeat the request that made Kafka's coordinator write `target`, at the same time."""
     now_ms = target.txn_last_update_timestamp
     producer = ProducerIdAndEpoch(target.producer_id, target.producer_epoch)
     if target.state == EMPTY:
@@ -40,7 +40,7 @@ def step(transaction: Transaction, target: TransactionMetadata) -> None:
 
 
 @pytest.mark.parametrize("partition", GOLDEN)
-def test_same_requests_make_the_log_that_kafka_wrote_byte_for_byte(partition: str) -> None:
+def test_same_requests_write_the_same_bytes_as_kafka(partition: str) -> None:
     transaction: Transaction | None = None
     count = 0
     for batch in batches(partition):
@@ -77,17 +77,17 @@ metadata = st.builds(
 
 
 @given(st.text(max_size=30), metadata)
-def test_what_is_stored_reads_back(transactional_id: str, known: TransactionMetadata) -> None:
+def test_value_round_trips(transactional_id: str, known: TransactionMetadata) -> None:
     (batch,) = iterate_batches(build_transaction_batch(transactional_id, known, 1))
     assert stored([batch]) == [(transactional_id, known)]
 
 
 def test_tombstones_have_no_value() -> None:
-    (batch,) = iterate_batches(build_tombstones(["a", "b"], 1))
+    (batch,) = iterate_batches(build_tombstones(map(transaction_key, ["a", "b"]), 1))
     assert stored([batch]) == [("a", None), ("b", None)]
 
 
-def test_value_of_a_kraft_cluster_is_read() -> None:
+def test_value_of_a_kraft_cluster_is_decoded() -> None:
     value = TransactionLogValue(
         producer_id=7,
         previous_producer_id=6,
@@ -110,7 +110,7 @@ def test_value_of_a_kraft_cluster_is_read() -> None:
     )
 
 
-def test_key_of_a_later_version_is_of_an_unknown_kind() -> None:
+def test_key_of_a_newer_version_is_unknown() -> None:
     assert read_key(b"\0\1" + transaction_key("a")[2:]) is None
 
 
@@ -127,7 +127,7 @@ def test_damaged_key_is_corrupt(key: bytes | None) -> None:
         lambda value: value[:-1],
         lambda value: value + b"\0",
         lambda value: b"\0\7" + value[2:],
-        lambda value: value[:16] + b"\x63" + value[17:],  # a state that there is not
+        lambda value: value[:16] + b"\x63" + value[17:],  # an unknown state
     ],
 )
 def test_damaged_value_is_corrupt(damage: object) -> None:

@@ -1,8 +1,8 @@
-"""Runs the scripts of tests/scenarios/txn-*.txt: commands, `----`, what happened.
+"""Runs the scripts tests/scenarios/txn-*.txt: commands, `----`, output.
 
-    init NAME [id=ID] [timeout=MS]     InitProducerId; ID is `app` unless told
+    init NAME [id=ID] [timeout=MS]     InitProducerId; ID is `app` by default
     bump NAME                          the same, with the producer id and epoch NAME has (KIP-360)
-    claim NAME PRODUCER EPOCH          NAME takes itself for this producer
+    claim NAME PRODUCER EPOCH          NAME acts as this producer
     add NAME TOPIC-PARTITION …         · verify NAME TOPIC-PARTITION … · commit NAME · abort NAME
     advance MS · sweep (time-outs) · expire
     fail ERROR … (the next appends) · hold · release (acknowledgements)
@@ -11,9 +11,9 @@
     exhaust NAME                       as if NAME had used all epochs of its producer id but one
     restart · resign · elect · state [ID] · list [state=NAME] [longer=MS]
 
-NAME stands for a producer: it remembers the producer id and epoch it was given. After each step
-stands what was written meanwhile, `log` for the transaction log and `marker` for the partitions.
-`pytest --rewrite` writes what happens into the scripts: read the diff before you commit it.
+NAME is a producer; it keeps the producer id and epoch of its last response. The output of a step
+lists what was appended, `log` for the transaction log and `marker` for partitions. `pytest
+--rewrite` writes the current output into the scripts: read the diff before you commit it.
 """
 
 import asyncio
@@ -23,11 +23,11 @@ from pathlib import Path
 import pytest
 
 from broker.errors import ApiError, ErrorCode
-from broker.model import TopicPartition
+from broker.model import ProducerIdAndEpoch, TopicPartition
 from broker.txn.config import TxnConfig
 from broker.txn.coordinator import TransactionFilter
 from broker.txn.records import build_transaction_batch
-from broker.txn.transaction import ProducerIdAndEpoch, TransactionMetadata
+from broker.txn.transaction import TransactionMetadata
 from tests.txn.support import NUM_PARTITIONS, START_MS, Bench, Stored, Written, settle
 
 SCENARIOS = sorted((Path(__file__).parents[1] / "scenarios").glob("txn-*.txt"))
@@ -47,7 +47,7 @@ def show(metadata: TransactionMetadata) -> str:
 
 
 class Producer:
-    """One client, as far as a script needs it."""
+    """The state of one producer of a script."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -57,7 +57,7 @@ class Producer:
 
 
 class Script:
-    """Carries out commands and tells what happened."""
+    """Runs commands and collects their output."""
 
     def __init__(self, config: TxnConfig) -> None:
         self.bench = Bench(config)
@@ -92,7 +92,7 @@ class Script:
         return self.producers.setdefault(name, Producer(name))
 
     def ask(self, producer: Producer, what: str, request: Awaitable[str]) -> None:
-        """Send a request; its answer is told when it comes."""
+        """Send a request; its response is printed when it arrives."""
 
         async def answer() -> None:
             try:
@@ -160,7 +160,7 @@ class Script:
         await work
         return "ok"
 
-    # Fate
+    # Faults and time
 
     async def do_advance(self, ms: str) -> None:
         self.bench.clock.advance(int(ms))
@@ -228,14 +228,14 @@ class Script:
 
 
 def steps(text: str) -> Iterator[tuple[str, list[str]]]:
-    """(comment lines and commands as they stand, the commands) of each step."""
+    """The text (comments and commands) and the commands of each step."""
     for block in text.strip().split("\n\n"):
         head = block.split("\n----")[0]
         yield head, [line for line in head.splitlines() if not line.startswith("#")]
 
 
 async def play(text: str) -> str:
-    """The script again, with what happens now."""
+    """The script with the current output."""
     script = Script(TxnConfig())
     await script.bench.start()
     played = []

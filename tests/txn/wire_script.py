@@ -1,15 +1,15 @@
-"""Transactions as requests on a socket: the same script for our broker and for Apache Kafka.
+"""Transactions as requests over a socket: the same script for our broker and for Apache Kafka.
 
     init NAME v=4 [id=ID|null|-] [timeout=MS] [as=OTHER] [half=OTHER]
-    claim NAME like=OTHER [id=+N] [epoch=+N]      NAME takes itself for somebody near OTHER
+    claim NAME like=OTHER [id=+N] [epoch=+N]      NAME acts as a variant of OTHER
     add NAME v=3 [verify] TOPIC-PARTITION …       · offsets NAME v=3 group=G
     end NAME v=3 commit|abort                     · marker NAME commit|abort epoch=N TOPIC-PARTITION
     produce NAME v=10 TOPIC-PARTITION [anonymous] · offset NAME v=3 group=G TOPIC-PARTITION=OFFSET
     describe ID … · list [STATE …] · producers TOPIC-PARTITION … · stable TOPIC-PARTITION
 
-NAME stands for a producer: it remembers its transactional id, producer id and epoch, and counts its
-sequences. Requests that are told CONCURRENT_TRANSACTIONS are sent again, as clients do: how often
-is a matter of time. Names are prefixed on the wire and ids renamed: scripts can be played again.
+NAME is a producer; it keeps its transactional id, producer id, epoch and next sequence. Requests
+that get CONCURRENT_TRANSACTIONS are retried, as clients do, because their number depends on timing.
+Names are prefixed on the wire and ids are renamed, so that scripts can be repeated on a broker.
 """
 
 import itertools
@@ -17,6 +17,7 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 
 from broker.errors import ErrorCode
 from broker.model import TopicPartition
@@ -59,7 +60,7 @@ from broker.protocol.messages.write_txn_markers import (
     WriteTxnMarkersRequest,
 )
 from broker.records.builder import BatchSettings, build_batch
-from tests.api.wire import Wire
+from tests.support.wire import WireClient
 
 TOPICS = {"t": 2, "u": 1}
 PATIENCE_S = 20
@@ -67,7 +68,7 @@ PAUSE_S = 0.02
 GROUP, TRANSACTION = 0, 1
 PASSING = {
     ErrorCode.CONCURRENT_TRANSACTIONS,
-    # Of a coordinator that was only just made one.
+    # Returned by a new coordinator.
     ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
     ErrorCode.COORDINATOR_NOT_AVAILABLE,
     ErrorCode.NOT_COORDINATOR,
@@ -88,9 +89,9 @@ def by_topic(names: list[TopicPartition]) -> Iterator[tuple[str, list[int]]]:
 
 
 class WireScript:
-    """Plays scripts on one broker."""
+    """Runs scripts on one broker."""
 
-    def __init__(self, wire: Wire, prefix: str) -> None:
+    def __init__(self, wire: WireClient, prefix: str) -> None:
         self.wire = wire
         self.prefix = prefix
         self.producers: dict[str, Producer] = defaultdict(Producer)
@@ -98,7 +99,7 @@ class WireScript:
         self.out: list[str] = []
 
     def prepare(self) -> None:
-        """Make the topics, and wait until a broker that has just started knows all there is."""
+        """Create the topics, and wait until the broker has complete metadata."""
         topics = [
             CreatableTopic(name=self.prefix + name, num_partitions=count, replication_factor=1)
             for name, count in TOPICS.items()
@@ -110,9 +111,13 @@ class WireScript:
         asked = MetadataRequest(topics=names)
         self.until(lambda: not any(t.error_code for t in self.wire.ask(asked, 4).topics))
         for key_type in (GROUP, TRANSACTION):
-            find = FindCoordinatorRequest(key=self.prefix + "a", key_type=key_type)
-            self.until(lambda find=find: self.wire.ask(find, 2).error_code == 0)
+            self.until(partial(self.has_coordinator, key_type))
         self.until(lambda: self.wire.ask(ListTransactionsRequest(), 1).error_code == 0)
+
+    def has_coordinator(self, key_type: int) -> bool:
+        """Ask for the coordinator of a group or of a transactional id."""
+        find = FindCoordinatorRequest(key=self.prefix + "a", key_type=key_type)
+        return self.wire.ask(find, 2).error_code == 0
 
     def until(self, is_so: Callable[[], bool]) -> None:
         deadline = time.monotonic() + PATIENCE_S
@@ -121,7 +126,7 @@ class WireScript:
             time.sleep(PAUSE_S)
 
     def play(self, text: str) -> str:
-        """The script again, with what happens now."""
+        """The script with the current output."""
         played = []
         for block in text.strip().split("\n\n"):
             head = block.split("\n----")[0]
@@ -154,7 +159,7 @@ class WireScript:
         return [self.name(text) for text in texts]
 
     def error(self, ask: Callable[[], int]) -> str:
-        """The name of the code that is left when nothing is changing any more."""
+        """The name of the error code after all retries."""
         codes: list[int] = []
 
         def is_settled() -> bool:
@@ -172,14 +177,17 @@ class WireScript:
         producer.transactional_id = self.prefix + transactional_id
         is_plain = transactional_id in ("null", "-")
         plain = None if transactional_id == "null" else ""
+        producer_id = producer_epoch = -1
+        if "as" in options or "half" in options:
+            other = self.producers[options.get("as") or options["half"]]
+            producer_id = other.producer_id
+            producer_epoch = other.producer_epoch if "as" in options else -1
         request = InitProducerIdRequest(
             transactional_id=plain if is_plain else producer.transactional_id,
             transaction_timeout_ms=int(options.get("timeout", 60_000)),
+            producer_id=producer_id,
+            producer_epoch=producer_epoch,
         )
-        if "as" in options or "half" in options:
-            other = self.producers[options.get("as") or options["half"]]
-            request.producer_id = other.producer_id
-            request.producer_epoch = other.producer_epoch if "as" in options else -1
 
         def ask() -> int:
             answer = self.wire.ask(request, int(v))
@@ -314,7 +322,7 @@ class WireScript:
         answer = self.wire.ask(request, int(v)).topics[0].partitions[0]
         self.say(f"{name} offset v{v} {ErrorCode.name_of(answer.error_code)}")
 
-    # Brokers and operators
+    # Requests of brokers and administrators
 
     def do_marker(self, name: str, how: str, where: str, epoch: str) -> None:
         producer, partition = self.producers[name], self.name(where)
@@ -350,13 +358,13 @@ class WireScript:
             )
 
     def description(self, state: TransactionState) -> str:
-        # Which partition keeps a group depends on the prefix.
+        # The partition of a group depends on the prefix.
         topics = " ".join(
             topic.topic if topic.topic.startswith("__") else f"{topic.topic}{topic.partitions}"
             for topic in sorted(state.topics, key=lambda topic: topic.topic)
         )
         who = f"{self.alias(state.producer_id)} epoch {state.producer_epoch}"
-        # Kafka goes on naming the last transaction's start in Empty, until it is restarted.
+        # Kafka keeps the start of the last transaction in state Empty until it is restarted.
         has_start = state.transaction_state != "Empty" and state.transaction_start_time_ms > 0
         return (
             f"{state.transaction_state} {who} timeout {state.transaction_timeout_ms} "

@@ -1,7 +1,7 @@
-"""Markers on their way to the leaders of a transaction's partitions, here and on other brokers.
+"""Sends markers to the leaders of a transaction's partitions, on this broker and on others.
 
-Each other leader is sent one request at a time. What is to be sent meanwhile waits, and then goes
-together: many transactions that end at once cost few requests.
+Each leader gets one WriteTxnMarkers request at a time. Markers that arrive meanwhile are queued and
+sent together, so that many transactions that end at the same time need few requests.
 """
 
 import asyncio
@@ -22,6 +22,7 @@ from broker.protocol.messages.write_txn_markers import (
     WritableTxnMarkerTopic,
     WriteTxnMarkersRequest,
 )
+from broker.tasks import TaskSet
 from broker.topic_names import TRANSACTION_STATE_TOPIC
 from broker.txn.local_markers import LocalMarkers
 from broker.txn.storage import TxnMarker
@@ -30,14 +31,14 @@ logger = logging.getLogger(__name__)
 
 Results = Mapping[TopicPartition, ErrorCode]
 FindLeader = Callable[[TopicPartition], Node | None]
-"""The broker that leads a partition, as other brokers reach it; None if nobody is known to."""
+"""Finds the leader of a partition and its inter-broker address; None if there is no leader."""
 
 _UNREACHED: Final = ErrorCode.NETWORK_EXCEPTION
-"""For partitions whose leader was not asked, or did not answer: to be tried again."""
+"""The result for partitions whose leader did not answer; the coordinator retries."""
 
 
-class LeaderMarkers:
-    """See MarkerChannel. What this broker leads itself it writes without asking anybody."""
+class TransactionMarkerChannelManager:
+    """See MarkerChannel. Markers for partitions that this broker leads are appended locally."""
 
     def __init__(
         self,
@@ -53,25 +54,23 @@ class LeaderMarkers:
         self._find_leader = find_leader
         self._peers = peers
         self._queues: dict[Node, list[_Waiting]] = {}
-        """What waits for each leader."""
-        self._sending: set[asyncio.Task[None]] = set()
+        """Queued markers by leader. Invariant: a queue in this map has a running `_send_all`."""
+        self._sending = TaskSet("send transaction markers")
 
     def has_partition(self, partition: TopicPartition) -> bool:
         """See MarkerChannel.
 
-        Until the controller has told of the very topic that transactions are kept in, nothing can
-        be said of others: they are taken to be there.
+        While the metadata does not even contain the transaction topic, it is incomplete: partitions
+        are then assumed to exist.
         """
-        topics = self._metadata.topics
-        if TRANSACTION_STATE_TOPIC not in topics:
+        if TRANSACTION_STATE_TOPIC not in self._metadata.topics:
             return True
-        topic = topics.get(partition.topic)
-        return topic is not None and 0 <= partition.partition < len(topic.partitions)
+        return self._metadata.has_partition(*partition)
 
     async def write_markers(
         self, marker: TxnMarker, partitions: Sequence[TopicPartition]
     ) -> Results:
-        """See MarkerChannel; all leaders at once."""
+        """See MarkerChannel. All leaders are sent to concurrently."""
         by_leader: dict[Node | None, list[TopicPartition]] = {}
         for partition in partitions:
             by_leader.setdefault(self._find_leader(partition), []).append(partition)
@@ -91,38 +90,48 @@ class LeaderMarkers:
         queue = self._queues.setdefault(leader, [])
         queue.append(waiting)
         if len(queue) == 1:
-            self._sending.add(task := asyncio.create_task(self._send_all(leader, queue)))
-            task.add_done_callback(self._sending.discard)
+            self._sending.spawn(self._send_all(leader, queue))
         return await waiting.results
 
     async def _send_all(self, leader: Node, queue: "list[_Waiting]") -> None:
-        """Send what waits for a leader, until nothing does.
+        """Send the queued markers of a leader until the queue is empty.
 
-        Whoever is being asked for stays in the queue: a queue that is not empty has its sender.
+        Markers stay in the queue while their request is in flight, so that a queue that is not
+        empty always has a sender.
         """
-        while queue:
-            batch = list(queue)
-            try:
-                response = await self._peers.send(leader, _request(batch))
-                answers = [_results(written) for written in response.markers]
-            except (OSError, ApiError) as error:
-                logger.info("markers did not reach broker=%s: %s", leader, error)
-                answers = []
-            del queue[: len(batch)]
-            for number, waiting in enumerate(batch):
-                waiting.answer(answers[number] if number < len(answers) else {})
-        self._queues.pop(leader, None)
+        try:
+            while queue:
+                batch = list(queue)
+                answers = await self._send(leader, batch)
+                del queue[: len(batch)]
+                for number, waiting in enumerate(batch):
+                    waiting.complete(answers[number] if number < len(answers) else {})
+        except Exception:  # a queue without a sender would never be emptied
+            logger.exception("failed to send markers broker=%s", leader)
+        finally:
+            self._queues.pop(leader, None)
+            for waiting in queue:
+                waiting.complete({})
+
+    async def _send(self, leader: Node, batch: "list[_Waiting]") -> list[Results]:
+        """The leader's answers, in the order of `batch`; none if it cannot be reached."""
+        try:
+            response = await self._peers.send(leader, _request(batch))
+        except (OSError, ApiError) as error:
+            logger.info("cannot send markers, retrying broker=%s: %s", leader, error)
+            return []
+        return [_results(written) for written in response.markers]
 
 
 class _Waiting(NamedTuple):
-    """A marker that has to reach a leader, and who waits for that."""
+    """A queued marker and the future of its results."""
 
     marker: TxnMarker
     partitions: Sequence[TopicPartition]
     results: asyncio.Future[Results]
 
-    def answer(self, codes: Results) -> None:
-        """What the leader said; of partitions it did not mention, nothing is known."""
+    def complete(self, codes: Results) -> None:
+        """Set the leader's results; partitions it left out count as not reached."""
         if not self.results.done():
             self.results.set_result({p: codes.get(p, _UNREACHED) for p in self.partitions})
 

@@ -1,12 +1,12 @@
-"""Markers find the leaders of partitions, here and elsewhere."""
+"""Markers are sent to the leaders of partitions, on this broker and on others."""
 
 import asyncio
 from collections.abc import Sequence
-from types import SimpleNamespace
 from typing import Any
 
 from broker.errors import ErrorCode
-from broker.model import TopicPartition
+from broker.metadata_cache import MetadataCache, PartitionMetadata, TopicMetadata
+from broker.model import TopicPartition, Uuid
 from broker.net.broker_connection import Node
 from broker.protocol.messages.write_txn_markers import (
     WritableTxnMarkerPartitionResult,
@@ -15,8 +15,8 @@ from broker.protocol.messages.write_txn_markers import (
     WriteTxnMarkersRequest,
     WriteTxnMarkersResponse,
 )
-from broker.txn.marker_channel import LeaderMarkers
 from broker.txn.storage import TxnMarker
+from broker.txn.transaction_marker_channel_manager import TransactionMarkerChannelManager
 
 COMMIT = TxnMarker(5, 1, 3, commit=True)
 HERE, OTHER, DEAD = Node(1, "a", 1), Node(2, "b", 2), Node(3, "c", 3)
@@ -36,7 +36,7 @@ class Local:
 
 
 class Peers:
-    """Broker 2 answers, every partition with the same code; others do not."""
+    """Broker 2 answers with the same code for every partition; others cannot be reached."""
 
     def __init__(self) -> None:
         self.sent: list[tuple[int, WriteTxnMarkersRequest]] = []
@@ -44,7 +44,7 @@ class Peers:
     async def send(self, node: Node, request: WriteTxnMarkersRequest) -> WriteTxnMarkersResponse:
         self.sent.append((node.node_id, request))
         if node != OTHER:
-            raise ConnectionError("nobody there")
+            raise ConnectionError("connection refused")
         topics = [
             WritableTxnMarkerTopicResult(
                 name=topic.name,
@@ -62,12 +62,15 @@ class Peers:
         )
 
 
-def channel(local: Any, peers: Any, topics: dict[str, Any] | None = None) -> LeaderMarkers:
-    metadata: Any = SimpleNamespace(topics=topics or {})
-    return LeaderMarkers(local, metadata, 1, LEADERS.get, peers)
+def channel(local: Any, peers: Any, *topics: str) -> TransactionMarkerChannelManager:
+    """A manager whose metadata has these topics with one partition each."""
+    metadata = MetadataCache("cluster")
+    partition = PartitionMetadata(leader=1, leader_epoch=0, replicas=(1,), isr=(1,))
+    metadata.put(TopicMetadata(name, Uuid.ZERO, {0: partition}) for name in topics)
+    return TransactionMarkerChannelManager(local, metadata, 1, LEADERS.get, peers)
 
 
-async def test_each_leader_is_asked_once_and_its_answer_counts() -> None:
+async def test_each_leader_gets_one_request() -> None:
     local, peers = Local(), Peers()
     results = await channel(local, peers).write_markers(
         COMMIT, [LED_THERE, LED_HERE, LED_BY_DEAD, LED_BY_NOBODY]
@@ -87,18 +90,17 @@ async def test_each_leader_is_asked_once_and_its_answer_counts() -> None:
     assert [(t.name, t.partition_indexes) for t in marker.topics] == [("t", [1])]
 
 
-def test_partition_counts_as_deleted_only_when_the_metadata_is_known() -> None:
-    told = {"__transaction_state": None, "t": SimpleNamespace(partitions=[None])}
-    known = channel(Local(), Peers(), told)
+def test_partition_counts_as_deleted_only_with_complete_metadata() -> None:
+    known = channel(Local(), Peers(), "__transaction_state", "t")
     assert known.has_partition(TopicPartition("t", 0))
     assert not known.has_partition(TopicPartition("t", 1))
     assert not known.has_partition(TopicPartition("t", -1))
     assert not known.has_partition(TopicPartition("gone", 0))
-    untold = channel(Local(), Peers(), {"t": SimpleNamespace(partitions=[None])})
-    assert untold.has_partition(TopicPartition("gone", 0))
+    unknown = channel(Local(), Peers(), "t")
+    assert unknown.has_partition(TopicPartition("gone", 0))
 
 
-async def test_markers_that_wait_for_the_same_leader_go_together() -> None:
+async def test_markers_for_the_same_leader_are_batched() -> None:
     class SlowPeers(Peers):
         def __init__(self) -> None:
             super().__init__()
@@ -124,3 +126,21 @@ async def test_markers_that_wait_for_the_same_leader_go_together() -> None:
     sizes = [len(request.markers) for _, request in peers.sent]
     assert sum(sizes) == 5
     assert len(sizes) <= 2, "the first alone, the others together"
+
+
+async def test_regression_unexpected_error_does_not_block_later_markers() -> None:
+    class BreakingPeers(Peers):
+        async def send(
+            self, node: Node, request: WriteTxnMarkersRequest
+        ) -> WriteTxnMarkersResponse:
+            if not self.sent:
+                self.sent.append((node.node_id, request))
+                raise ValueError("99 is not a valid ErrorCode")
+            return await super().send(node, request)
+
+    leaders = channel(Local(), BreakingPeers())
+    async with asyncio.timeout(5):
+        first = await leaders.write_markers(COMMIT, [LED_THERE])
+        second = await leaders.write_markers(COMMIT, [LED_THERE])
+    assert first == {LED_THERE: ErrorCode.NETWORK_EXCEPTION}
+    assert second == {LED_THERE: ErrorCode.NOT_LEADER_OR_FOLLOWER}

@@ -1,17 +1,16 @@
-"""KIP-890, in the words that producers of every age understand."""
+"""Verification (KIP-890) and its error codes for clients of all versions."""
 
 import pytest
 
 from broker.errors import ErrorCode
-from broker.model import TopicPartition
-from broker.txn.transaction import ProducerIdAndEpoch
-from broker.txn.verification import produce_error, verify
+from broker.model import ProducerIdAndEpoch, TopicPartition
+from broker.txn.add_partitions_to_txn_manager import produce_error, verify
 from tests.txn.support import running
 
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
 
 
-async def test_partitions_of_the_open_transaction_have_no_error() -> None:
+async def test_partitions_of_the_ongoing_transaction_have_no_error() -> None:
     async with running() as bench:
         producer = await bench.coordinator.init_producer_id("app", 60_000)
         await bench.coordinator.add_partitions("app", producer, [T0])
@@ -20,7 +19,7 @@ async def test_partitions_of_the_open_transaction_have_no_error() -> None:
         assert verify(*ask, knows_abortable=False) == {T1: ErrorCode.INVALID_TXN_STATE}
 
 
-async def test_coordinators_refusal_is_every_partitions_error() -> None:
+async def test_error_of_the_coordinator_applies_to_every_partition() -> None:
     async with running() as bench:
         producer = await bench.coordinator.init_producer_id("app", 60_000)
         zombie = ProducerIdAndEpoch(producer.producer_id, producer.producer_epoch - 1)
@@ -41,5 +40,5 @@ async def test_coordinators_refusal_is_every_partitions_error() -> None:
         (ErrorCode.INVALID_PRODUCER_EPOCH, ErrorCode.INVALID_PRODUCER_EPOCH),
     ],
 )
-def test_producers_try_again_what_passes_by_itself(code: ErrorCode, told: ErrorCode) -> None:
+def test_transient_errors_become_retriable_for_producers(code: ErrorCode, told: ErrorCode) -> None:
     assert produce_error(code).code == told

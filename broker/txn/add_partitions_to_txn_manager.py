@@ -1,9 +1,9 @@
-"""Whether a write belongs to a transaction that its coordinator knows of (KIP-890).
+"""Verifies that a partition is part of the producer's ongoing transaction (KIP-890).
 
-Asked before the first batch of a transaction is appended to a partition, so that a batch which
-comes late, after its transaction has ended, cannot begin one that nobody would ever end.
+Called before the first batch of a transaction is appended to a partition. Without it, a batch that
+arrives after its transaction has ended would start a new one that no coordinator would ever end.
 
-What the coordinator answers is put into words that producers of every age understand.
+The coordinator's errors are translated into codes that old clients handle correctly.
 """
 
 from collections.abc import Callable, Collection, Mapping
@@ -12,7 +12,7 @@ from operator import attrgetter
 from typing import Final
 
 from broker.errors import ApiError, ErrorCode
-from broker.model import TopicPartition
+from broker.model import ProducerIdAndEpoch, TopicPartition
 from broker.net.broker_connection import Node
 from broker.net.peers import Peers
 from broker.protocol.messages.add_partitions_to_txn import (
@@ -22,7 +22,6 @@ from broker.protocol.messages.add_partitions_to_txn import (
 )
 from broker.topic_names import OFFSETS_TOPIC, TRANSACTION_STATE_TOPIC
 from broker.txn.coordinator import TransactionCoordinator
-from broker.txn.transaction import ProducerIdAndEpoch
 
 _TRANSIENT: Final = frozenset(
     {
@@ -43,10 +42,10 @@ def verify(
     *,
     knows_abortable: bool,
 ) -> dict[TopicPartition, ErrorCode]:
-    """The errors of partitions that are not part of the producer's open transaction.
+    """The errors of partitions that are not part of the producer's ongoing transaction.
 
-    `knows_abortable`: the client knows TRANSACTION_ABORTABLE (Produce from v11, TxnOffsetCommit
-    from v4 on); others are told INVALID_TXN_STATE.
+    `knows_abortable`: the client knows TRANSACTION_ABORTABLE (Produce v11, TxnOffsetCommit v4);
+    older versions get INVALID_TXN_STATE.
     """
     try:
         codes = coordinator.verify_partitions(transactional_id, producer, partitions)
@@ -73,10 +72,10 @@ def _for_client(code: ErrorCode, knows_abortable: bool) -> ErrorCode:
     return code
 
 
-class Verifier:
-    """Asks the coordinator of a transaction, here or on another broker.
+class AddPartitionsToTxnManager:
+    """Sends verification requests to the coordinator, on this broker or on another one.
 
-    Field `coordinator`: this broker's own; set before anything is asked.
+    Field `coordinator`: this broker's own; set before the first request.
     """
 
     coordinator: TransactionCoordinator
@@ -92,7 +91,7 @@ class Verifier:
         self._peers = peers
 
     def is_elsewhere(self, transactional_id: str) -> bool:
-        """Whether another broker coordinates it; one that nobody is known to, is asked for here."""
+        """Whether another broker coordinates the id; False also if no coordinator is known."""
         return self._other_coordinator(transactional_id) is not None
 
     def _other_coordinator(self, transactional_id: str) -> Node | None:
@@ -108,7 +107,7 @@ class Verifier:
         *,
         knows_abortable: bool,
     ) -> dict[TopicPartition, ErrorCode]:
-        """See `verify`, which it is where this broker coordinates."""
+        """See the function `verify`; asks another broker if that is the coordinator."""
         other = self._other_coordinator(transactional_id)
         if other is None:
             return verify(
@@ -151,7 +150,7 @@ class Verifier:
     ) -> None:
         """ApiError unless a partition of the offsets topic is part of the producer's transaction.
 
-        TRANSACTION_ABORTABLE is for the API to put into older words: only it knows the version.
+        The API translates TRANSACTION_ABORTABLE for older clients: only it knows the version.
         """
         name = TopicPartition(OFFSETS_TOPIC, partition)
         producer = ProducerIdAndEpoch(producer_id, producer_epoch)
@@ -183,10 +182,10 @@ def _request(
 
 
 def produce_error(code: ErrorCode) -> ApiError:
-    """What Produce answers for a partition that could not be verified.
+    """The error that Produce answers for a partition that could not be verified.
 
-    Old producers do not try again on a coordinator's errors, but do on NOT_ENOUGH_REPLICAS, and
-    without asking for metadata first.
+    Old producers do not retry a coordinator's errors, but they do retry NOT_ENOUGH_REPLICAS, and
+    without refreshing their metadata first.
     """
     if code in _TRANSIENT:
         return ApiError(
