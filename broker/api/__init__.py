@@ -1,1 +1,1 @@
-"""③ What the broker answers: one module and one row of table.py per API; dispatch.py between."""
+"""Requests from decoded frame to response: the API table, dispatch, and what handlers share."""

@@ -1,11 +1,11 @@
-"""What a client may do, where an answer tells it (KIP-430): all, while nobody authorizes."""
+"""Authorized operations in responses (KIP-430): all of them, as there is no authorizer."""
 
 from enum import IntEnum
 from typing import Final
 
 
 class AclOperation(IntEnum):
-    """What can be allowed or denied, numbered as in Kafka's protocol."""
+    """Operations of ACLs, by their numbers in the protocol."""
 
     READ = 3
     WRITE = 4
@@ -19,7 +19,8 @@ class AclOperation(IntEnum):
     IDEMPOTENT_WRITE = 12
 
 
-NOT_ASKED: Final = -0x80000000
+NOT_REQUESTED: Final = -0x80000000
+"""In place of the operations, if the request did not ask for them."""
 
 
 def _bits(*operations: AclOperation) -> int:

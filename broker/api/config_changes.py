@@ -1,14 +1,15 @@
-"""Changes of settings, as AlterConfigs and IncrementalAlterConfigs share them.
+"""Changes of configs, as AlterConfigs and IncrementalAlterConfigs share them.
 
-Kafka checks in two rounds, and which one finds a fault decides the code and the words. First, on
-the broker that was asked: form, names of brokers, values of broker settings (INVALID_REQUEST).
-Then, where the change is made: topics and their settings (INVALID_CONFIG and others).
+Kafka checks twice, and which check fails decides the error code and the message. First, on the
+broker that received the request: form, broker ids, values of broker configs (INVALID_REQUEST).
+Then, where the change is made: topics and their configs (INVALID_CONFIG and others).
 """
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from enum import IntEnum
+from typing import Protocol
 
 from broker.api.context import Services
 from broker.config.alterations import Alteration
@@ -21,10 +22,11 @@ from broker.config.reconfiguration import is_password, usable
 from broker.config.topic import TopicConfig
 from broker.config.values import ConfigError, is_whole_number
 from broker.errors import ApiError, ErrorCode
+from broker.protocol.messages.alter_configs import AlterConfigsResourceResponse
 
 
 class ResourceType(IntEnum):
-    """Who has settings, numbered as in the protocol."""
+    """Types of resources that have configs, by their numbers in the protocol."""
 
     TOPIC = 2
     BROKER = 4
@@ -38,23 +40,23 @@ _DONE: Outcome = (ErrorCode.NONE, None)
 
 @dataclass(frozen=True)
 class Change:
-    """What one resource of a request asks for."""
+    """The change of one resource in a request."""
 
     resource_type: int
     name: str
     keys: list[str]
     nulls: list[str]
-    """Keys that are to be set and have no value."""
+    """Keys to be set whose value is null."""
     result: Callable[[Mapping[str, str], Mapping[str, Setting]], dict[str, str]]
-    """The settings after the change, from those before; the second argument knows the keys."""
+    """Computes the configs after the change from those before; takes the known keys too."""
     levels: Callable[[], list[Alteration]] | None
-    """The changes as levels of loggers; None in a request that cannot change those."""
+    """The change as levels of loggers; None for AlterConfigs, which cannot change them."""
 
 
 async def make_changes(
     changes: list[Change], services: Services, *, validate_only: bool
 ) -> list[Outcome]:
-    """Make each change, or only check it; one that fails does not keep the others back."""
+    """Make each change, or only check it; a failure concerns only its resource."""
     times = Counter((change.resource_type, change.name) for change in changes)
     outcomes: list[Outcome] = []
     for change in changes:
@@ -64,6 +66,35 @@ async def make_changes(
         else:
             outcomes.append(await _outcome(change, services, validate_only))
     return outcomes
+
+
+class Resource(Protocol):
+    """A resource of either request."""
+
+    @property
+    def resource_type(self) -> int:
+        """A `ResourceType`, or a number that is not one."""
+        ...
+
+    @property
+    def resource_name(self) -> str:
+        """The topic or broker id; empty for the defaults of all brokers."""
+        ...
+
+
+def responses(
+    resources: Iterable[Resource], outcomes: Iterable[Outcome]
+) -> list[AlterConfigsResourceResponse]:
+    """The outcomes in the form that both APIs have."""
+    return [
+        AlterConfigsResourceResponse(
+            error_code=code,
+            error_message=message,
+            resource_type=resource.resource_type,
+            resource_name=resource.resource_name,
+        )
+        for resource, (code, message) in zip(resources, outcomes, strict=True)
+    ]
 
 
 async def _outcome(change: Change, services: Services, validate_only: bool) -> Outcome:
@@ -78,7 +109,8 @@ async def _outcome(change: Change, services: Services, validate_only: bool) -> O
         kind = ResourceType(change.resource_type).name
         resource = f"ConfigResource(type={kind}, name='{change.name}')"
         problem = f"Invalid config value for resource {resource}: {error}"
-        return ErrorCode.INVALID_CONFIG, problem
+        # An ApiError cuts the message to what a response can carry.
+        return ErrorCode.INVALID_CONFIG, ApiError(ErrorCode.INVALID_CONFIG, problem).message
     return _DONE
 
 

@@ -1,4 +1,4 @@
-"""What a handler is given beside the request: where it came from, and the broker's parts."""
+"""What a handler gets besides the request: who sent it, and the services of the broker."""
 
 from dataclasses import dataclass
 
@@ -6,48 +6,51 @@ from broker.api.fetch_session import FetchSessionCache
 from broker.clock import Clock
 from broker.config import BrokerConfig
 from broker.config.dynamic import ConfigStore, DynamicConfig
-from broker.controller.auto_creation import AutoTopicCreation
-from broker.controller.channels import LocalBroker
-from broker.controller.controller import Controller
+from broker.controller.auto_topic_creation_manager import AutoTopicCreationManager
+from broker.controller.controller_channel_manager import LocalBroker
+from broker.controller.kafka_controller import KafkaController
 from broker.group.coordinator import GroupCoordinator
 from broker.group.offset_nodes import OffsetNodes
+from broker.metadata.client_configs import ClientConfigStore
 from broker.metadata_cache import MetadataCache
 from broker.net.connection import Peer
 from broker.replica.manager import ReplicaManager
 from broker.replica.purgatory import Purgatory
+from broker.txn.add_partitions_to_txn_manager import AddPartitionsToTxnManager
 from broker.txn.coordinator import TransactionCoordinator
 from broker.txn.local_markers import LocalMarkers
-from broker.txn.verification import Verifier
 
 
 @dataclass
 class Services:
-    """The parts of the broker that handlers use; `server` builds them and puts them here."""
+    """The parts of the broker that handlers use; built by `broker.server`."""
 
     config: BrokerConfig
     dynamic: DynamicConfig
     config_store: ConfigStore
+    client_configs: ClientConfigStore
+    """Quotas and SCRAM credentials, as stored in /config."""
     metadata: MetadataCache
     replicas: ReplicaManager
     controller_requests: LocalBroker
     """This broker, as the controller sees it."""
     purgatory: Purgatory
-    """Where fetches wait."""
+    """Holds fetches until there are enough bytes."""
     fetch_sessions: FetchSessionCache
-    controller: Controller
-    auto_creation: AutoTopicCreation
+    controller: KafkaController
+    auto_creation: AutoTopicCreationManager
     groups: GroupCoordinator
     offset_nodes: OffsetNodes
-    """Where the oldest consumers keep their offsets."""
+    """Offsets in znodes, for version 0 of OffsetCommit and OffsetFetch."""
     transactions: TransactionCoordinator
     markers: LocalMarkers
-    verifier: Verifier
+    verifier: AddPartitionsToTxnManager
     clock: Clock
 
 
-@dataclass(slots=True)  # frozen, it would take three times as long to make
+@dataclass(slots=True)  # not frozen: that makes creation three times slower
 class RequestContext:
-    """One request's circumstances."""
+    """Where one request came from, and in which version."""
 
     api_version: int
     correlation_id: int

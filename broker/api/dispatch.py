@@ -1,20 +1,21 @@
-"""From a frame to the handler of its API and back to the parts of a response frame.
+"""From a request frame to the handler of its API, and back to the parts of a response frame.
 
-The middle one of three fences: what a handler raises beyond its own ApiErrors is logged once and
-answered in that API's form. Bytes that cannot be decoded go on as DecodeError to the connection,
-which closes; so does a request for an API or a version that was never advertised, as in Kafka.
+The second of three error boundaries (partition, request, connection): an exception of a handler is
+logged once and becomes an error response in the form of its API. Bytes that cannot be decoded, and
+APIs and versions that are not advertised, raise DecodeError, on which the connection is closed.
 """
 
 import logging
 from functools import partial
 from typing import Any
 
-from broker.api import api_versions
 from broker.api.context import RequestContext, Services
-from broker.api.table import TABLE, Row
+from broker.api.handlers import api_versions
+from broker.api.rows import Kind, Row
+from broker.api.table import TABLE
 from broker.errors import ApiError, ErrorCode
-from broker.net.connection import Answer, CloseConnection, Peer
-from broker.net.later import Later, as_later
+from broker.net.connection import CloseConnection, Peer, ResponseParts
+from broker.net.deferred import DeferredResponse, as_deferred
 from broker.protocol.api_keys import ApiKey
 from broker.protocol.codec import decode_from, encode_into
 from broker.protocol.errors import DecodeError
@@ -27,13 +28,15 @@ logger = logging.getLogger(__name__)
 
 
 class Dispatcher:
-    """Answers frames; see `net.connection.Answerer`."""
+    """Handles frames; see `net.connection.RequestHandler`."""
 
     def __init__(self, services: Services) -> None:
         self._services = services
 
-    def __call__(self, frame: memoryview, peer: Peer) -> Answer | Later[Answer]:
-        """Answer at once if the handler does; else say what to wait for."""
+    def __call__(
+        self, frame: memoryview, peer: Peer
+    ) -> ResponseParts | DeferredResponse[ResponseParts]:
+        """The response, or a DeferredResponse if the handler has to wait for something."""
         api_key, version, correlation_id, client_id, body = read_request_header(frame)
         row = TABLE.get(api_key)
         if row is None:
@@ -41,42 +44,51 @@ class Dispatcher:
         lowest, highest = row.versions
         if not lowest <= version <= highest:
             return _unsupported_version(row, version, correlation_id)
-        # What follows the message is ignored, as Kafka does.
+        # Bytes after the message are ignored, as in Kafka.
         request, _ = decode_from(row.request, frame, body, version)
         context = RequestContext(version, correlation_id, client_id, peer, self._services)
-        purgatory = self._services.purgatory
-        purgatory.collect()
+        action_queue = self._services.purgatory.action_queue
+        action_queue.hold()
         try:
-            response = row.handle(request, context)
-            purgatory.complete()
-            if response is None or isinstance(response, Response):
-                return _encode(api_key, response, version, correlation_id)
-        except Exception as error:  # noqa: BLE001  # the fence
-            purgatory.complete()
-            return _broken(row, request, context, error)
-        return _later(row, request, context, as_later(response))
+            outcome = row.handle(request, context)
+            action_queue.try_complete_actions()
+            kind = row.kind
+            if kind is Kind.IMMEDIATE or (
+                kind is Kind.EITHER and (outcome is None or isinstance(outcome, Response))
+            ):
+                return _encode(api_key, outcome, version, correlation_id)
+        except Exception as error:  # noqa: BLE001  # the error boundary
+            action_queue.try_complete_actions()
+            return _failed(row, request, context, error)
+        return _deferred(row, request, context, as_deferred(outcome))
 
 
-def _later(
-    row: Row, request: Request[Any], context: RequestContext, pending: Later[Response | None]
-) -> Later[Answer]:
-    return Later(pending.done, partial(_finish, row, request, context, pending))
+def _deferred(
+    row: Row,
+    request: Request[Any],
+    context: RequestContext,
+    pending: DeferredResponse[Response | None],
+) -> DeferredResponse[ResponseParts]:
+    return DeferredResponse(pending.completion, partial(_finish, row, request, context, pending))
 
 
 def _finish(
-    row: Row, request: Request[Any], context: RequestContext, pending: Later[Response | None]
-) -> Answer | Later[Answer]:
+    row: Row,
+    request: Request[Any],
+    context: RequestContext,
+    pending: DeferredResponse[Response | None],
+) -> ResponseParts | DeferredResponse[ResponseParts]:
     try:
-        response = pending.answer()
-        if isinstance(response, Later):
-            return _later(row, request, context, response)
+        response = pending.respond()
+        if isinstance(response, DeferredResponse):
+            return _deferred(row, request, context, response)
         return _encode(row.api_key, response, context.api_version, context.correlation_id)
-    except Exception as error:  # noqa: BLE001  # the fence
-        return _broken(row, request, context, error)
+    except Exception as error:  # noqa: BLE001  # the error boundary
+        return _failed(row, request, context, error)
 
 
-def _unsupported_version(row: Row, version: int, correlation_id: int) -> Answer:
-    """ApiVersions answers in version 0, which every client reads; others end the connection."""
+def _unsupported_version(row: Row, version: int, correlation_id: int) -> ResponseParts:
+    """ApiVersions responds in version 0, which all clients can read; other APIs raise."""
     if row.api_key != ApiKey.API_VERSIONS:
         raise DecodeError(
             f"{row.api_key.name} v{version} is not served, "
@@ -85,8 +97,10 @@ def _unsupported_version(row: Row, version: int, correlation_id: int) -> Answer:
     return _encode(row.api_key, api_versions.unsupported_version(), 0, correlation_id)
 
 
-def _broken(row: Row, request: Request[Any], context: RequestContext, error: Exception) -> Answer:
-    """The answer to a request whose handler failed as a whole, or made what cannot be encoded."""
+def _failed(
+    row: Row, request: Request[Any], context: RequestContext, error: Exception
+) -> ResponseParts:
+    """The response to a request whose handler failed, or whose response cannot be encoded."""
     if isinstance(error, CloseConnection):
         raise error
     code = ErrorCode.UNKNOWN_SERVER_ERROR

@@ -1,19 +1,20 @@
-"""Fetch sessions (KIP-227): a client that fetches the same partitions again names only changes.
+"""Fetch sessions (KIP-227): a client that repeats a fetch names only what has changed.
 
-    request                          means
-    id 0,  epoch -1                  no session: everything is named, everything is answered
-    id 0,  epoch  0                  the same, and open a session if there is room
+    request                          meaning
+    id 0,  epoch -1                  no session: all partitions are named and answered
+    id 0,  epoch  0                  the same, and open a session if there is a free slot
     id n,  epoch  0                  close session n, then the same
-    id n,  epoch -1                  close session n, no new one
-    id n,  epoch  e                  go on: e must be the next epoch of session n
+    id n,  epoch -1                  close session n, and open no new one
+    id n,  epoch  e                  continue session n: e must be its next epoch
 
-Within a session a partition is answered when it has records, an error, or a watermark the client
-has not seen. One that had records moves to the end of the line, so that when the response is full
-another one comes first next time.
+Within a session the response contains a partition only if it has records, an error, or a watermark
+that the client has not seen. A partition with records moves to the end of the order, so that
+another one comes first when the next response is full.
 
-A session looks only at partitions that its client named, that moved, or that had more than fitted
-into the last answer: its *pending* ones. So a broker that follows a thousand idle partitions costs
-its leader no more than one that follows a single one.
+A session reads only its *pending* partitions: those that the client has named, that have changed,
+or that had more than fitted into the last response. A broker that follows a thousand idle
+partitions therefore costs its leader no more than one that follows a single one. The price is that
+every change must be noted here: a `FetchSessionPartition` watches its partition for that.
 """
 
 import random
@@ -23,9 +24,10 @@ from typing import Final, NamedTuple
 from broker.errors import ApiError, ErrorCode
 from broker.model import Uuid
 from broker.protocol.messages.fetch import FetchPartition, FetchRequest, PartitionData
+from broker.replica.delayed_operations import DelayedFetch
 from broker.replica.in_sync import RemoteReplica
 from broker.replica.partition import Partition
-from broker.replica.purgatory import Purgatory, Waiter
+from broker.replica.purgatory import Purgatory
 
 FINAL_EPOCH: Final = -1
 INITIAL_EPOCH: Final = 0
@@ -35,109 +37,140 @@ Key = tuple[str | Uuid, int]
 """A partition in a request: by topic name up to version 12, by topic id from 13 on."""
 
 
-class Target:
-    """One partition to fetch, and what the client was last told of it.
+class FetchSessionPartition:
+    """One partition of a session: what is requested, and what the client has seen.
 
-    Whatever happens to the partition puts it among the session's pending ones, if that listens.
-    Field `replica`: what the leader knows of the client, if that is a follower.
+    It is a `FetchWatcher`: any change of the partition makes it pending in its session.
+
+    Field `requested`: what the client last asked for.
+    Field `high_watermark`, `log_start_offset`: what the client has last been sent; -1 for nothing.
+    Field `partition`: the partition that was found at the last read, which it watches if the
+    session watches.
+    Field `replica`: what the leader knows about the client, if that is a follower.
     """
 
     __slots__ = (
-        "asked",
         "high_watermark",
         "log_start_offset",
         "partition",
         "replica",
+        "requested",
         "session",
         "topic",
     )
 
-    def __init__(self, session: "FetchSession", topic: str | Uuid, asked: FetchPartition) -> None:
+    def __init__(
+        self, session: "FetchSession", topic: str | Uuid, requested: FetchPartition
+    ) -> None:
         self.session = session
         self.topic = topic
-        self.asked = asked
+        self.requested = requested
         self.high_watermark = -1
         self.log_start_offset = -1
         self.partition: Partition | None = None
         self.replica: RemoteReplica | None = None
 
-    def turn_to(self, partition: Partition | None) -> None:
-        """It is about this partition from now on, and about no other."""
-        if self.session.listens:
-            self.unsubscribe()
+    def set_partition(self, partition: Partition | None) -> None:
+        """Watch this partition and no other; None if the session drops the partition."""
+        is_watching = self.session.is_watching
+        if is_watching:
+            self.unwatch()
         self.partition = partition
         self.replica = None
-        if self.session.listens:
-            self.subscribe()
+        if is_watching:
+            self.watch()
 
-    def unsubscribe(self) -> None:
-        """Hear of no moves any more."""
+    def watch(self) -> None:
+        """Be notified of changes of the partition."""
         if self.partition is not None:
-            self.partition.moves.unsubscribe(self.log_end_moved, self.high_watermark_moved)
+            watchers = self.partition.watchers
+            (watchers.followers if self.session.is_follower else watchers.consumers)[self] = None
 
-    def subscribe(self) -> None:
-        """Hear of the partition's moves from now on."""
-        partition = self.partition
-        if partition is None:
-            return
-        if self.session.is_follower:
-            partition.moves.subscribe(
-                at_log_end=self.log_end_moved, at_high_watermark=self.high_watermark_moved
-            )
-        else:
-            partition.moves.subscribe(at_high_watermark=self.high_watermark_moved)
+    def unwatch(self) -> None:
+        """Be notified no more."""
+        if self.partition is not None:
+            self.partition.watchers.followers.pop(self, None)
+            self.partition.watchers.consumers.pop(self, None)
+            replica = self.replica
+            if replica is not None and replica.idle_session is self.session:
+                replica.end_idle()
 
-    def log_end_moved(self) -> None:
-        """There is more for a follower."""
+    def log_end_advanced(self) -> None:
+        """There are more records for a follower."""
         session = self.session
-        if self not in session.pending:
-            session.pending[self] = None
-            if self.replica is not None:
-                self.replica.still_fetched(session.last_fetch_ms)
+        session.pending[self] = None
         session.wake()
 
-    def high_watermark_moved(self) -> None:
-        """There is more for a consumer; a follower hears of it with the next records."""
+    def high_watermark_advanced(self) -> None:
+        """There are more records for a consumer; a follower gets the new value with the next."""
         session = self.session
         session.pending[self] = None
         if not session.is_follower:
             session.wake()
 
-    def has_news(self, answer: PartitionData) -> bool:
-        """Whether the client must be told; remembers what it is told then."""
-        news = (
-            bool(answer.records)
-            or answer.error_code != ErrorCode.NONE
-            or answer.high_watermark != self.high_watermark
-            or answer.log_start_offset != self.log_start_offset
-            or answer.preferred_read_replica >= 0
-            or answer.diverging_epoch.epoch >= 0
+    def read_at_next_fetch(self) -> None:
+        """Read the partition with the next fetch, without ending the wait of this one."""
+        self.session.pending[self] = None
+
+    def wake(self) -> None:
+        """Read the partition now if a fetch waits, otherwise with the next fetch."""
+        self.session.pending[self] = None
+        self.session.wake()
+
+    def has_missed_wakeup(self) -> bool:
+        """Whether the partition should be pending and is not.
+
+        Consumers are checked against the last stable offset, because the session does not know
+        their isolation level.
+        """
+        partition = self.partition
+        if partition is None or self in self.session.pending:
+            return False
+        offset = self.requested.fetch_offset
+        if not self.session.is_follower:
+            return partition.log.last_stable_offset > offset
+        replica = self.replica
+        return partition.log.log_end_offset > offset or (
+            replica is not None and replica.broker_id not in partition.state.isr
         )
-        self.high_watermark = answer.high_watermark
-        self.log_start_offset = answer.log_start_offset
-        return news
+
+    def update_sent(self, data: PartitionData) -> bool:
+        """Take note of what the client is sent; whether it has to be sent at all."""
+        is_changed = (
+            bool(data.records)
+            or data.error_code != ErrorCode.NONE
+            or data.high_watermark != self.high_watermark
+            or data.log_start_offset != self.log_start_offset
+            or data.preferred_read_replica >= 0
+            or data.diverging_epoch.epoch >= 0
+        )
+        self.high_watermark = data.high_watermark
+        self.log_start_offset = data.log_start_offset
+        return is_changed
 
 
 class FetchSession:
-    """One client's session; one without id lasts for a single request.
+    """The session of one client; one without an id lasts for a single request.
 
-    Field `epoch`: the one its next request must carry.
-    Field `targets`: everything it fetches.
-    Field `is_follower`: whether a broker fetches.
-    Field `listens`: whether it hears of moves. One that lasts for a single request does not before
-    that has to wait, which spares most of them the trouble.
-    Field `is_woken`: something moved since it was last looked at.
-    Field `pending`: those that must be looked at, in this order. Invariant: one that is not among
-    them has nothing for the client, except perhaps a watermark that it was not told.
+    Field `epoch`: the one that its next request must have.
+    Field `partitions`: everything the client fetches.
+    Field `is_follower`: the client is a broker that replicates.
+    Field `last_fetch_ms`: when the client last sent a request. For a follower this is also the time
+    of its last fetch of every partition that is not pending (see `RemoteReplica.idle_session`).
+    Field `is_watching`: it is notified of changes. A session for a single request is not, unless
+    that request has to wait: most do not, and save the cost.
+    Field `is_woken`: something has changed since it was last read.
+    Field `pending`: partitions to read, in this order. Invariant: any other partition has nothing
+    for the client, except perhaps a watermark that the client has not been sent.
     """
 
-    # Not in slots: what most sessions leave as it is costs them nothing as the class's attribute.
+    # Not in slots: as attributes of the class, defaults that most sessions keep cost nothing.
     epoch = INITIAL_EPOCH + 1
     last_used_s = 0.0
     last_fetch_ms = 0
-    listens = False
+    is_watching = False
     is_woken = False
-    _waiter: Waiter | None = None
+    _delayed: DelayedFetch | None = None
 
     def __init__(
         self, purgatory: Purgatory, session_id: int, replica_id: int, *, uses_topic_ids: bool
@@ -147,89 +180,96 @@ class FetchSession:
         self.replica_id = replica_id
         self.is_follower = replica_id >= 0
         self.uses_topic_ids = uses_topic_ids
-        self.targets: dict[Key, Target] = {}
-        self.pending: dict[Target, None] = {}
+        self.partitions: dict[Key, FetchSessionPartition] = {}
+        self.pending: dict[FetchSessionPartition, None] = {}
 
     def update(self, request: FetchRequest) -> None:
-        """Add and change partitions as the request says."""
+        """Add and change partitions that the request names."""
         for topic in request.topics:
             name: str | Uuid = topic.topic_id if self.uses_topic_ids else topic.topic
-            for asked in topic.partitions:
-                key = (name, asked.partition)
-                target = self.targets.get(key)
-                if target is None:
-                    target = self.targets[key] = Target(self, name, asked)
+            for requested in topic.partitions:
+                key = (name, requested.partition)
+                partition = self.partitions.get(key)
+                if partition is None:
+                    partition = FetchSessionPartition(self, name, requested)
+                    self.partitions[key] = partition
                 else:
-                    target.asked = asked
-                self.pending[target] = None
+                    partition.requested = requested
+                self.pending[partition] = None
 
     def forget(self, request: FetchRequest) -> None:
-        """Forget partitions as the request says: one that goes on with a session."""
+        """Remove the partitions that a request to continue the session wants forgotten."""
         for forgotten in request.forgotten_topics_data:
             name: str | Uuid = forgotten.topic_id if self.uses_topic_ids else forgotten.topic
             for index in forgotten.partitions:
                 self._forget((name, index))
 
     def _forget(self, key: Key) -> None:
-        target = self.targets.pop(key, None)
-        if target is not None:
-            self.pending.pop(target, None)
-            target.turn_to(None)
+        partition = self.partitions.pop(key, None)
+        if partition is not None:
+            self.pending.pop(partition, None)
+            partition.set_partition(None)
 
-    def listen(self) -> None:
-        """Hear of every move from now on."""
-        if not self.listens:
-            self.listens = True
-            for target in self.targets.values():
-                target.subscribe()
+    def watch(self) -> None:
+        """Be notified of every change from now on."""
+        if not self.is_watching:
+            self.is_watching = True
+            for partition in self.partitions.values():
+                partition.watch()
 
     def wake(self) -> None:
-        """Let a request that waits, or is about to, look again."""
+        """Let a request that waits, or is about to, read again."""
         self.is_woken = True
-        if self._waiter is not None:
-            self._waiter.let_go()
+        if self._delayed is not None:
+            self._delayed.force_complete()
 
-    def moved(self, deadline_s: float) -> Waiter:
-        """Waits until a partition moves, or has since `is_woken` was last reset; or time is up."""
-        waiter = self._waiter = self._purgatory.wait_until(deadline_s)
+    def delay(self, deadline_s: float) -> DelayedFetch:
+        """Wait until a partition changes, at most until the deadline.
+
+        The wait ends at once if a partition has changed since `is_woken` was reset.
+        """
+        delayed = self._delayed = DelayedFetch(self._purgatory, deadline_s)
         if self.is_woken:
-            waiter.let_go()
-        return waiter
+            delayed.force_complete()
+        return delayed
 
     def close(self) -> None:
-        """Hear of nothing any more."""
-        if self.listens:
-            for target in self.targets.values():
-                target.unsubscribe()
-        self.targets.clear()
+        """Watch nothing any more."""
+        if self.is_watching:
+            for partition in self.partitions.values():
+                partition.unwatch()
+        self.partitions.clear()
         self.pending.clear()
 
 
 class FetchPlan(NamedTuple):
-    """What one request wants, whether it named it or its session did."""
+    """What one request fetches: everything in its session.
+
+    `is_incremental`: partitions without news are left out of the response.
+    """
 
     session: FetchSession
     is_incremental: bool
 
 
 class FetchSessionCache:
-    """The sessions of a broker: at most `slots`; one long idle gives way to a new one."""
+    """The sessions of a broker, at most `slots`; a new one may evict one that is long idle."""
 
     def __init__(self, slots: int, eviction_ms: int, purgatory: Purgatory) -> None:
         self._purgatory = purgatory
         self._slots = slots
         self._eviction_s = eviction_ms / 1000
         self._sessions: OrderedDict[int, FetchSession] = OrderedDict()
-        """Invariant: in the order of last use, oldest first."""
+        """Invariant: in order of last use, oldest first."""
 
     def __len__(self) -> int:
         return len(self._sessions)
 
     def plan(self, request: FetchRequest, version: int, now_s: float) -> FetchPlan:
-        """Open, go on with or close a session; ApiError for one that is unknown or out of step."""
+        """Open, continue or close a session; ApiError if its id or epoch is wrong."""
         uses_topic_ids = version >= 13
         if request.session_epoch not in (INITIAL_EPOCH, FINAL_EPOCH):
-            return self._go_on(request, uses_topic_ids, now_s)
+            return self._continue(request, uses_topic_ids, now_s)
         if request.session_id != NO_SESSION:
             self._close(request.session_id)
         replica_id = max(request.replica_id, request.replica_state.replica_id)
@@ -237,14 +277,14 @@ class FetchSessionCache:
             self._purgatory, NO_SESSION, replica_id, uses_topic_ids=uses_topic_ids
         )
         session.update(request)
-        if request.session_epoch == INITIAL_EPOCH and session.targets and self._make_room(now_s):
+        if request.session_epoch == INITIAL_EPOCH and session.partitions and self._find_slot(now_s):
             session.session_id = self._new_id()
-            session.listen()
+            session.watch()
             session.last_used_s = now_s
             self._sessions[session.session_id] = session
         return FetchPlan(session, is_incremental=False)
 
-    def _go_on(self, request: FetchRequest, uses_topic_ids: bool, now_s: float) -> FetchPlan:
+    def _continue(self, request: FetchRequest, uses_topic_ids: bool, now_s: float) -> FetchPlan:
         session = self._sessions.get(request.session_id)
         if session is None:
             raise ApiError(ErrorCode.FETCH_SESSION_ID_NOT_FOUND)
@@ -257,7 +297,7 @@ class FetchSessionCache:
         self._sessions.move_to_end(session.session_id)
         session.update(request)
         session.forget(request)
-        if not session.targets:
+        if not session.partitions:
             self._close(session.session_id)
             session.session_id = NO_SESSION
         return FetchPlan(session, is_incremental=True)
@@ -267,7 +307,7 @@ class FetchSessionCache:
         if session is not None:
             session.close()
 
-    def _make_room(self, now_s: float) -> bool:
+    def _find_slot(self, now_s: float) -> bool:
         if len(self._sessions) < self._slots:
             return True
         oldest = next(iter(self._sessions.values()), None)

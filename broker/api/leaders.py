@@ -1,22 +1,22 @@
-"""Where a partition's leader is by now: told along with NOT_LEADER_OR_FOLLOWER (KIP-951)."""
+"""The current leader of a partition, for responses with NOT_LEADER_OR_FOLLOWER (KIP-951)."""
 
 from collections.abc import Collection
 
 from broker.api.context import RequestContext
-from broker.metadata_cache import NO_LEADER, BrokerEndpoint
+from broker.metadata_cache import BrokerEndpoint
+from broker.model import NO_LEADER
 
 
 def current_leader(context: RequestContext, topic: str, index: int) -> tuple[int, int]:
-    """The leader's id and epoch as far as this broker knows; -1 and -1 if it does not."""
-    known = context.services.metadata.topics.get(topic)
-    if known is None or index >= len(known.partitions):
+    """Id and epoch of the leader in this broker's metadata; -1 and -1 if it is unknown."""
+    partition = context.services.metadata.partition(topic, index)
+    if partition is None:
         return NO_LEADER, -1
-    partition = known.partitions[index]
     return partition.leader, partition.leader_epoch
 
 
 def leader_endpoints(context: RequestContext, leaders: Collection[int]) -> list[BrokerEndpoint]:
-    """Where the client reaches those of the leaders that it can reach."""
+    """The endpoints of leaders on the client's listener; leaders without one are left out."""
     if not leaders:
         return []
     brokers = context.services.metadata.brokers_of(context.peer.listener_name)

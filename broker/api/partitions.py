@@ -1,4 +1,4 @@
-"""Partitions that requests name: which of them exist, and answers put together by topic."""
+"""Partitions in requests: which of them exist, and results grouped by topic."""
 
 from collections.abc import Iterable, Mapping
 from typing import TypeVar
@@ -13,7 +13,7 @@ AnswerT = TypeVar("AnswerT")
 def split_by_existence(
     names: Iterable[TopicPartition], context: RequestContext
 ) -> tuple[list[TopicPartition], dict[TopicPartition, ErrorCode]]:
-    """Those that exist, and the error of those that do not."""
+    """The partitions that exist, and the errors of those that do not."""
     known: list[TopicPartition] = []
     unknown: dict[TopicPartition, ErrorCode] = {}
     for name in names:
@@ -27,7 +27,7 @@ def split_by_existence(
 def by_topic(
     answers: Mapping[TopicPartition, AnswerT],
 ) -> Iterable[tuple[str, list[tuple[int, AnswerT]]]]:
-    """Every topic once, with its partitions and their answers."""
+    """Each topic once, with its partitions and their results."""
     topics: dict[str, list[tuple[int, AnswerT]]] = {}
     for name, answer in answers.items():
         topics.setdefault(name.topic, []).append((name.partition, answer))

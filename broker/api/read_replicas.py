@@ -1,7 +1,7 @@
-"""The replica that a consumer had better read from (KIP-392): one in its own rack, if it has it.
+"""The preferred read replica of a consumer (KIP-392): one in its own rack that has the offset.
 
-Kafka lets one plug in a class (`replica.selector.class`). The two that it brings are known here:
-without one, or with LeaderSelector, everybody reads from the leader.
+In Kafka `replica.selector.class` names any class. Here only the two that Kafka contains are known:
+with LeaderSelector, or without a setting, all consumers read from the leader.
 """
 
 from typing import Final
@@ -16,7 +16,7 @@ _RACK_AWARE: Final = "org.apache.kafka.common.replica.RackAwareReplicaSelector"
 def preferred_read_replica(
     partition: Partition, offset: int, rack_id: str, context: RequestContext
 ) -> int | None:
-    """The follower to read `offset` from; None if the leader may as well serve it."""
+    """The follower that should serve `offset`; None if the leader should."""
     services = context.services
     if (
         services.config.replica_selector_class != _RACK_AWARE
@@ -37,5 +37,5 @@ def preferred_read_replica(
 
 
 def _merit(replica: RemoteReplica) -> tuple[int, int, int]:
-    """Who has most, then who was caught up last."""
+    """The replica with the largest log end offset, then the one that was caught up last."""
     return replica.log_end_offset, replica.last_caught_up_ms, replica.broker_id

@@ -1,37 +1,47 @@
 """The APIs this broker serves: one row each.
 
 ApiVersions is computed from this table, so an API is advertised when, and only when, it is served.
+A row names the kind of its handler, and mypy checks that the handler's type is of that kind.
 """
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping
-from types import ModuleType
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Mapping
 
-from broker.api import (
+from broker.api.handlers import (
     add_offsets_to_txn,
     add_partitions_to_txn,
     allocate_producer_ids,
+    alter_client_quotas,
     alter_configs,
     alter_partition,
     alter_partition_reassignments,
     alter_replica_log_dirs,
+    alter_user_scram_credentials,
     api_versions,
     consumer_group_describe,
     consumer_group_heartbeat,
     controlled_shutdown,
+    create_acls,
+    create_delegation_token,
     create_partitions,
     create_topics,
+    delete_acls,
     delete_groups,
     delete_records,
     delete_topics,
+    describe_acls,
+    describe_client_quotas,
     describe_cluster,
     describe_configs,
+    describe_delegation_token,
     describe_groups,
     describe_log_dirs,
     describe_producers,
     describe_transactions,
+    describe_user_scram_credentials,
     elect_leaders,
     end_txn,
+    envelope,
+    expire_delegation_token,
     fetch,
     find_coordinator,
     heartbeat,
@@ -50,6 +60,9 @@ from broker.api import (
     offset_fetch,
     offset_for_leader_epoch,
     produce,
+    renew_delegation_token,
+    sasl_authenticate,
+    sasl_handshake,
     stop_replica,
     sync_group,
     txn_offset_commit,
@@ -57,30 +70,8 @@ from broker.api import (
     update_metadata,
     write_txn_markers,
 )
-from broker.api.context import RequestContext
-from broker.errors import ErrorCode
+from broker.api.rows import Row, deferred, immediate, maybe_deferred, maybe_silent
 from broker.protocol.api_keys import ApiKey
-from broker.protocol.messages import request_class
-from broker.protocol.schema import Request, Response
-
-Handler = Callable[[Any, RequestContext], Response | Awaitable[Response | None] | None]
-ErrorResponse = Callable[[Any, ErrorCode], Response]
-
-
-class Row(NamedTuple):
-    """One API: what it is asked, who answers, and what it answers when the handler broke."""
-
-    api_key: ApiKey
-    request: type[Request[Any]]
-    versions: tuple[int, int]
-    handle: Handler
-    error_response: ErrorResponse
-
-
-def _row(api_key: ApiKey, module: ModuleType, versions: tuple[int, int] | None = None) -> Row:
-    """The row of an API: its module has `handle` and `error_response`; all versions if not told."""
-    request = request_class(api_key)
-    return Row(api_key, request, versions or request.versions, module.handle, module.error_response)
 
 
 def _table(rows: Iterable[Row]) -> Mapping[int, Row]:
@@ -94,54 +85,68 @@ def _table(rows: Iterable[Row]) -> Mapping[int, Row]:
 
 TABLE: Mapping[int, Row] = _table(
     [
-        _row(ApiKey.PRODUCE, produce),
-        _row(ApiKey.FETCH, fetch),
-        _row(ApiKey.LIST_OFFSETS, list_offsets),
-        _row(ApiKey.METADATA, metadata),
-        _row(ApiKey.LEADER_AND_ISR, leader_and_isr),
-        _row(ApiKey.STOP_REPLICA, stop_replica),
-        _row(ApiKey.UPDATE_METADATA, update_metadata),
-        _row(ApiKey.CONTROLLED_SHUTDOWN, controlled_shutdown),
-        _row(ApiKey.OFFSET_COMMIT, offset_commit),
-        _row(ApiKey.OFFSET_FETCH, offset_fetch),
-        _row(ApiKey.FIND_COORDINATOR, find_coordinator),
-        _row(ApiKey.JOIN_GROUP, join_group),
-        _row(ApiKey.HEARTBEAT, heartbeat),
-        _row(ApiKey.LEAVE_GROUP, leave_group),
-        _row(ApiKey.SYNC_GROUP, sync_group),
-        _row(ApiKey.DESCRIBE_GROUPS, describe_groups),
-        _row(ApiKey.LIST_GROUPS, list_groups),
-        _row(ApiKey.API_VERSIONS, api_versions),
-        _row(ApiKey.CREATE_TOPICS, create_topics),
-        _row(ApiKey.DELETE_TOPICS, delete_topics),
-        _row(ApiKey.DELETE_RECORDS, delete_records),
-        _row(ApiKey.INIT_PRODUCER_ID, init_producer_id),
-        _row(ApiKey.ADD_PARTITIONS_TO_TXN, add_partitions_to_txn),
-        _row(ApiKey.ADD_OFFSETS_TO_TXN, add_offsets_to_txn),
-        _row(ApiKey.END_TXN, end_txn),
-        _row(ApiKey.WRITE_TXN_MARKERS, write_txn_markers),
-        _row(ApiKey.TXN_OFFSET_COMMIT, txn_offset_commit),
-        _row(ApiKey.CREATE_PARTITIONS, create_partitions),
-        _row(ApiKey.DELETE_GROUPS, delete_groups),
-        _row(ApiKey.OFFSET_DELETE, offset_delete),
-        _row(ApiKey.DESCRIBE_CLUSTER, describe_cluster),
-        _row(ApiKey.DESCRIBE_CONFIGS, describe_configs),
-        _row(ApiKey.ALTER_CONFIGS, alter_configs),
-        _row(ApiKey.INCREMENTAL_ALTER_CONFIGS, incremental_alter_configs),
-        _row(ApiKey.DESCRIBE_PRODUCERS, describe_producers),
-        _row(ApiKey.DESCRIBE_TRANSACTIONS, describe_transactions),
-        _row(ApiKey.LIST_TRANSACTIONS, list_transactions),
-        _row(ApiKey.ALTER_PARTITION_REASSIGNMENTS, alter_partition_reassignments),
-        _row(ApiKey.ALTER_REPLICA_LOG_DIRS, alter_replica_log_dirs),
-        _row(ApiKey.DESCRIBE_LOG_DIRS, describe_log_dirs),
-        _row(ApiKey.ELECT_LEADERS, elect_leaders),
-        _row(ApiKey.LIST_PARTITION_REASSIGNMENTS, list_partition_reassignments),
-        _row(ApiKey.OFFSET_FOR_LEADER_EPOCH, offset_for_leader_epoch),
-        _row(ApiKey.ALTER_PARTITION, alter_partition),
-        _row(ApiKey.UPDATE_FEATURES, update_features),
-        _row(ApiKey.CONSUMER_GROUP_HEARTBEAT, consumer_group_heartbeat),
-        _row(ApiKey.ALLOCATE_PRODUCER_IDS, allocate_producer_ids),
-        _row(ApiKey.CONSUMER_GROUP_DESCRIBE, consumer_group_describe),
+        maybe_silent(ApiKey.PRODUCE, produce),
+        maybe_deferred(ApiKey.FETCH, fetch),
+        immediate(ApiKey.LIST_OFFSETS, list_offsets),
+        maybe_deferred(ApiKey.METADATA, metadata),
+        deferred(ApiKey.LEADER_AND_ISR, leader_and_isr),
+        deferred(ApiKey.STOP_REPLICA, stop_replica),
+        deferred(ApiKey.UPDATE_METADATA, update_metadata),
+        deferred(ApiKey.CONTROLLED_SHUTDOWN, controlled_shutdown),
+        deferred(ApiKey.OFFSET_COMMIT, offset_commit),
+        maybe_deferred(ApiKey.OFFSET_FETCH, offset_fetch),
+        maybe_deferred(ApiKey.FIND_COORDINATOR, find_coordinator),
+        maybe_deferred(ApiKey.JOIN_GROUP, join_group),
+        immediate(ApiKey.HEARTBEAT, heartbeat),
+        immediate(ApiKey.LEAVE_GROUP, leave_group),
+        maybe_deferred(ApiKey.SYNC_GROUP, sync_group),
+        immediate(ApiKey.DESCRIBE_GROUPS, describe_groups),
+        immediate(ApiKey.LIST_GROUPS, list_groups),
+        immediate(ApiKey.SASL_HANDSHAKE, sasl_handshake),
+        immediate(ApiKey.API_VERSIONS, api_versions),
+        deferred(ApiKey.CREATE_TOPICS, create_topics),
+        deferred(ApiKey.DELETE_TOPICS, delete_topics),
+        maybe_deferred(ApiKey.DELETE_RECORDS, delete_records),
+        deferred(ApiKey.INIT_PRODUCER_ID, init_producer_id),
+        immediate(ApiKey.OFFSET_FOR_LEADER_EPOCH, offset_for_leader_epoch),
+        deferred(ApiKey.ADD_PARTITIONS_TO_TXN, add_partitions_to_txn),
+        deferred(ApiKey.ADD_OFFSETS_TO_TXN, add_offsets_to_txn),
+        deferred(ApiKey.END_TXN, end_txn),
+        deferred(ApiKey.WRITE_TXN_MARKERS, write_txn_markers),
+        deferred(ApiKey.TXN_OFFSET_COMMIT, txn_offset_commit),
+        immediate(ApiKey.DESCRIBE_ACLS, describe_acls),
+        immediate(ApiKey.CREATE_ACLS, create_acls),
+        immediate(ApiKey.DELETE_ACLS, delete_acls),
+        maybe_deferred(ApiKey.DESCRIBE_CONFIGS, describe_configs),
+        deferred(ApiKey.ALTER_CONFIGS, alter_configs),
+        immediate(ApiKey.ALTER_REPLICA_LOG_DIRS, alter_replica_log_dirs),
+        immediate(ApiKey.DESCRIBE_LOG_DIRS, describe_log_dirs),
+        immediate(ApiKey.SASL_AUTHENTICATE, sasl_authenticate),
+        deferred(ApiKey.CREATE_PARTITIONS, create_partitions),
+        immediate(ApiKey.CREATE_DELEGATION_TOKEN, create_delegation_token),
+        immediate(ApiKey.RENEW_DELEGATION_TOKEN, renew_delegation_token),
+        immediate(ApiKey.EXPIRE_DELEGATION_TOKEN, expire_delegation_token),
+        immediate(ApiKey.DESCRIBE_DELEGATION_TOKEN, describe_delegation_token),
+        deferred(ApiKey.DELETE_GROUPS, delete_groups),
+        deferred(ApiKey.ELECT_LEADERS, elect_leaders),
+        deferred(ApiKey.INCREMENTAL_ALTER_CONFIGS, incremental_alter_configs),
+        deferred(ApiKey.ALTER_PARTITION_REASSIGNMENTS, alter_partition_reassignments),
+        deferred(ApiKey.LIST_PARTITION_REASSIGNMENTS, list_partition_reassignments),
+        deferred(ApiKey.OFFSET_DELETE, offset_delete),
+        deferred(ApiKey.DESCRIBE_CLIENT_QUOTAS, describe_client_quotas),
+        deferred(ApiKey.ALTER_CLIENT_QUOTAS, alter_client_quotas),
+        deferred(ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS, describe_user_scram_credentials),
+        deferred(ApiKey.ALTER_USER_SCRAM_CREDENTIALS, alter_user_scram_credentials),
+        deferred(ApiKey.ALTER_PARTITION, alter_partition),
+        immediate(ApiKey.UPDATE_FEATURES, update_features),
+        immediate(ApiKey.ENVELOPE, envelope),
+        immediate(ApiKey.DESCRIBE_CLUSTER, describe_cluster),
+        immediate(ApiKey.DESCRIBE_PRODUCERS, describe_producers),
+        immediate(ApiKey.DESCRIBE_TRANSACTIONS, describe_transactions),
+        immediate(ApiKey.LIST_TRANSACTIONS, list_transactions),
+        deferred(ApiKey.ALLOCATE_PRODUCER_IDS, allocate_producer_ids),
+        immediate(ApiKey.CONSUMER_GROUP_HEARTBEAT, consumer_group_heartbeat),
+        immediate(ApiKey.CONSUMER_GROUP_DESCRIBE, consumer_group_describe),
     ]
 )
 

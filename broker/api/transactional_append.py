@@ -1,7 +1,8 @@
-"""The batches of a transaction are appended only if its coordinator knows of it (KIP-890).
+"""Verification of transactional batches before they are appended (KIP-890).
 
-Where this broker is the coordinator, it knows at once. Where another one is, it is asked once for
-all partitions of the request that need it, before any of them is appended to.
+A batch is appended only if its coordinator knows that the partition is part of the transaction. If
+this broker is the coordinator, it checks at once. If another broker is, it gets one request for all
+partitions that need verification, before anything is appended.
 """
 
 from collections.abc import Awaitable, Iterator, Mapping
@@ -11,7 +12,7 @@ from typing import Final
 from broker.api.context import RequestContext
 from broker.errors import ApiError, ErrorCode
 from broker.log.producer_state import Verification
-from broker.model import TopicPartition
+from broker.model import ProducerIdAndEpoch, TopicPartition
 from broker.protocol.messages.produce import ProduceRequest
 from broker.records.batch import read_header
 from broker.records.layout import (
@@ -22,14 +23,13 @@ from broker.records.layout import (
     TRANSACTIONAL_MASK,
 )
 from broker.replica.partition import Partition
-from broker.txn.transaction import ProducerIdAndEpoch
-from broker.txn.verification import produce_error, verify
+from broker.txn.add_partitions_to_txn_manager import produce_error, verify
 
 _KNOWS_ABORTABLE: Final = 11
 
 
 def is_transactional(records: memoryview) -> bool:
-    """Whether a produced batch is part of a transaction; cheap, since every batch is asked."""
+    """Whether a batch is part of a transaction. Called for every batch: reads two bytes of it."""
     return (
         len(records) >= HEADER_SIZE
         and records[MAGIC_POSITION] == CURRENT_MAGIC
@@ -38,13 +38,15 @@ def is_transactional(records: memoryview) -> bool:
 
 
 Verified = Mapping[TopicPartition, Verification | ApiError]
-"""What another coordinator said: the guard to append with, or why that must not be."""
+"""By partition: the guard to append with, or the error of the coordinator."""
 
-NOT_ASKED: Final[Verified] = MappingProxyType({})
+NOT_VERIFIED: Final[Verified] = MappingProxyType({})
 
 
-def ask_elsewhere(request: ProduceRequest, context: RequestContext) -> Awaitable[Verified] | None:
-    """What another broker has to be asked before this is appended; None if nothing has."""
+def verify_elsewhere(
+    request: ProduceRequest, context: RequestContext
+) -> Awaitable[Verified] | None:
+    """Verify with the coordinator on another broker; None if no partition needs that."""
     services, transactional_id = context.services, request.transactional_id
     if (
         transactional_id is None
@@ -59,13 +61,13 @@ def ask_elsewhere(request: ProduceRequest, context: RequestContext) -> Awaitable
         for producer, guard in [_guard(partition, records)]
         if guard is not None
     }
-    return _ask(transactional_id, asked, context) if asked else None
+    return _verify_elsewhere(transactional_id, asked, context) if asked else None
 
 
 def _transactional(
     request: ProduceRequest, context: RequestContext
 ) -> Iterator[tuple[Partition, memoryview]]:
-    """The batches of transactions that are for partitions here; others fail when their turn is."""
+    """The transactional batches for partitions of this broker; others fail when appended."""
     known = context.services.replicas.partitions
     for topic in request.topic_data:
         for data in topic.partition_data:
@@ -79,7 +81,7 @@ def _transactional(
                 yield partition, records
 
 
-async def _ask(
+async def _verify_elsewhere(
     transactional_id: str,
     asked: Mapping[TopicPartition, tuple[ProducerIdAndEpoch, Verification]],
     context: RequestContext,
@@ -88,7 +90,7 @@ async def _ask(
     for name, (producer, _) in asked.items():
         by_producer.setdefault(producer, []).append(name)
     errors: dict[TopicPartition, ErrorCode] = {}
-    for producer, names in by_producer.items():  # one, unless the client is odd
+    for producer, names in by_producer.items():  # one producer, except for unusual clients
         errors |= await context.services.verifier.verify(
             transactional_id,
             producer,
@@ -104,7 +106,7 @@ async def _ask(
 def _guard(
     partition: Partition, records: memoryview
 ) -> tuple[ProducerIdAndEpoch, Verification | None]:
-    """Who writes, and the guard for its first append; None if its transaction is open here."""
+    """The producer, and the guard for its first append; None if its transaction is open here."""
     header = read_header(records)
     guard = partition.log.start_verification(
         header.producer_id, header.base_sequence, header.producer_epoch

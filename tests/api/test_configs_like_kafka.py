@@ -1,6 +1,6 @@
 """DescribeConfigs, AlterConfigs, IncrementalAlterConfigs answer as Apache Kafka 3.9.1 did.
 
-Value by value, type by type, source by source, synonym by synonym, and every refusal in its words.
+Values, types, sources, synonyms and error messages are compared.
 """
 
 import asyncio
@@ -44,11 +44,11 @@ def same_root_level() -> Any:
 
 
 RECEIVED_ITSELF = ("Expected 1, but received 1", "Expected 1, but received 77")
-"""The other slip: Kafka names its own id where it should name the one that it was sent."""
+"""Kafka's message has its own id where the received one belongs; ours has the received one."""
 
 
 def in_our_words(answer: Any) -> Any:
-    """Kafka's answer without the name of a Java class, which is a slip of its own."""
+    """Kafka's response without the name of a Java class, which it contains by mistake."""
     answer = json.loads(json.dumps(answer).replace(*RECEIVED_ITSELF))
     words = "Invalid dynamic configuration"
     slip = rf"Invalid value [\w.]+ConfigException: (.*) for configuration {words}"

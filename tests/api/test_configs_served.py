@@ -1,4 +1,4 @@
-"""Settings changed over the wire take effect, are kept, and are shown to those who ask."""
+"""Configs changed with requests take effect, survive a restart, and are described."""
 
 import asyncio
 import subprocess

@@ -1,6 +1,7 @@
-"""From a frame to a handler and back: versions, fences, and answers in each API's own form."""
+"""Dispatch: versions, error boundaries, and error responses in the form of each API."""
 
 import asyncio
+import inspect
 import logging
 from collections.abc import Callable
 from types import SimpleNamespace
@@ -11,11 +12,12 @@ import pytest
 from broker.api import table
 from broker.api.context import RequestContext
 from broker.api.dispatch import Dispatcher
-from broker.api.table import TABLE, Row
+from broker.api.rows import Kind, Row
+from broker.api.table import TABLE
 from broker.errors import ApiError, ErrorCode
-from broker.net.client import outcomes
+from broker.net.client import error_codes
 from broker.net.connection import CloseConnection
-from broker.net.later import Later
+from broker.net.deferred import DeferredResponse
 from broker.protocol.api_keys import ApiKey
 from broker.protocol.codec import decode, encode
 from broker.protocol.errors import DecodeError
@@ -26,20 +28,21 @@ from broker.protocol.messages.describe_cluster import (
     DescribeClusterResponse,
 )
 from broker.protocol.messages.fetch import FetchRequest
-from broker.replica.purgatory import Purgatory
-from tests.api.wire import CORRELATION_ID, PEER, read_answer, request_frame
+from broker.replica.purgatory import DelayedOperation, Purgatory
 from tests.protocol.golden import samples
+from tests.support.wire import CORRELATION_ID, PEER, read_answer, request_frame
 
 SERVICES: Any = SimpleNamespace(purgatory=Purgatory())  # handlers of these tests use no other
+AWAITABLE = "collections.abc.Awaitable"
 ROWS = [pytest.param(row, id=row.api_key.name) for row in TABLE.values()]
 
 
 def dispatch(frame: bytes) -> Any:
-    """What the frame is answered, at once or later."""
+    """The response to a frame, awaited if it is deferred."""
 
     async def answered() -> Any:
         answer = Dispatcher(SERVICES)(memoryview(frame), PEER)
-        return await answer if isinstance(answer, Later) else answer
+        return await answer if isinstance(answer, DeferredResponse) else answer
 
     return asyncio.run(answered())
 
@@ -49,7 +52,7 @@ def handle(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[..., Any]], No
     """Let another function handle DescribeCluster."""
 
     def replace(function: Callable[..., Any]) -> None:
-        row = TABLE[ApiKey.DESCRIBE_CLUSTER]._replace(handle=function)
+        row = TABLE[ApiKey.DESCRIBE_CLUSTER]._replace(handle=function, kind=Kind.EITHER)
         monkeypatch.setattr("broker.api.dispatch.TABLE", {row.api_key: row})
 
     return replace
@@ -72,7 +75,7 @@ def ask(version: int = 1) -> DescribeClusterResponse:
 
 @pytest.mark.parametrize("when", [lambda handler: handler, later])
 class TestHandler:
-    """Whatever a handler does, at once or after a wait."""
+    """Handlers that respond at once and handlers that wait."""
 
     def test_answer_is_sent_in_the_version_asked_for(self, handle: Any, when: Any) -> None:
         seen: list[RequestContext] = []
@@ -136,24 +139,25 @@ class TestHandler:
 
 
 @pytest.mark.parametrize("is_refused", [False, True])
-def test_who_waited_for_what_a_request_did_is_called_out_before_its_answer(
+def test_operations_that_a_request_completes_run_before_its_response(
     handle: Any, is_refused: bool
 ) -> None:
     async def scenario() -> None:
-        waiter = SERVICES.purgatory.wait_until(asyncio.get_running_loop().time() + 60)
-        called_out: list[Any] = []
-        waiter.add_done_callback(called_out.append)
+        deadline_s = asyncio.get_running_loop().time() + 60
+        operation = DelayedOperation(SERVICES.purgatory, deadline_s)
+        ran: list[Any] = []
+        operation.add_done_callback(ran.append)
 
-        def let_go(request: DescribeClusterRequest, context: RequestContext) -> Any:
-            waiter.let_go()
-            assert not called_out  # more may come
+        def complete(request: DescribeClusterRequest, context: RequestContext) -> Any:
+            operation.force_complete()
+            assert not ran  # the request is still being handled
             if is_refused:
                 raise ApiError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
             return DescribeClusterResponse()
 
-        handle(let_go)
+        handle(complete)
         Dispatcher(SERVICES)(memoryview(request_frame(DescribeClusterRequest(), 1)), PEER)
-        assert called_out == [waiter]
+        assert ran == [operation]
 
     asyncio.run(scenario())
 
@@ -205,11 +209,11 @@ def test_request_that_cannot_be_decoded_is_named() -> None:
 def test_every_api_can_say_in_every_version_that_it_failed(row: Row) -> None:
     for version in range(row.versions[0], row.versions[1] + 1):
         said = []
-        for sample in samples()[row.request, version][1:]:  # the first asks for nothing at all
+        for sample in samples()[row.request, version][1:]:  # the first sample is an empty request
             request = decode(row.request, sample.data, version)
             response = row.error_response(request, ErrorCode.UNKNOWN_SERVER_ERROR)
             assert encode(response, version)
-            said += outcomes(response)
+            said += error_codes(response)
         assert set(said) <= {ErrorCode.UNKNOWN_SERVER_ERROR}
 
 
@@ -218,6 +222,14 @@ def test_every_row_has_the_request_of_its_key_and_versions_that_are_declared(row
     assert row.request is request_class(row.api_key)
     lowest, highest = row.request.versions
     assert lowest <= row.versions[0] <= row.versions[1] <= highest
+
+
+@pytest.mark.parametrize("row", ROWS)
+def test_kind_of_a_handler_is_what_its_function_returns(row: Row) -> None:
+    returned = str(row.handle.__annotations__["return"])
+    waits = inspect.iscoroutinefunction(row.handle) or returned.startswith(AWAITABLE)
+    may_wait = not waits and any(kind in returned for kind in ("Awaitable", "Deferred"))
+    assert row.kind is (Kind.DEFERRED if waits else Kind.EITHER if may_wait else Kind.IMMEDIATE)
 
 
 def test_two_rows_for_one_api_are_refused() -> None:

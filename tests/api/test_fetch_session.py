@@ -1,10 +1,10 @@
-"""Fetch sessions (KIP-227): what is named, what is answered, when a session ends."""
+"""Fetch sessions (KIP-227): requests, responses, and the end of a session."""
 
 from collections.abc import Iterable
 
 import pytest
 
-from broker.api.fetch_session import FetchSession, FetchSessionCache, Target
+from broker.api.fetch_session import FetchSession, FetchSessionCache, FetchSessionPartition
 from broker.errors import ApiError, ErrorCode
 from broker.protocol.messages.fetch import (
     FetchPartition,
@@ -40,8 +40,8 @@ def request(
     )
 
 
-def indexes(targets: Iterable[Target]) -> list[int]:
-    return [target.asked.partition for target in targets]
+def indexes(partitions: Iterable[FetchSessionPartition]) -> list[int]:
+    return [partition.requested.partition for partition in partitions]
 
 
 @pytest.fixture
@@ -61,9 +61,9 @@ def test_session_remembers_partitions_adds_and_forgets(cache: FetchSessionCache)
     assert session_id > 0
     assert not first.is_incremental
     second = cache.plan(request(session_id, 1), VERSION, 0)
-    assert (indexes(second.session.targets.values()), second.is_incremental) == ([0, 1], True)
+    assert (indexes(second.session.partitions.values()), second.is_incremental) == ([0, 1], True)
     third = cache.plan(request(session_id, 2, 2, forgotten=(0,)), VERSION, 0)
-    assert indexes(third.session.targets.values()) == [1, 2]
+    assert indexes(third.session.partitions.values()) == [1, 2]
 
 
 def test_request_out_of_step_is_refused(cache: FetchSessionCache) -> None:
@@ -100,12 +100,12 @@ def test_full_cache_gives_way_only_to_who_comes_long_after(cache: FetchSessionCa
 
 def test_partition_is_news_when_the_client_has_not_seen_its_state() -> None:
     session = FetchSession(Purgatory(), 1, -1, uses_topic_ids=False)
-    target = Target(session, "orders", FetchPartition(partition=0))
+    partition = FetchSessionPartition(session, "orders", FetchPartition(partition=0))
     seen = PartitionData(high_watermark=5, log_start_offset=0, records=b"")
-    assert target.has_news(seen)
-    assert not target.has_news(seen)
+    assert partition.update_sent(seen)
+    assert not partition.update_sent(seen)
     moved = PartitionData(high_watermark=6, log_start_offset=0, records=b"")
-    assert target.has_news(moved)
-    assert target.has_news(PartitionData(high_watermark=6, log_start_offset=0, records=b"x"))
+    assert partition.update_sent(moved)
+    assert partition.update_sent(PartitionData(high_watermark=6, log_start_offset=0, records=b"x"))
     failed = PartitionData(error_code=ErrorCode.NOT_LEADER_OR_FOLLOWER, high_watermark=-1)
-    assert target.has_news(failed)
+    assert partition.update_sent(failed)

@@ -13,12 +13,12 @@ from broker.protocol.messages.alter_replica_log_dirs import (
 )
 from broker.protocol.messages.describe_log_dirs import DescribeLogDirsRequest
 from broker.protocol.messages.list_offsets import ListOffsetsRequest
-from tests.api.wire import Wire
 from tests.conformance.admin_cluster import replicas_that_move
 from tests.conformance.admin_offsets import list_offsets, produce
 from tests.conformance.admin_topics import create, topic
 from tests.conformance.exchange import Exchange, talk
 from tests.support.broker import RunningBroker, running_broker
+from tests.support.wire import WireClient
 
 
 @pytest.fixture
@@ -40,7 +40,7 @@ def move(path: Path, **topics: list[int]) -> AlterReplicaLogDirsRequest:
 
 
 def test_new_partitions_spread_over_the_directories(broker: RunningBroker) -> None:
-    with Wire(broker.bootstrap_servers) as wire:
+    with WireClient(broker.bootstrap_servers) as wire:
         wire.ask(create(topic("orders", 6)), 7)
         described = wire.ask(DescribeLogDirsRequest(topics=None), 4)
     assert [len(result.topics[0].partitions) for result in described.results] == [3, 3]
@@ -50,7 +50,7 @@ def test_new_partitions_spread_over_the_directories(broker: RunningBroker) -> No
 def test_topic_that_is_made_later_goes_where_it_was_told(
     broker: RunningBroker, dirs: list[Path]
 ) -> None:
-    with Wire(broker.bootstrap_servers) as wire:
+    with WireClient(broker.bootstrap_servers) as wire:
         for path in dirs:
             told = wire.ask(move(path, later=[0, 1, 2]), 2)
             codes = [p.error_code for p in told.results[0].partitions]
@@ -68,12 +68,12 @@ def test_moved_replica_serves_what_it_had_and_is_there_after_a_restart(
 ) -> None:
     talk(Exchange(AlterReplicaLogDirsRequest, replicas_that_move), 2, broker.bootstrap_servers)
     name = "replicas-that-move-v2-a"
-    with Wire(broker.bootstrap_servers) as wire:
+    with WireClient(broker.bootstrap_servers) as wire:
         wire.ask(produce(name, 7000), 9)
     broker.server.stop()
     with (
         running_broker(tmp_path, log_dirs=",".join(map(str, dirs))) as again,
-        Wire(again.bootstrap_servers) as wire,
+        WireClient(again.bootstrap_servers) as wire,
     ):
         version = ListOffsetsRequest.versions[1]
         for time, offset in ((-2, 0), (7000, 4), (-1, 5)):
@@ -85,7 +85,10 @@ def test_directory_that_cannot_be_used_is_shown_as_offline(tmp_path: Path) -> No
     (tmp_path / "good").mkdir()
     (tmp_path / "bad").write_text("not a directory")
     dirs = f"{tmp_path / 'good'},{tmp_path / 'bad'}"
-    with running_broker(tmp_path, log_dirs=dirs) as broker, Wire(broker.bootstrap_servers) as wire:
+    with (
+        running_broker(tmp_path, log_dirs=dirs) as broker,
+        WireClient(broker.bootstrap_servers) as wire,
+    ):
         wire.ask(create(topic("orders")), 7)
         described = wire.ask(DescribeLogDirsRequest(topics=None), 4)
         good, bad = described.results

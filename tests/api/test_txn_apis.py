@@ -1,4 +1,4 @@
-"""The transaction APIs in what the script of tests/txn/test_wire.py does not ask for."""
+"""Requests of the transaction APIs that the script of tests/txn/test_wire.py does not send."""
 
 import itertools
 import time
@@ -21,17 +21,17 @@ from broker.protocol.messages.write_txn_markers import (
     WritableTxnMarkerTopic,
     WriteTxnMarkersRequest,
 )
-from tests.api.wire import Wire
 from tests.support.broker import RunningBroker
+from tests.support.wire import WireClient
 
 TRANSACTION = 1
 numbers = itertools.count()
 
 
 @pytest.fixture
-def wire(shared_broker: RunningBroker) -> Iterator[Wire]:
+def wire(shared_broker: RunningBroker) -> Iterator[WireClient]:
     """A connection to a broker that has a topic `t` and coordinates transactions."""
-    with Wire(shared_broker.bootstrap_servers) as wire:
+    with WireClient(shared_broker.bootstrap_servers) as wire:
         topic = CreatableTopic(name="t", num_partitions=2, replication_factor=1)
         wire.ask(CreateTopicsRequest(topics=[topic]), 5)
         request = FindCoordinatorRequest(key="any", key_type=TRANSACTION)
@@ -42,8 +42,10 @@ def wire(shared_broker: RunningBroker) -> Iterator[Wire]:
         yield wire
 
 
-def new_transaction(wire: Wire, *partitions: int) -> AddPartitionsToTxnTransaction:
-    """A fresh transactional id that wants partitions of `t`."""
+def new_transaction(
+    wire: WireClient, *partitions: int, epochs_ahead: int = 0
+) -> AddPartitionsToTxnTransaction:
+    """A new transactional id, with partitions of `t` to add."""
     transactional_id = f"api-{next(numbers)}"
     request = InitProducerIdRequest(
         transactional_id=transactional_id, transaction_timeout_ms=60_000
@@ -53,14 +55,13 @@ def new_transaction(wire: Wire, *partitions: int) -> AddPartitionsToTxnTransacti
     return AddPartitionsToTxnTransaction(
         transactional_id=transactional_id,
         producer_id=given.producer_id,
-        producer_epoch=given.producer_epoch,
+        producer_epoch=given.producer_epoch + epochs_ahead,
         topics=[AddPartitionsToTxnTopic(name="t", partitions=list(partitions))],
     )
 
 
-def test_several_transactions_in_one_request_are_answered_each_for_itself(wire: Wire) -> None:
-    first, second = new_transaction(wire, 0, 1), new_transaction(wire, 1)
-    second.producer_epoch += 1
+def test_several_transactions_in_one_request_are_answered_each_for_itself(wire: WireClient) -> None:
+    first, second = new_transaction(wire, 0, 1), new_transaction(wire, 1, epochs_ahead=1)
     answer = wire.ask(AddPartitionsToTxnRequest(transactions=[first, second]), 4)
     results = {
         result.transactional_id: [
@@ -76,21 +77,22 @@ def test_several_transactions_in_one_request_are_answered_each_for_itself(wire: 
     }
 
 
-def test_no_transactions_are_answered_with_none(wire: Wire) -> None:
+def test_no_transactions_are_answered_with_none(wire: WireClient) -> None:
     assert wire.ask(AddPartitionsToTxnRequest(transactions=[]), 5).results_by_transaction == []
 
 
-def test_list_filters_by_producer_id_and_by_duration(wire: Wire) -> None:
+def test_list_filters_by_producer_id_and_by_duration(wire: WireClient) -> None:
     transaction = new_transaction(wire, 0)
     wire.ask(AddPartitionsToTxnRequest(transactions=[transaction]), 4)
-    by_id = ListTransactionsRequest(producer_id_filters=[transaction.producer_id])
+    ids = [transaction.producer_id]
+    by_id = ListTransactionsRequest(producer_id_filters=ids)
     (found,) = wire.ask(by_id, 0).transaction_states
     assert found.transactional_id == transaction.transactional_id
-    by_id.duration_filter = 3_600_000
-    assert wire.ask(by_id, 1).transaction_states == []
+    by_both = ListTransactionsRequest(producer_id_filters=ids, duration_filter=3_600_000)
+    assert wire.ask(by_both, 1).transaction_states == []
 
 
-def test_markers_of_several_producers_are_answered_in_their_order(wire: Wire) -> None:
+def test_markers_of_several_producers_are_answered_in_their_order(wire: WireClient) -> None:
     request = WriteTxnMarkersRequest(
         markers=[
             WritableTxnMarker(

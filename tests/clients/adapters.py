@@ -1,4 +1,4 @@
-"""Every client that the contracts run with: add one, and all of them hold for it."""
+"""All client libraries that the contract tests run with."""
 
 from collections.abc import Iterator
 
@@ -12,5 +12,5 @@ CLIENTS: tuple[Client, ...] = (Librdkafka(), KafkaPython(), AioKafka(), Kcat())
 
 
 def clients_that(*needs: str) -> Iterator[Client]:
-    """Those with all the abilities."""
+    """The clients with all these abilities."""
     return (client for client in CLIENTS if client.abilities.issuperset(needs))

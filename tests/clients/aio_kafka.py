@@ -47,16 +47,16 @@ class LoopThread:
 
 
 async def _turns() -> None:
-    """Closed connections let go of their sockets in the loop's next turns."""
+    """Closed connections release their sockets in later iterations of the loop."""
     for _ in range(3):
         await asyncio.sleep(0)
 
 
 class AioKafka:
-    """Its admin client cannot delete groups; its consumers know no cooperative rebalancing."""
+    """Its admin client cannot delete groups; its consumers have no cooperative rebalancing."""
 
     name: ClassVar = "aiokafka"
-    codecs: ClassVar = CODECS
+    codecs: ClassVar[Sequence[str]] = CODECS
     abilities: ClassVar = frozenset({"produce", "timestamps", "consume", "groups", "admin"})
 
     def produce(
@@ -167,11 +167,13 @@ class AioKafkaConsumer:
         self._thread.run(self._client.commit(wanted))
 
     commit_async = commit
-    """It has no other."""
+    """Synchronous: aiokafka has no other."""
 
     def committed(self, topic: str, partition: int) -> int | None:
         """See ClientConsumer."""
-        return self._thread.run(self._client.committed(TopicPartition(topic, partition)))
+        asked = TopicPartition(topic, partition)
+        found: int | None = self._thread.run(self._client.committed(asked))
+        return found
 
     def offset_at(self, topic: str, partition: int, timestamp_ms: int) -> int | None:
         """See ClientConsumer."""
@@ -233,7 +235,8 @@ class AioKafkaAdmin:
         resource = ConfigResource(ConfigResourceType.TOPIC, name)
         (answer,) = self._thread.run(self._client.describe_configs([resource]))
         ((_, _, _, _, entries),) = answer.resources
-        return {entry[0]: entry[1] for entry in entries}[key]
+        values: dict[str, str | None] = {entry[0]: entry[1] for entry in entries}
+        return values[key]
 
     def set_topic_config(self, name: str, key: str, value: str) -> None:
         """See ClientAdmin."""
@@ -252,7 +255,7 @@ class AioKafkaAdmin:
         return str(state).lower()
 
     def delete_group(self, group_id: str) -> None:
-        """It cannot; contracts that need it ask for the ability."""
+        """Not supported; contracts that need it require the ability."""
         raise NotImplementedError(group_id)
 
     def delete_records(self, topic: str, partition: int, before: int) -> None:

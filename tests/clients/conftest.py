@@ -16,7 +16,7 @@ QUICK = {
     "offsets_topic_num_partitions": 4,
     "transaction_state_log_num_partitions": 4,
 }
-"""Internal topics with few partitions are made quickly; nobody has to wait for a first member."""
+"""Internal topics with few partitions, and no initial rebalance delay."""
 
 numbers = itertools.count()
 
@@ -36,7 +36,7 @@ def _param(client: Client) -> object:
 
 @pytest.fixture(scope="session")
 def client_broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningBroker]:
-    """One broker for all contracts; whatever clients do, it has nothing to complain about."""
+    """One broker for all contracts; it must not log a traceback."""
     with running_broker(tmp_path_factory.mktemp("clients"), **QUICK) as running:
         yield running
         assert "Traceback" not in running.output()

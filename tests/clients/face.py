@@ -1,4 +1,4 @@
-"""One face for the clients people use: what the contracts ask, whatever the library behind it.
+"""The common interface of client libraries that the contract tests use.
 
 A new client is one class with these methods, and one entry in `adapters.py`.
 """
@@ -14,7 +14,7 @@ CODECS = ("gzip", "snappy", "lz4", "zstd")
 
 @dataclass(frozen=True)
 class Message:
-    """A record, sent or received; two are equal when a reader could not tell them apart."""
+    """A record, sent or received; offset and timestamp do not count for equality."""
 
     value: bytes | None
     key: bytes | None = None
@@ -40,7 +40,7 @@ PLAINLY = Sending()
 
 @dataclass(frozen=True)
 class Joining:
-    """How a consumer takes part."""
+    """How a consumer joins a group."""
 
     group_id: str | None = None
     group_instance_id: str | None = None
@@ -61,22 +61,22 @@ class ClientConsumer(Protocol):
         """Read partitions from offsets, without a group."""
 
     def poll(self, timeout_s: float = 0.05) -> list[Message]:
-        """What has come."""
+        """Records that have arrived."""
 
     def partitions(self) -> set[int]:
-        """Those assigned by the group."""
+        """The assigned partitions."""
 
     def commit(self, topic: str, offsets: Mapping[int, int]) -> None:
-        """Commit, and wait until it is so."""
+        """Commit, and wait for the response."""
 
     def commit_async(self, topic: str, offsets: Mapping[int, int]) -> None:
-        """Commit; it will be so."""
+        """Commit without waiting."""
 
     def committed(self, topic: str, partition: int) -> int | None:
-        """What the group has committed; None if nothing."""
+        """The committed offset; None if there is none."""
 
     def offset_at(self, topic: str, partition: int, timestamp_ms: int) -> int | None:
-        """The first record as late as this; None behind the last."""
+        """The first offset with at least this timestamp; None if there is none."""
 
     def bounds(self, topic: str, partition: int) -> tuple[int, int]:
         """First and end offset."""
@@ -108,25 +108,25 @@ class Client(Protocol):
 
     name: ClassVar[str]
     codecs: ClassVar[Sequence[str]]
-    """What it can compress with, as it is installed here."""
+    """The codecs that the installed library supports."""
     abilities: ClassVar[frozenset[str]]
-    """Contracts name what they need of it."""
+    """What the library supports; contracts name what they need."""
 
     def produce(
         self, servers: str, topic: str, messages: Sequence[Message], how: Sending = PLAINLY
     ) -> list[int]:
-        """Send all, wait for all; their offsets (-1 where nobody acknowledges)."""
+        """Send all and wait for all; returns their offsets (-1 with acks=0)."""
 
     def consumer(self, servers: str, how: Joining = ALONE) -> ClientConsumer: ...
     def admin(self, servers: str) -> ClientAdmin: ...
 
 
 class Refused(Exception):
-    """The broker said no; the name of its error code, as Kafka spells it."""
+    """The broker returned an error; the text is the name of its code."""
 
 
 def read(consumer: ClientConsumer, count: int) -> list[Message]:
-    """Poll until `count` have come; pytest's own time limit ends it otherwise."""
+    """Poll until `count` messages have arrived, or pytest's time limit ends the test."""
     messages: list[Message] = []
     while len(messages) < count:
         messages += consumer.poll()
@@ -134,5 +134,5 @@ def read(consumer: ClientConsumer, count: int) -> list[Message]:
 
 
 def error_name(text: str) -> str:
-    """TopicAlreadyExistsError, TOPIC_ALREADY_EXISTS and the like, all as topicalreadyexists."""
+    """Normalize TopicAlreadyExistsError and TOPIC_ALREADY_EXISTS to topicalreadyexists."""
     return text.replace("_", "").lower().removesuffix("exception").removesuffix("error")

@@ -16,7 +16,7 @@ from tests.clients.face import (
     error_name,
 )
 
-with warnings.catch_warnings():  # it reads its schemas in a way that Python wants to forget
+with warnings.catch_warnings():  # it reads its schemas with a deprecated function
     warnings.simplefilter("ignore", DeprecationWarning)
     from kafka import (
         KafkaAdminClient,
@@ -35,7 +35,7 @@ class KafkaPython:
     """Other codecs than gzip need packages that are not installed."""
 
     name: ClassVar = "kafka-python"
-    codecs: ClassVar = ("gzip",)
+    codecs: ClassVar[Sequence[str]] = ("gzip",)
     abilities: ClassVar = frozenset(
         {"produce", "timestamps", "consume", "groups", "cooperative", "admin", "delete groups"}
     )
@@ -116,7 +116,7 @@ class KafkaPythonConsumer:
             self._client.seek(TopicPartition(topic, index), offset)
 
     def poll(self, timeout_s: float = 0.05) -> list[Message]:
-        """See ClientConsumer; a poll that is too short may lose its way in a rebalance."""
+        """See ClientConsumer; a poll that is too short may not complete a rebalance."""
         polled = self._client.poll(max(timeout_s, 0.5) * 1000)
         return [_received(raw) for batch in polled.values() for raw in batch]
 

@@ -22,7 +22,7 @@ class Kcat:
     """Sends and reads texts; administers nothing."""
 
     name: ClassVar = "kcat"
-    codecs: ClassVar = CODECS
+    codecs: ClassVar[Sequence[str]] = CODECS
     abilities: ClassVar = frozenset({"produce", "consume"})
 
     def produce(
@@ -99,7 +99,7 @@ class KcatConsumer:
         return int(text.split()[-1])
 
     def subscribe(self, topic: str) -> None:
-        """Groups end with the process; contracts that need them ask for the ability."""
+        """Not supported: a group would end with the process."""
         raise NotImplementedError(topic)
 
     def partitions(self) -> set[int]:

@@ -1,6 +1,7 @@
 """confluent-kafka: librdkafka."""
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any, ClassVar
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
@@ -25,13 +26,17 @@ from tests.clients.face import (
     Sending,
     error_name,
 )
+from tests.support.consumed import headers_of, offset_of, partition_of
+
+Delivered = int | KafkaError | None
+"""The offset of a record that was sent, or its error; None if it was not acknowledged."""
 
 
 class Librdkafka:
     """Knows every API."""
 
     name: ClassVar = "librdkafka"
-    codecs: ClassVar = CODECS
+    codecs: ClassVar[Sequence[str]] = CODECS
     abilities: ClassVar = frozenset(
         {"produce", "timestamps", "consume", "groups", "cooperative", "admin", "delete groups"}
     )
@@ -52,16 +57,14 @@ class Librdkafka:
                 "log_level": 0,
             }
         )
-        delivered: dict[int, int | KafkaError] = {}
+        delivered: dict[int, Delivered] = {}
         for number, message in enumerate(messages):
             producer.produce(
                 topic,
                 message.value,
                 message.key,
                 message.partition,
-                on_delivery=lambda error, raw, at=number: delivered.update(
-                    {at: error or raw.offset()}
-                ),
+                on_delivery=partial(_keep, delivered, number),
                 timestamp=message.timestamp_ms or 0,
                 headers=list(message.headers),
             )
@@ -77,10 +80,19 @@ class Librdkafka:
         return LibrdkafkaAdmin(servers)
 
 
-def _offset_of(delivered: int | KafkaError, acks: int) -> int:
+def _keep(
+    delivered: dict[int, Delivered], number: int, error: KafkaError | None, raw: RawMessage
+) -> None:
+    delivered[number] = error or raw.offset()
+
+
+def _offset_of(delivered: Delivered, acks: int) -> int:
     if isinstance(delivered, KafkaError):
         raise Refused(error_name(delivered.name()))
-    return delivered if acks else -1
+    if not acks:
+        return -1
+    assert delivered is not None
+    return delivered
 
 
 class LibrdkafkaConsumer:
@@ -153,9 +165,17 @@ def _partitions(topic: str, offsets: Mapping[int, int]) -> list[TopicPartition]:
 
 
 def _received(raw: RawMessage) -> Message:
-    headers = tuple((str(key), bytes(value)) for key, value in raw.headers() or ())
+    headers: list[tuple[str, bytes]] = []
+    for name, value in headers_of(raw):
+        assert value is not None, name
+        headers.append((name, value))
     return Message(
-        raw.value(), raw.key(), raw.partition(), headers, raw.timestamp()[1], raw.offset()
+        raw.value(),
+        raw.key(),
+        partition_of(raw),
+        tuple(headers),
+        raw.timestamp()[1],
+        offset_of(raw),
     )
 
 

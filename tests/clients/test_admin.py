@@ -1,4 +1,4 @@
-"""Administering, with every client that can."""
+"""Admin requests, with every client that supports them."""
 
 from collections.abc import Iterator
 from contextlib import closing

@@ -1,4 +1,4 @@
-"""Consuming without a group, with every client: from offsets, from times, what is committed."""
+"""Consuming without a group, with every client: by offset, by timestamp, read_committed."""
 
 from collections.abc import Callable
 from contextlib import closing

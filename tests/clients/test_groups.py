@@ -1,4 +1,4 @@
-"""Groups, with every client: sharing, taking over, committing, coming back."""
+"""Consumer groups, with every client: rebalances, failover, commits, static members."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing
@@ -43,7 +43,7 @@ def join(client: Client, servers: str, filled: str) -> Iterator[Join]:
 
 
 def poll_until(members: Sequence[ClientConsumer], is_reached: Callable[[], bool]) -> list[Message]:
-    """Poll in turns until something is so; pytest's time limit ends it otherwise."""
+    """Poll all members in turn until the condition holds, or pytest's time limit ends the test."""
     received: list[Message] = []
     while not is_reached():
         for member in members:

@@ -1,4 +1,4 @@
-"""Producing, with every client: what is sent is what is read, in order."""
+"""Producing, with every client: records are read as they were sent, in order."""
 
 from collections.abc import Sequence
 from contextlib import closing

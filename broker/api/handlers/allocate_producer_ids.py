@@ -1,0 +1,23 @@
+"""Handle AllocateProducerIds (KIP-730): give a block of producer ids to a broker; controller only.
+
+Deliberately missing: nothing.
+"""
+
+from broker.api.context import RequestContext
+from broker.errors import ErrorCode
+from broker.protocol.messages.allocate_producer_ids import (
+    AllocateProducerIdsRequest,
+    AllocateProducerIdsResponse,
+)
+
+
+async def handle(
+    request: AllocateProducerIdsRequest, context: RequestContext
+) -> AllocateProducerIdsResponse:
+    """Allocate a block of ids that no other broker gets."""
+    return await context.services.controller.allocate_producer_ids(request)
+
+
+def error_response(_: AllocateProducerIdsRequest, code: ErrorCode) -> AllocateProducerIdsResponse:
+    """The error of the request."""
+    return AllocateProducerIdsResponse(error_code=code)

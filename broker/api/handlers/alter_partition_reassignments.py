@@ -1,0 +1,73 @@
+"""Handle AlterPartitionReassignments (KIP-455); controller only.
+
+Deliberately missing: nothing.
+"""
+
+from broker.api.context import RequestContext
+from broker.errors import ApiError, ErrorCode
+from broker.model import TopicPartition
+from broker.protocol.messages.alter_partition_reassignments import (
+    AlterPartitionReassignmentsRequest,
+    AlterPartitionReassignmentsResponse,
+    ReassignablePartition,
+    ReassignablePartitionResponse,
+    ReassignableTopicResponse,
+)
+
+
+async def handle(
+    request: AlterPartitionReassignmentsRequest, context: RequestContext
+) -> AlterPartitionReassignmentsResponse:
+    """Set the target replicas of each partition; null cancels a reassignment."""
+    context.services.controller.check_active()
+    return AlterPartitionReassignmentsResponse(
+        error_message="",
+        responses=[
+            ReassignableTopicResponse(
+                name=topic.name,
+                partitions=[
+                    await _reassign(topic.name, wanted, context) for wanted in topic.partitions
+                ],
+            )
+            for topic in request.topics
+        ],
+    )
+
+
+async def _reassign(
+    topic: str, wanted: ReassignablePartition, context: RequestContext
+) -> ReassignablePartitionResponse:
+    name = TopicPartition(topic, wanted.partition_index)
+    try:
+        await context.services.controller.reassign(name, wanted.replicas)
+    except ApiError as error:
+        return _result(name, error.code, error.message)
+    return _result(name, ErrorCode.NONE, None)
+
+
+def _result(
+    name: TopicPartition, code: ErrorCode, message: str | None
+) -> ReassignablePartitionResponse:
+    return ReassignablePartitionResponse(
+        partition_index=name.partition, error_code=code, error_message=message
+    )
+
+
+def error_response(
+    request: AlterPartitionReassignmentsRequest, code: ErrorCode
+) -> AlterPartitionReassignmentsResponse:
+    """The error of the request, and on every partition."""
+    return AlterPartitionReassignmentsResponse(
+        error_code=code,
+        error_message=None,
+        responses=[
+            ReassignableTopicResponse(
+                name=topic.name,
+                partitions=[
+                    _result(TopicPartition(topic.name, wanted.partition_index), code, None)
+                    for wanted in topic.partitions
+                ],
+            )
+            for topic in request.topics
+        ],
+    )

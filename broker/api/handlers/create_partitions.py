@@ -1,0 +1,89 @@
+"""Handle CreatePartitions (KIP-195); controller only.
+
+Versions:
+    v1 clients wait out a throttle time themselves, after the response (KIP-219)
+    v2 flexible
+    v3 THROTTLING_QUOTA_EXCEEDED (KIP-599)
+
+Deliberately missing: the controller mutation quota, so no request is throttled.
+"""
+
+from collections import Counter
+
+from broker.api.context import RequestContext
+from broker.controller.topic_plan import check_partition_count
+from broker.errors import ApiError, ErrorCode
+from broker.protocol.messages.create_partitions import (
+    CreatePartitionsRequest,
+    CreatePartitionsResponse,
+    CreatePartitionsTopic,
+    CreatePartitionsTopicResult,
+)
+
+
+async def handle(
+    request: CreatePartitionsRequest, context: RequestContext
+) -> CreatePartitionsResponse:
+    """Add partitions to one topic after the other; a failure concerns only its topic.
+
+    With timeout_ms 0 the result is REQUEST_TIMED_OUT, but the partitions are added anyway.
+    """
+    context.services.controller.check_active()
+    try:
+        _check_partition_count(request, context)
+    except ApiError as error:
+        return CreatePartitionsResponse(
+            results=[_failed(topic.name, error.code, error.message) for topic in request.topics]
+        )
+    repeated = {n for n, times in Counter(t.name for t in request.topics).items() if times > 1}
+    results = [
+        CreatePartitionsTopicResult(
+            name=topic.name,
+            error_code=ErrorCode.INVALID_REQUEST,
+            error_message="Duplicate topic in request.",
+        )
+        if topic.name in repeated
+        else await _grow(topic, request, context)
+        for topic in {topic.name: topic for topic in request.topics}.values()
+    ]
+    return CreatePartitionsResponse(results=results)
+
+
+def _check_partition_count(request: CreatePartitionsRequest, context: RequestContext) -> None:
+    """Raise if all topics together get more new partitions than one request may create."""
+    topics = context.services.metadata.topics
+    added = 0
+    for topic in request.topics:
+        known = topics.get(topic.name)
+        if known is not None:
+            added += max(topic.count - len(known.partitions), 0)
+    check_partition_count(added, context.services.dynamic.broker.max_partitions_per_request)
+
+
+async def _grow(
+    topic: CreatePartitionsTopic, request: CreatePartitionsRequest, context: RequestContext
+) -> CreatePartitionsTopicResult:
+    manual = None if topic.assignments is None else [a.broker_ids for a in topic.assignments]
+    try:
+        await context.services.controller.create_partitions(
+            topic.name, topic.count, manual, validate_only=request.validate_only
+        )
+    except ApiError as error:
+        return _failed(topic.name, error.code, error.message)
+    is_awaited = request.validate_only or request.timeout_ms > 0
+    code = ErrorCode.NONE if is_awaited else ErrorCode.REQUEST_TIMED_OUT
+    return CreatePartitionsTopicResult(name=topic.name, error_code=code)
+
+
+def _failed(name: str, code: ErrorCode, message: str) -> CreatePartitionsTopicResult:
+    return CreatePartitionsTopicResult(name=name, error_code=code, error_message=message)
+
+
+def error_response(request: CreatePartitionsRequest, code: ErrorCode) -> CreatePartitionsResponse:
+    """The error on every topic."""
+    return CreatePartitionsResponse(
+        results=[
+            CreatePartitionsTopicResult(name=topic.name, error_code=code)
+            for topic in request.topics
+        ]
+    )

@@ -1,0 +1,146 @@
+"""Handle CreateTopics; controller only.
+
+With `validate_only` everything is checked and nothing is created. A request with timeout_ms 0 gets
+REQUEST_TIMED_OUT, but its topics are created anyway. So does a request whose topic gets no leader
+because none of its replicas is alive.
+
+Versions:
+    v1 validate_only
+    v2 throttle time
+    v3 clients wait out a throttle time themselves, after the response (KIP-219)
+    v4 the broker's defaults for partitions and replicas (KIP-464)
+    v5 flexible; partitions, replicas and configs of the created topic in the response (KIP-525)
+    v6 THROTTLING_QUOTA_EXCEEDED (KIP-599)
+    v7 topic ids (KIP-516)
+
+Deliberately missing: the controller mutation quota, so no request is throttled.
+"""
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import Final
+
+from broker.api.context import RequestContext, Services
+from broker.config.description import ConfigSource, describe_topic
+from broker.config.topic import TopicConfig, validate_topic_config
+from broker.controller.topic_admin import NewTopic
+from broker.controller.topic_plan import BROKER_DEFAULT, check_partition_count
+from broker.errors import ApiError, ErrorCode
+from broker.protocol.messages.create_topics import (
+    CreatableTopic,
+    CreatableTopicConfigs,
+    CreatableTopicResult,
+    CreateTopicsRequest,
+    CreateTopicsResponse,
+)
+
+_METADATA_LOG: Final = "__cluster_metadata"
+"""The metadata topic of KRaft clusters; reserved in ZooKeeper clusters too."""
+
+
+async def handle(request: CreateTopicsRequest, context: RequestContext) -> CreateTopicsResponse:
+    """Create one topic after the other; a failure concerns only its topic."""
+    context.services.controller.check_active()
+    try:
+        _check_partition_count(request, context.services)
+    except ApiError as error:
+        return CreateTopicsResponse(
+            topics=[_failed(topic.name, error.code, error.message) for topic in request.topics]
+        )
+    times = Counter(topic.name for topic in request.topics)
+    return CreateTopicsResponse(
+        topics=[
+            await _answer(topic, times[topic.name] > 1, request, context.services)
+            for topic in request.topics
+        ]
+    )
+
+
+def _check_partition_count(request: CreateTopicsRequest, services: Services) -> None:
+    """Raise if all topics together have more partitions than one request may create."""
+    config = services.dynamic.broker
+    total = 0
+    for topic in request.topics:
+        if topic.assignments:
+            total += len(topic.assignments)
+        elif topic.num_partitions == BROKER_DEFAULT:
+            total += config.num_partitions
+        else:
+            total += max(topic.num_partitions, 0)
+    check_partition_count(total, config.max_partitions_per_request)
+
+
+async def _answer(
+    topic: CreatableTopic, is_repeated: bool, request: CreateTopicsRequest, services: Services
+) -> CreatableTopicResult:
+    try:
+        if topic.name == _METADATA_LOG:
+            raise ApiError(
+                ErrorCode.INVALID_REQUEST,
+                f"Creation of internal topic {_METADATA_LOG} is prohibited.",
+            )
+        if is_repeated:
+            raise ApiError(ErrorCode.INVALID_REQUEST, "Found multiple entries for this topic.")
+        return await _create(topic, request, services)
+    except ApiError as error:
+        return _failed(topic.name, error.code, error.message)
+
+
+async def _create(
+    topic: CreatableTopic, request: CreateTopicsRequest, services: Services
+) -> CreatableTopicResult:
+    created = await services.controller.create_topic(
+        _plan(topic), validate_only=request.validate_only
+    )
+    if not request.validate_only and (request.timeout_ms <= 0 or not created.is_led):
+        return CreatableTopicResult(
+            name=topic.name,
+            topic_id=created.topic_id,
+            error_code=ErrorCode.REQUEST_TIMED_OUT,
+            error_message=None,
+        )
+    return CreatableTopicResult(
+        name=topic.name,
+        topic_id=created.topic_id,
+        error_message=None,
+        num_partitions=len(created.assignment),
+        replication_factor=len(created.assignment[0]),
+        configs=_configs(created.configs, services),
+    )
+
+
+def _plan(topic: CreatableTopic) -> NewTopic:
+    return NewTopic(
+        name=topic.name,
+        num_partitions=topic.num_partitions,
+        replication_factor=topic.replication_factor,
+        manual_assignment={a.partition_index: a.broker_ids for a in topic.assignments},
+        configs={config.name: config.value for config in topic.configs},
+    )
+
+
+def _configs(own: Mapping[str, str], services: Services) -> list[CreatableTopicConfigs]:
+    """All configs of the new topic; with validate_only there is no topic to describe."""
+    config = validate_topic_config(services.dynamic.broker, own)
+    described = {found.name: found for found in describe_topic(services.dynamic, "")}
+    return [
+        CreatableTopicConfigs(
+            name=key,
+            value=setting.text_of(getattr(config, key.replace(".", "_"))),
+            config_source=(
+                ConfigSource.DYNAMIC_TOPIC_CONFIG if key in own else described[key].source
+            ),
+        )
+        for key, setting in TopicConfig.settings.items()
+    ]
+
+
+def _failed(name: str, code: ErrorCode, message: str | None) -> CreatableTopicResult:
+    return CreatableTopicResult(name=name, error_code=code, error_message=message)
+
+
+def error_response(request: CreateTopicsRequest, code: ErrorCode) -> CreateTopicsResponse:
+    """The error on every topic."""
+    return CreateTopicsResponse(
+        topics=[_failed(topic.name, code, None) for topic in request.topics]
+    )

@@ -1,0 +1,48 @@
+"""Handle ListPartitionReassignments (KIP-455); controller only.
+
+Deliberately missing: nothing.
+"""
+
+from broker.api.context import RequestContext
+from broker.errors import ErrorCode
+from broker.model import TopicPartition
+from broker.protocol.messages.list_partition_reassignments import (
+    ListPartitionReassignmentsRequest,
+    ListPartitionReassignmentsResponse,
+    OngoingPartitionReassignment,
+    OngoingTopicReassignment,
+)
+
+
+async def handle(
+    request: ListPartitionReassignmentsRequest, context: RequestContext
+) -> ListPartitionReassignmentsResponse:
+    """List the requested partitions (null: all) that are being reassigned."""
+    ongoing = await context.services.controller.reassignments()
+    asked = set(ongoing)
+    if request.topics is not None:
+        asked &= {TopicPartition(t.name, i) for t in request.topics for i in t.partition_indexes}
+    by_topic: dict[str, list[OngoingPartitionReassignment]] = {}
+    for name in sorted(asked):
+        assignment = ongoing[name]
+        moving = OngoingPartitionReassignment(
+            partition_index=name.partition,
+            replicas=list(assignment.replicas),
+            adding_replicas=list(assignment.adding_replicas),
+            removing_replicas=list(assignment.removing_replicas),
+        )
+        by_topic.setdefault(name.topic, []).append(moving)
+    return ListPartitionReassignmentsResponse(
+        error_message="",
+        topics=[
+            OngoingTopicReassignment(name=topic, partitions=partitions)
+            for topic, partitions in by_topic.items()
+        ],
+    )
+
+
+def error_response(
+    request: ListPartitionReassignmentsRequest, code: ErrorCode
+) -> ListPartitionReassignmentsResponse:
+    """Only the error."""
+    return ListPartitionReassignmentsResponse(error_code=code, error_message=None)

@@ -1,0 +1,389 @@
+"""Handle Produce: append batches to partitions that this broker leads.
+
+All partitions are appended first; with acks=all there is then one wait for all of them. A partition
+with one replica is replicated as soon as it is written, so on a single broker nothing waits.
+
+Checks per partition, in this order: it exists here, the version allows these bytes (from v3 on
+exactly one batch of magic 2, zstd from v7 on), clients may write to the topic, this broker leads
+it, the log accepts the batch. With acks=0 there is no response, so an error closes the connection:
+that makes the producer refresh its metadata.
+
+Versions:
+    v1 throttle time
+    v2 message format 1, log append time (KIP-32)
+    v3 message format 2, transactional id (KIP-98)
+    v4 KAFKA_STORAGE_ERROR (KIP-112)
+    v5 log start offset (KIP-107)
+    v6 clients wait out a throttle time themselves, after the response (KIP-219)
+    v7 zstd (KIP-110)
+    v8 errors per record (KIP-467)
+    v9 flexible
+    v10 the new leader with NOT_LEADER_OR_FOLLOWER (KIP-951)
+    v11 TRANSACTION_ABORTABLE (KIP-890)
+
+Deliberately missing: quotas.
+"""
+
+import logging
+from collections.abc import Awaitable
+from functools import partial
+from struct import Struct
+from typing import Final
+
+from broker.api.context import RequestContext
+from broker.api.leaders import current_leader, leader_endpoints
+from broker.api.transactional_append import (
+    NOT_VERIFIED,
+    Verified,
+    is_transactional,
+    verify_append,
+    verify_elsewhere,
+)
+from broker.errors import ApiError, CorruptRecord, ErrorCode
+from broker.log.append import LogAppendInfo
+from broker.log.validator import InvalidRecords
+from broker.net.connection import CloseConnection
+from broker.net.deferred import DeferredResponse
+from broker.protocol.messages.produce import (
+    BatchIndexAndErrorMessage,
+    LeaderIdAndEpoch,
+    NodeEndpoint,
+    PartitionProduceData,
+    PartitionProduceResponse,
+    ProduceRequest,
+    ProduceResponse,
+    TopicProduceResponse,
+)
+from broker.records.layout import (
+    ATTRIBUTES_POSITION,
+    CODEC_MASK,
+    CURRENT_MAGIC,
+    HEADER_SIZE,
+    LOG_OVERHEAD,
+    MAGIC_POSITION,
+    MIN_MESSAGE_SIZE_V0,
+    Codec,
+)
+from broker.replica.delayed_operations import DelayedProduce, RequiredOffset
+from broker.replica.partition import Partition
+from broker.topic_names import INTERNAL_TOPICS
+
+logger = logging.getLogger(__name__)
+
+_VALID_ACKS: Final = (-1, 0, 1)
+_ALL: Final = -1
+_NO_ERROR: Final = ErrorCode.NONE  # a lookup in the enum takes as long as several calls
+_FIRST_VERSION_OF_MAGIC_2: Final = 3
+_FIRST_VERSION_OF_ZSTD: Final = 7
+_FIRST_VERSION_OF_CURRENT_LEADER: Final = 10
+_LENGTH_AND_MAGIC: Final = Struct(">8xi4xB")
+_CODES_WITHOUT_LOG_START: Final = frozenset(
+    {
+        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+        ErrorCode.NOT_LEADER_OR_FOLLOWER,
+        ErrorCode.MESSAGE_TOO_LARGE,
+        ErrorCode.RECORD_LIST_TOO_LARGE,
+        ErrorCode.CORRUPT_MESSAGE,
+        ErrorCode.KAFKA_STORAGE_ERROR,
+    }
+)
+"""Errors of an append after which Kafka leaves the log start offset out of the response."""
+_ADMIN_CLIENT_ID: Final = "__admin_client"
+"""Client id with which administrators may write to internal topics, as in Kafka."""
+
+
+def handle(
+    request: ProduceRequest, context: RequestContext
+) -> ProduceResponse | Awaitable[ProduceResponse | None] | None:
+    """Append every batch; respond when as many replicas have them as `acks` requires."""
+    if request.acks not in _VALID_ACKS:
+        return error_response(request, ErrorCode.INVALID_REQUIRED_ACKS)
+    if request.transactional_id is not None and (asking := verify_elsewhere(request, context)):
+        return _when_verified(asking, request, context)
+    return _append_all(request, context, NOT_VERIFIED)
+
+
+async def _when_verified(
+    asking: Awaitable[Verified], request: ProduceRequest, context: RequestContext
+) -> ProduceResponse | None:
+    response = _append_all(request, context, await asking)
+    return response if response is None or isinstance(response, ProduceResponse) else await response
+
+
+def _append_all(
+    request: ProduceRequest, context: RequestContext, verified: Verified
+) -> ProduceResponse | DeferredResponse[ProduceResponse] | None:
+    waiting: dict[tuple[str, int], RequiredOffset] = {}
+    topics = [
+        TopicProduceResponse(
+            name=topic.name,
+            partition_responses=[
+                _produce_partition(topic.name, data, request, context, waiting, verified)
+                for data in topic.partition_data
+            ],
+        )
+        for topic in request.topic_data
+    ]
+    if request.acks == 0:
+        _close_on_error(topics)
+        return None
+    if waiting:
+        return _when_acknowledged(topics, waiting, request.timeout_ms / 1000, context)
+    return ProduceResponse(responses=topics, node_endpoints=_endpoints(topics, context))
+
+
+def _produce_partition(
+    topic: str,
+    data: PartitionProduceData,
+    request: ProduceRequest,
+    context: RequestContext,
+    waiting: dict[tuple[str, int], RequiredOffset],
+    verified: Verified,
+) -> PartitionProduceResponse:
+    """Append to one partition; add it to `waiting` if acks=all and the ISR has not caught up."""
+    replicas = context.services.replicas
+    try:
+        partition = replicas.find(topic, data.index)
+        records = _check_records(data, context.api_version)
+        _check_topic(topic, context)
+    except ApiError as error:
+        leader = _current_leader(error.code, topic, data.index, context)
+        return _failed(data.index, error, leader)
+    verification = None
+    if is_transactional(records):
+        try:
+            verification = verify_append(
+                partition, records, request.transactional_id, context, verified
+            )
+        except ApiError as error:
+            is_denied = error.code == ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
+            message = None if is_denied else error.message
+            return _failed(data.index, error, LeaderIdAndEpoch(), message)
+    try:
+        info = partition.append_as_leader(records, request.acks, verification=verification)
+    except ApiError as error:
+        leader = _current_leader(error.code, topic, data.index, context)
+        return _refused(data.index, error, leader, partition)
+    if request.acks == _ALL and partition.acks_reached(info.last_offset + 1) is not _NO_ERROR:
+        waiting[topic, data.index] = RequiredOffset(partition, info.last_offset + 1)
+    return _done(data.index, info)
+
+
+def _check_topic(topic: str, context: RequestContext) -> None:
+    """Refuse internal topics, except to the administrators' client id."""
+    if topic in INTERNAL_TOPICS and context.client_id != _ADMIN_CLIENT_ID:
+        raise ApiError(
+            ErrorCode.INVALID_TOPIC_EXCEPTION, f"Cannot append to internal topic {topic}"
+        )
+
+
+def _check_records(data: PartitionProduceData, version: int) -> memoryview:
+    """The partition's bytes, if this version of the request allows them."""
+    records = data.records
+    if isinstance(records, memoryview) and len(records) >= HEADER_SIZE:
+        length, magic = _LENGTH_AND_MAGIC.unpack_from(records)
+        is_one = length + LOG_OVERHEAD == len(records) and magic == CURRENT_MAGIC
+        if is_one and version >= _FIRST_VERSION_OF_ZSTD:
+            return records  # nearly all are; the checks below cost three times as much
+    if not isinstance(records, memoryview):
+        raise _not_allowed(version, "must have at least one record batch")
+    if version < _FIRST_VERSION_OF_MAGIC_2:
+        return records
+    size = _batch_size(records, 0)
+    if size is None:
+        raise _not_allowed(version, "must have at least one record batch")
+    if records[MAGIC_POSITION] != CURRENT_MAGIC:
+        magic = f"with magic version {CURRENT_MAGIC}"
+        raise _not_allowed(version, f"are only allowed to contain record batches {magic}")
+    if version < _FIRST_VERSION_OF_ZSTD and (
+        records[ATTRIBUTES_POSITION + 1] & CODEC_MASK == Codec.ZSTD
+    ):
+        raise ApiError(
+            ErrorCode.UNSUPPORTED_COMPRESSION_TYPE,
+            f"Produce requests with version {version} are not allowed to use ZStandard compression",
+        )
+    if size != len(records) and _batch_size(records, size) is not None:
+        one = "exactly one record batch per partition"
+        raise _not_allowed(version, f"are only allowed to contain {one}")
+    return records
+
+
+def _not_allowed(version: int, problem: str) -> ApiError:
+    message = f"Produce requests with version {version} {problem}"
+    return ApiError(ErrorCode.INVALID_RECORD, message)
+
+
+def _batch_size(records: memoryview, position: int) -> int | None:
+    """The size of the batch at this position; None if it is incomplete.
+
+    CorruptRecord if it cannot be a batch.
+    """
+    left = len(records) - position
+    if left < LOG_OVERHEAD:
+        return None
+    length = int.from_bytes(records[position + 8 : position + LOG_OVERHEAD], signed=True)
+    if length < MIN_MESSAGE_SIZE_V0:
+        raise CorruptRecord(f"position {position}: a batch of {length} bytes is too short")
+    if left <= MAGIC_POSITION:
+        return None
+    if records[position + MAGIC_POSITION] > CURRENT_MAGIC:
+        raise CorruptRecord(f"position {position}: found magic {records[position + 16]}")
+    size = length + LOG_OVERHEAD
+    return size if size <= left else None
+
+
+def _done(index: int, info: LogAppendInfo) -> PartitionProduceResponse:
+    return PartitionProduceResponse(
+        index=index,
+        base_offset=info.first_offset,
+        log_append_time_ms=info.log_append_time,
+        log_start_offset=info.log_start_offset,
+    )
+
+
+def _refused(
+    index: int, error: ApiError, leader: LeaderIdAndEpoch, partition: Partition
+) -> PartitionProduceResponse:
+    """The log refused the batch; the fields are those that Kafka sets.
+
+    The client gets a message only for errors of single records (KIP-467), so the reason is logged.
+    """
+    logger.info("append refused partition=%s error=%s: %s", partition.name, error.code.name, error)
+    start_offset = -1 if error.code in _CODES_WITHOUT_LOG_START else partition.log.log_start_offset
+    if not isinstance(error, InvalidRecords):
+        return _failed(index, error, leader, log_start_offset=start_offset)
+    return PartitionProduceResponse(
+        index=index,
+        error_code=error.code,
+        base_offset=-1,
+        log_start_offset=start_offset,
+        error_message=error.message,
+        record_errors=[
+            BatchIndexAndErrorMessage(batch_index=at, batch_index_error_message=message)
+            for at, message in error.record_errors
+        ],
+    )
+
+
+def _failed(
+    index: int,
+    error: ApiError,
+    leader: LeaderIdAndEpoch,
+    error_message: str | None = None,
+    log_start_offset: int = -1,
+) -> PartitionProduceResponse:
+    return PartitionProduceResponse(
+        index=index,
+        error_code=error.code,
+        base_offset=-1,
+        log_start_offset=log_start_offset,
+        error_message=error_message,
+        current_leader=leader,
+    )
+
+
+def _current_leader(
+    code: ErrorCode, topic: str, index: int, context: RequestContext
+) -> LeaderIdAndEpoch:
+    """The current leader, if the error is that this broker is not it (KIP-951)."""
+    is_told = context.api_version >= _FIRST_VERSION_OF_CURRENT_LEADER
+    if not is_told or code != ErrorCode.NOT_LEADER_OR_FOLLOWER:
+        return LeaderIdAndEpoch()
+    leader_id, leader_epoch = current_leader(context, topic, index)
+    return LeaderIdAndEpoch(leader_id=leader_id, leader_epoch=leader_epoch)
+
+
+def _endpoints(topics: list[TopicProduceResponse], context: RequestContext) -> list[NodeEndpoint]:
+    """The endpoints of the leaders named in the response."""
+    leaders = {
+        answer.current_leader.leader_id
+        for topic in topics
+        for answer in topic.partition_responses
+        if answer.error_code
+    }
+    if not leaders:
+        return []
+    return [
+        NodeEndpoint(node_id=node.broker_id, host=node.host, port=node.port, rack=node.rack)
+        for node in leader_endpoints(context, leaders)
+    ]
+
+
+def _close_on_error(topics: list[TopicProduceResponse]) -> None:
+    for topic in topics:
+        for partition in topic.partition_responses:
+            if partition.error_code:
+                raise CloseConnection(
+                    f"produce with acks=0 failed topic={topic.name} partition={partition.index} "
+                    f"error={ErrorCode.name_of(partition.error_code)}"
+                )
+
+
+def _when_acknowledged(
+    topics: list[TopicProduceResponse],
+    waiting: dict[tuple[str, int], RequiredOffset],
+    timeout_s: float,
+    context: RequestContext,
+) -> DeferredResponse[ProduceResponse]:
+    """Wait for the ISR."""
+    delayed = DelayedProduce(waiting.values(), timeout_s, context.services.purgatory)
+    return DeferredResponse(delayed, partial(_answer_acknowledged, topics, waiting, context))
+
+
+def _answer_acknowledged(
+    topics: list[TopicProduceResponse],
+    waiting: dict[tuple[str, int], RequiredOffset],
+    context: RequestContext,
+) -> ProduceResponse:
+    """REQUEST_TIMED_OUT for partitions that the ISR has not reached in time."""
+    topics = [
+        TopicProduceResponse(
+            name=topic.name,
+            partition_responses=[
+                _acknowledged(topic.name, answer, waiting.get((topic.name, answer.index)), context)
+                for answer in topic.partition_responses
+            ],
+        )
+        for topic in topics
+    ]
+    return ProduceResponse(responses=topics, node_endpoints=_endpoints(topics, context))
+
+
+def _acknowledged(
+    topic: str,
+    answer: PartitionProduceResponse,
+    waited: RequiredOffset | None,
+    context: RequestContext,
+) -> PartitionProduceResponse:
+    """The result of the append, or the error of its replication."""
+    if waited is None:
+        return answer
+    partition, offset = waited
+    code = partition.acks_reached(offset)
+    if code == ErrorCode.NONE:
+        return answer
+    code = ErrorCode.REQUEST_TIMED_OUT if code is None else code
+    return PartitionProduceResponse(
+        index=answer.index,
+        error_code=code,
+        base_offset=answer.base_offset,
+        log_append_time_ms=answer.log_append_time_ms,
+        log_start_offset=answer.log_start_offset,
+        current_leader=_current_leader(code, topic, answer.index, context),
+    )
+
+
+def error_response(request: ProduceRequest, code: ErrorCode) -> ProduceResponse:
+    """The error on every partition."""
+    return ProduceResponse(
+        responses=[
+            TopicProduceResponse(
+                name=topic.name,
+                partition_responses=[
+                    PartitionProduceResponse(index=data.index, error_code=code, base_offset=-1)
+                    for data in topic.partition_data
+                ],
+            )
+            for topic in request.topic_data
+        ]
+    )
