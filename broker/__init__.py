@@ -1,11 +1,8 @@
 """A Kafka-compatible broker.
 
-Each room's docstring says what the room is for and what it may use. Rooms import downwards only:
-
-    server > identity | background > api > group | txn > replica | controller
-           > log | metadata | metadata_cache | net | security
-           > records > protocol > config | metrics | assignment
-           > model | topic_names | java_strings | errors | clock
+Packages import downwards only: server, api, group and txn, replica and controller, then log,
+metadata, net and security, records, protocol, config. `tests/docs/test_import_rules.py` holds the
+complete list of layers; the docstring of each package says what it is for.
 """
 
 __version__ = "0.1.0"

@@ -1,9 +1,9 @@
-"""Which brokers get the replicas of new partitions: Kafka's algorithm, with and without racks.
+"""Kafka's assignment of replicas to brokers (AdminUtils.assignReplicasToBrokers).
 
-Leaders go round the brokers from a starting one; the other replicas of a partition follow at a
-distance that grows by one each time the leaders have gone round once, so that partitions which
-share a leader do not share their followers. With racks, the brokers are put in an order that
-alternates between the racks, and a rack gets a second replica only when every rack has one.
+Leaders are assigned round-robin from a random broker. The other replicas of a partition follow at a
+shift that grows by one after each round, so that partitions with the same leader have different
+followers. With racks, the brokers are first ordered so that racks alternate, and a rack gets a
+second replica of a partition only when every rack has one.
 """
 
 import random
@@ -24,9 +24,9 @@ def assign_replicas(
 ) -> Assignment:
     """Assign `num_partitions` new partitions to brokers (id → rack).
 
-    Racks count only if every broker has one. `first_partition` is the number of the first new
-    partition when there are older ones. Where to start is left to chance unless it is given; the
-    same arguments then give the same assignment. ValueError if there are too few brokers.
+    Racks are used only if every broker has one. `first_partition` is the index of the first new
+    partition. `start_index` and `replica_shift` are random unless given; with them the result is
+    deterministic. ValueError if there are fewer brokers than replicas.
     """
     if replication_factor > len(brokers):
         raise ValueError(
@@ -59,7 +59,7 @@ def _follower_index(first: int, shift: int, nth: int, count: int) -> int:
 
 
 def _alternate_racks(racks: Mapping[int, str]) -> list[int]:
-    """Broker ids so that neighbours are in different racks, as far as there are enough."""
+    """Broker ids in an order that alternates between racks, as far as they have enough brokers."""
     by_rack: dict[str, list[int]] = {}
     for broker in sorted(racks):
         by_rack.setdefault(racks[broker], []).append(broker)
@@ -71,7 +71,7 @@ def _alternate_racks(racks: Mapping[int, str]) -> list[int]:
 def _spread(
     ordered: Sequence[int], racks: Mapping[int, str], first: int, shift: int, factor: int
 ) -> tuple[int, ...]:
-    """One partition: a rack, and then a broker, is taken again only when all have been taken."""
+    """One partition: a rack is used again only when all have been, a broker never."""
     num_racks = len(set(racks.values()))
     replicas = [ordered[first]]
     candidates = 0

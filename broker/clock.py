@@ -1,23 +1,23 @@
-"""Time, as something that can be handed in: production reads the system, tests turn the hands."""
+"""Clocks that are passed in: the system's in production, a manual one in tests."""
 
 import time
 from typing import Protocol
 
 
 class Clock(Protocol):
-    """What the broker asks of time."""
+    """Wall-clock and monotonic time."""
 
     def now_ms(self) -> int:
-        """Wall-clock milliseconds since the epoch: what goes into records and files."""
+        """Wall-clock milliseconds since the epoch, for timestamps in records and files."""
         ...
 
     def monotonic(self) -> float:
-        """Seconds that never go back: what timeouts are measured with."""
+        """Monotonic seconds, for timeouts."""
         ...
 
 
 class SystemClock:
-    """The machine's clock."""
+    """The system's clock."""
 
     def now_ms(self) -> int:
         """See Clock."""
@@ -29,7 +29,7 @@ class SystemClock:
 
 
 class ManualClock:
-    """A clock that stands still until it is moved; for tests and for replaying."""
+    """A clock that advances only when told to; for tests and simulations."""
 
     def __init__(self, now_ms: int = 0) -> None:
         self._now_ms = now_ms
@@ -43,5 +43,5 @@ class ManualClock:
         return self._now_ms / 1000
 
     def advance(self, ms: int) -> None:
-        """Move both hands forward."""
+        """Move the time forward."""
         self._now_ms += ms

@@ -4,6 +4,7 @@ One `ApiError(code, message)` serves every code; a subclass exists only where co
 """
 
 from enum import IntEnum
+from typing import Final
 
 
 class ErrorCode(IntEnum):
@@ -190,13 +191,22 @@ _RETRIABLE = frozenset(
 )
 
 
-class ApiError(Exception):
-    """A request (or one partition of it) fails with `code`; `message` says why, for people.
+_MAX_MESSAGE_LENGTH: Final = 8_000
+"""Characters of an error message. A string on the wire holds at most 32,767 bytes, and a character
+takes up to four."""
 
-    Handlers catch it around one partition and put the code into that partition's answer.
+
+class ApiError(Exception):
+    """A request (or one partition of it) fails with `code`; `message` explains it to people.
+
+    Handlers catch it around one partition and put the code into that partition's response.
+    Messages often quote what the client sent. They are cut to a length that every response can
+    carry: a topic name of 32,767 characters must not make its own error message unencodable.
     """
 
     def __init__(self, code: ErrorCode, message: str = "") -> None:
+        if len(message) > _MAX_MESSAGE_LENGTH:
+            message = message[:_MAX_MESSAGE_LENGTH] + "…"
         super().__init__(code, message)
         self.code = code
         self.message = message or code.name
@@ -206,14 +216,14 @@ class ApiError(Exception):
 
 
 class CorruptRecord(ApiError):
-    """Bytes that cannot be a record batch; `message` names where, expected and found."""
+    """A malformed record batch; `message` names the position, the expected and the found value."""
 
     def __init__(self, message: str) -> None:
         super().__init__(ErrorCode.CORRUPT_MESSAGE, message)
 
 
 class OffsetOutOfRange(ApiError):
-    """The offset asked for is below the log start offset or above the log end offset."""
+    """The requested offset is below the log start offset or above the log end offset."""
 
     def __init__(self, message: str) -> None:
         super().__init__(ErrorCode.OFFSET_OUT_OF_RANGE, message)

@@ -1,10 +1,15 @@
-"""The few nouns every room shares."""
+"""The types that all packages share."""
 
 import base64
 import binascii
 import os
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple, Self
+from typing import ClassVar, Final, NamedTuple, Self
+
+NO_LEADER: Final = -1
+"""The leader id of a partition that has no leader."""
+LEADER_DURING_DELETE: Final = -2
+"""The leader id of a partition whose topic is being deleted."""
 
 
 class TopicPartition(NamedTuple):
@@ -15,6 +20,13 @@ class TopicPartition(NamedTuple):
 
     def __str__(self) -> str:
         return f"{self.topic}-{self.partition}"
+
+
+class ProducerIdAndEpoch(NamedTuple):
+    """A producer: its id, and the epoch that distinguishes it from fenced predecessors."""
+
+    producer_id: int
+    producer_epoch: int
 
 
 class Uuid(bytes):
@@ -29,7 +41,7 @@ class Uuid(bytes):
 
     @classmethod
     def random(cls) -> Self:
-        """A new id; never one whose text starts with a dash, which shells take for a flag."""
+        """A new id; its text never starts with a dash, which command lines take for an option."""
         while True:
             raw = bytearray(os.urandom(16))
             raw[6] = raw[6] & 0x0F | 0x40  # RFC 9562, version 4
@@ -40,13 +52,13 @@ class Uuid(bytes):
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """The id that prints as `text`; ValueError says what is wrong with it."""
+        """The id with this text; ValueError if it is malformed."""
         try:
             raw = base64.urlsafe_b64decode(text + "==")
         except (binascii.Error, ValueError) as error:
             raise ValueError(f"{text!r} is not a Kafka uuid: {error}") from error
         if len(text) != 22 or len(raw) != 16:
-            raise ValueError(f"{text!r} is not a Kafka uuid: 22 base64url characters are wanted")
+            raise ValueError(f"{text!r} is not a Kafka uuid: expected 22 base64url characters")
         return cls(raw)
 
     def __str__(self) -> str:
@@ -61,7 +73,7 @@ Uuid.ZERO = Uuid(16)
 
 @dataclass(frozen=True, slots=True)
 class LeaderAndIsr:
-    """What the controller decided of a partition."""
+    """A partition's leader, ISR and replicas, as the controller sends them in LeaderAndIsr."""
 
     leader: int
     leader_epoch: int
@@ -72,11 +84,11 @@ class LeaderAndIsr:
 
 
 class BrokerEpoch:
-    """The epoch of this broker's registration, in one box for the whole broker.
+    """The epoch of this broker's registration: one mutable object for the whole broker.
 
-    Field `value`: the czxid of /brokers/ids/N, -1 before the first registration. A broker that has
-    to register again, because its session expired, gets a larger one: requests that name an older
-    epoch were meant for its life before, and must not be carried out.
+    Field `value`: the czxid of /brokers/ids/N, -1 before the first registration. A broker that
+    registers again after its session expired gets a larger epoch. Requests with an older epoch were
+    meant for the previous registration and must be rejected.
     """
 
     __slots__ = ("value",)
@@ -87,5 +99,5 @@ class BrokerEpoch:
         self.value = value
 
     def is_stale(self, broker_epoch: int) -> bool:
-        """Whether a request that names this epoch comes too late; -1 names none."""
+        """Whether a request with this broker epoch is outdated; -1 means that it has none."""
         return broker_epoch != self.UNKNOWN and broker_epoch < self.value

@@ -1,8 +1,10 @@
-"""What a topic may be called, and which names the broker keeps for itself."""
+"""Legal topic names (Kafka's Topic class), and the names of the internal topics."""
 
 import re
 from collections.abc import Iterable
 from typing import Final
+
+from broker.errors import ErrorCode
 
 OFFSETS_TOPIC: Final = "__consumer_offsets"
 TRANSACTION_STATE_TOPIC: Final = "__transaction_state"
@@ -13,7 +15,7 @@ _LEGAL: Final = re.compile(r"[a-zA-Z0-9._-]+")
 
 
 def name_problem(name: str) -> str | None:
-    """What is wrong with a topic name, in Kafka's words; None if nothing is."""
+    """Why a topic name is illegal, in Kafka's words; None if it is legal."""
     if not name:
         return "Topic name is invalid: the empty string is not allowed"
     if name in (".", ".."):
@@ -31,8 +33,22 @@ def name_problem(name: str) -> str | None:
     return None
 
 
+def check_partition(topic: str, index: int, broker_ids: Iterable[int] = ()) -> ErrorCode:
+    """The error for a partition that another broker names in a request; NONE if it is legal.
+
+    Names and numbers of brokers are checked as those of clients are: with a topic `a/b` the log's
+    directory would be created outside of its log directory. `broker_ids` are the ids of its
+    replicas.
+    """
+    if name_problem(topic) is not None:
+        return ErrorCode.INVALID_TOPIC_EXCEPTION
+    if index < 0 or any(broker_id < 0 for broker_id in broker_ids):
+        return ErrorCode.INVALID_REQUEST
+    return ErrorCode.NONE
+
+
 def collisions(name: str, others: Iterable[str]) -> list[str]:
-    """Topics that differ from `name` only by `.` for `_`: their metrics would get mixed up."""
+    """Topics that differ from `name` only by `.` for `_`: their metrics would have equal names."""
     if "." not in name and "_" not in name:
         return []
     same = name.replace(".", "_")

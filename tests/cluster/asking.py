@@ -1,8 +1,8 @@
-"""Questions to a cluster's controller, whoever that is by now."""
+"""Requests to the controller of a cluster, whichever broker it is at the moment."""
 
 from typing import Any
 
-from broker.controller.elections import ElectionType
+from broker.controller.replica_leader_election import ElectionType
 from broker.model import TopicPartition
 from broker.protocol.messages.alter_partition_reassignments import (
     AlterPartitionReassignmentsRequest,
@@ -13,21 +13,19 @@ from broker.protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTo
 from broker.protocol.messages.elect_leaders import ElectLeadersRequest, TopicPartitions
 from broker.protocol.messages.list_partition_reassignments import ListPartitionReassignmentsRequest
 from broker.protocol.schema import Request
-from tests.api.wire import Wire
 from tests.conformance.admin_topics import create, topic
 from tests.support.cluster import Cluster, wait_until
+from tests.support.wire import WireClient
 
 
 def the_controller(cluster: Cluster) -> int:
     """The controller's id, as soon as there is one."""
-    found = wait_until(cluster.controller_id, "there is a controller")
-    assert found is not None
-    return found
+    return wait_until(cluster.controller_id, "there is a controller")
 
 
 def ask_controller(cluster: Cluster, request: Request[Any]) -> Any:
-    """The controller's answer, in the latest version."""
-    with Wire(cluster.address(the_controller(cluster))) as wire:
+    """The controller's response to a request in its latest version."""
+    with WireClient(cluster.address(the_controller(cluster))) as wire:
         return wire.ask(request, request.versions[1])
 
 
@@ -35,14 +33,14 @@ def make_topic(
     cluster: Cluster, name: str, manual: dict[int, list[int]], **configs: str | None
 ) -> None:
     """Create a topic with these replicas, and wait until every one of them is in sync."""
-    (made,) = ask_controller(cluster, create(topic(name, manual=manual, **configs))).topics
+    (made,) = ask_controller(cluster, create(topic(name, 1, 1, manual, **configs))).topics
     assert made.error_code == 0, made.error_message
     for index, replicas in manual.items():
         in_sync(cluster, TopicPartition(name, index), replicas)
 
 
 def in_sync(cluster: Cluster, name: TopicPartition, replicas: list[int]) -> None:
-    """Wait until exactly these are in sync."""
+    """Wait until the ISR is exactly this."""
     wait_until(
         lambda: sorted(cluster.isr(*name)) == sorted(replicas), f"{name} in sync on {replicas}"
     )
@@ -54,14 +52,14 @@ def led_by(cluster: Cluster, name: TopicPartition, *leaders: int | None) -> None
 
 
 def delete_topic(cluster: Cluster, name: str, timeout_ms: int = 10_000) -> int:
-    """Ask for a topic's deletion; gives the code."""
+    """Delete a topic; returns the error code."""
     wanted = DeleteTopicsRequest(topics=[DeleteTopicState(name=name)], timeout_ms=timeout_ms)
     (answer,) = ask_controller(cluster, wanted).responses
     return int(answer.error_code)
 
 
 def reassign(cluster: Cluster, moves: dict[TopicPartition, list[int] | None]) -> list[int]:
-    """Ask for other replicas (None: cancel); gives the codes."""
+    """Reassign partitions (None: cancel); returns the error codes."""
     request = AlterPartitionReassignmentsRequest(
         topics=[
             ReassignableTopic(
@@ -79,7 +77,7 @@ def reassign(cluster: Cluster, moves: dict[TopicPartition, list[int] | None]) ->
 
 
 def reassigning(cluster: Cluster) -> dict[TopicPartition, tuple[list[int], list[int], list[int]]]:
-    """What is under way: replicas, those that come, those that go."""
+    """The reassignments in progress: replicas, adding replicas, removing replicas."""
     answer = ask_controller(cluster, ListPartitionReassignmentsRequest(topics=None))
     return {
         TopicPartition(topic.name, p.partition_index): (
@@ -93,7 +91,7 @@ def reassigning(cluster: Cluster) -> dict[TopicPartition, tuple[list[int], list[
 
 
 def elect(cluster: Cluster, election_type: ElectionType, name: TopicPartition) -> int:
-    """Ask for an election; gives the code."""
+    """Elect a leader; returns the error code."""
     wanted = [TopicPartitions(topic=name.topic, partitions=[name.partition])]
     request = ElectLeadersRequest(
         election_type=election_type, topic_partitions=wanted, timeout_ms=10_000

@@ -16,10 +16,10 @@ from broker.protocol.messages.produce import (
     TopicProduceData,
 )
 from broker.records.batch import iterate_batches
-from tests.api.wire import Wire
 from tests.cluster.asking import make_topic
-from tests.log.support import batch
+from tests.log.support import batch, texts_of
 from tests.support.cluster import Cluster, wait_until
+from tests.support.wire import WireClient
 
 PRODUCE, FETCH, LIST_OFFSETS = 9, 12, 8  # the last versions that name topics by name
 
@@ -34,7 +34,7 @@ def produce(
 ) -> PartitionProduceResponse:
     """Write one batch to this broker, whether or not it leads."""
     request = produce_request(name, *values, acks=acks, timeout_ms=timeout_ms)
-    with Wire(cluster.address(broker_id)) as wire:
+    with WireClient(cluster.address(broker_id)) as wire:
         return wire.ask(request, PRODUCE).responses[0].partition_responses[0]
 
 
@@ -63,7 +63,7 @@ def fetch(
         topics=[FetchTopic(topic=name.topic, partitions=[asked])],
         rack_id=rack_id,
     )
-    with Wire(cluster.address(broker_id)) as wire:
+    with WireClient(cluster.address(broker_id)) as wire:
         return wire.ask(request, FETCH).responses[0].partitions[0]
 
 
@@ -71,7 +71,7 @@ def values(data: PartitionData) -> list[str]:
     """The values in an answer to fetch."""
     found = data.records
     assert isinstance(found, bytes | memoryview)
-    return [row[3].decode() for b in iterate_batches(found) for row in b.record_tuples()]
+    return [text for each in iterate_batches(found) for text in texts_of(each)]
 
 
 def replicated_topic(
@@ -80,10 +80,14 @@ def replicated_topic(
     """Make a topic of one partition, and wait until every replica knows of it."""
     make_topic(cluster, name.topic, {0: replicas}, **configs)
     for broker_id in replicas:
-        wait_until(
-            lambda broker=broker_id: latest_offset(cluster, broker, name) is not None,
-            f"broker {broker_id} has {name}",
-        )
+        _wait_for_replica(cluster, broker_id, name)
+
+
+def _wait_for_replica(cluster: Cluster, broker_id: int, name: TopicPartition) -> None:
+    wait_until(
+        lambda: latest_offset(cluster, broker_id, name) is not None,
+        f"broker {broker_id} has {name}",
+    )
 
 
 def latest_offset(cluster: Cluster, broker_id: int, name: TopicPartition) -> int | None:
@@ -92,7 +96,7 @@ def latest_offset(cluster: Cluster, broker_id: int, name: TopicPartition) -> int
     request = ListOffsetsRequest(
         replica_id=-2, topics=[ListOffsetsTopic(name=name.topic, partitions=[asked])]
     )
-    with Wire(cluster.address(broker_id)) as wire:
+    with WireClient(cluster.address(broker_id)) as wire:
         answer = wire.ask(request, LIST_OFFSETS).topics[0].partitions[0]
     return None if answer.error_code else answer.offset
 

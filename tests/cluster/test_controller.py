@@ -7,10 +7,10 @@ import pytest
 
 from broker.errors import ErrorCode
 from broker.model import TopicPartition
-from tests.api.wire import Wire
 from tests.cluster.asking import ask_controller, led_by, make_topic, the_controller
 from tests.conformance.admin_topics import create, look_at, topic
 from tests.support.cluster import Cluster, running_cluster, wait_until
+from tests.support.wire import WireClient
 from tests.support.zookeeper import ZooKeeper
 
 
@@ -26,17 +26,24 @@ def other_controller(cluster: Cluster, former: int) -> int:
     )
 
 
+def known_controller(wire: WireClient) -> int:
+    """The controller in the metadata of a broker, as soon as it has one."""
+    return wait_until(lambda: wire.ask(look_at(), 12).controller_id, "the controller is known")
+
+
+def wait_for_leaders(wire: WireClient, name: str, expected: dict[int, int]) -> None:
+    """Wait until the metadata of a broker has these leaders."""
+    wait_until(lambda: leaders(wire, name) == expected, f"the broker knows {expected}")
+
+
 def test_one_broker_is_the_controller_and_the_others_say_so(shared_cluster: Cluster) -> None:
     controller = the_controller(shared_cluster)
     assert controller in (1, 2, 3)
     for broker_id in {1, 2, 3} - {controller}:
-        with Wire(shared_cluster.address(broker_id)) as wire:
+        with WireClient(shared_cluster.address(broker_id)) as wire:
             (refused,) = wire.ask(create(topic("refused")), 7).topics
             assert refused.error_code == ErrorCode.NOT_CONTROLLER
-            known = wait_until(
-                lambda w=wire: w.ask(look_at(), 12).controller_id, "the controller is known"
-            )
-            assert known == controller
+            assert known_controller(wire) == controller
     assert not shared_cluster.znode("/brokers/topics/refused")
 
 
@@ -44,15 +51,12 @@ def test_topic_is_led_and_followed_where_the_controller_says(shared_cluster: Clu
     make_topic(shared_cluster, "placed", {0: [1, 2, 3], 1: [2, 3, 1], 2: [3, 1, 2]})
     assert [shared_cluster.leader("placed", index) for index in range(3)] == [1, 2, 3]
     for broker_id in (1, 2, 3):
-        with Wire(shared_cluster.address(broker_id)) as wire:
-            wait_until(
-                lambda w=wire: leaders(w, "placed") == {0: 1, 1: 2, 2: 3},
-                f"broker {broker_id} has been told the same",
-            )
+        with WireClient(shared_cluster.address(broker_id)) as wire:
+            wait_for_leaders(wire, "placed", {0: 1, 1: 2, 2: 3})
 
 
-def leaders(wire: Wire, name: str) -> dict[int, int]:
-    """Who leads the topic's partitions, as the broker that is asked knows it."""
+def leaders(wire: WireClient, name: str) -> dict[int, int]:
+    """The leaders of a topic's partitions in a broker's metadata."""
     (seen,) = wire.ask(look_at(name), 12).topics
     return {partition.partition_index: partition.leader_id for partition in seen.partitions}
 
@@ -92,7 +96,7 @@ def test_zombie_controller_does_nothing_when_it_wakes_up(shared_cluster: Cluster
     wait_until(lambda: former in cluster.live_brokers(), "the zombie has registered again")
     wait_until(lambda: sorted(cluster.isr("watched")) == [1, 2, 3], "it follows")
     assert (cluster.controller_id(), epoch(cluster)) == (current, now)
-    with Wire(cluster.address(former)) as wire:
+    with WireClient(cluster.address(former)) as wire:
         (refused,) = wire.ask(create(topic("late")), 7).topics
         assert refused.error_code == ErrorCode.NOT_CONTROLLER
 

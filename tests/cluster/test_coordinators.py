@@ -10,6 +10,7 @@ from broker.java_strings import partition_for
 from broker.topic_names import OFFSETS_TOPIC, TRANSACTION_STATE_TOPIC
 from tests.cluster.asking import make_topic
 from tests.support.cluster import QUICK, Cluster, running_cluster, wait_until
+from tests.support.consumed import value_of
 from tests.support.zookeeper import ZooKeeper
 
 PARTITIONS = int(str(QUICK["offsets.topic.num.partitions"]))
@@ -50,13 +51,13 @@ def consumer(cluster: Cluster, group: str) -> Consumer:
 
 
 def read(reader: Consumer, count: int) -> list[bytes]:
-    """The next so many values."""
+    """The next values, as many as requested."""
     values: list[bytes] = []
 
     def got_all() -> bool:
         message = reader.poll(0.5)
         if message is not None and message.error() is None:
-            values.append(message.value())
+            values.append(value_of(message))
         return len(values) >= count
 
     wait_until(got_all, f"{count} records", timeout_s=40)
@@ -70,15 +71,18 @@ def write(cluster: Cluster, topic: str, *values: bytes) -> None:
     assert producer.flush(20) == 0
 
 
+def follows(cluster: Cluster, broker_id: int, topic: str, partition: int) -> None:
+    """Wait until a broker is in the ISR."""
+    wait_until(lambda: broker_id in cluster.isr(topic, partition), "in sync again")
+
+
 def back(cluster: Cluster, broker_id: int) -> None:
     """Start a broker again, and wait until it follows the internal topics."""
     cluster.start(broker_id)
     for topic in (OFFSETS_TOPIC, TRANSACTION_STATE_TOPIC):
         for partition in range(PARTITIONS):
             if cluster.partition_state(topic, partition):
-                wait_until(
-                    lambda t=topic, p=partition: broker_id in cluster.isr(t, p), "in sync again"
-                )
+                follows(cluster, broker_id, topic, partition)
 
 
 @pytest.mark.timeout(120)
@@ -177,11 +181,11 @@ def test_offsets_committed_in_a_transaction_move_with_it(cluster: Cluster) -> No
 
 def test_producer_ids_of_several_brokers_are_all_different(cluster: Cluster) -> None:
     from broker.protocol.messages.init_producer_id import InitProducerIdRequest
-    from tests.api.wire import Wire
+    from tests.support.wire import WireClient
 
     given: list[int] = []
     for broker_id in cluster.servers:
-        with Wire(cluster.address(broker_id)) as wire:
+        with WireClient(cluster.address(broker_id)) as wire:
             for _ in range(3):
                 answer = wire.ask(InitProducerIdRequest(transactional_id=None), 4)
                 assert answer.error_code == 0

@@ -52,7 +52,7 @@ def test_a_cluster_goes_up_loses_a_broker_gets_it_back_and_goes_down(
     assert statuses(kctl, directory) == dict.fromkeys(running, "stopped")
     alone = kctl("dev", "up", "--port", "0", "--dir", directory)
     assert alone.exit_code == 1
-    assert "of a cluster of 3 brokers" in alone.stderr
+    assert "belongs to a cluster of 3 brokers" in alone.stderr
     assert kctl("dev", "down", "--delete-data", "--dir", directory).exit_code == 0
     assert statuses(kctl, directory) == {}
 

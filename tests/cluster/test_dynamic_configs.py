@@ -1,4 +1,4 @@
-"""Settings that change while a cluster runs reach every broker, whoever was told."""
+"""Configs changed on any broker of a running cluster reach every broker."""
 
 from broker.api.config_changes import ResourceType
 from broker.config.alterations import Operation
@@ -11,9 +11,9 @@ from broker.protocol.messages.incremental_alter_configs import (
     AlterConfigsResource,
     IncrementalAlterConfigsRequest,
 )
-from tests.api.wire import Wire
 from tests.cluster.asking import delete_topic, make_topic
 from tests.support.cluster import Cluster, wait_until
+from tests.support.wire import WireClient
 
 
 def setting(
@@ -23,7 +23,7 @@ def setting(
     asked = DescribeConfigsResource(
         resource_type=resource_type, resource_name=name, configuration_keys=[key]
     )
-    with Wire(cluster.address(broker_id)) as wire:
+    with WireClient(cluster.address(broker_id)) as wire:
         (result,) = wire.ask(DescribeConfigsRequest(resources=[asked]), 4).results
     return result.configs[0].value if result.configs else None
 
@@ -43,10 +43,20 @@ def alter(
     resource = AlterConfigsResource(
         resource_type=resource_type, resource_name=name, configs=changes
     )
-    with Wire(cluster.address(broker_id)) as wire:
+    with WireClient(cluster.address(broker_id)) as wire:
         request = IncrementalAlterConfigsRequest(resources=[resource])
         (answer,) = wire.ask(request, 1).responses
     assert answer.error_code == 0, answer.error_message
+
+
+def wait_for_setting(
+    cluster: Cluster, broker_id: int, resource_type: ResourceType, name: str, key: str, value: str
+) -> None:
+    """Wait until one broker reports the value."""
+    wait_until(
+        lambda: setting(cluster, broker_id, resource_type, name, key) == value,
+        f"broker {broker_id} has {key}={value}",
+    )
 
 
 def everywhere(
@@ -54,10 +64,7 @@ def everywhere(
 ) -> None:
     """Wait until all brokers say the same."""
     for broker_id in cluster.servers:
-        wait_until(
-            lambda asked=broker_id: setting(cluster, asked, resource_type, name, key) == value,
-            f"broker {broker_id} has {key}={value}",
-        )
+        wait_for_setting(cluster, broker_id, resource_type, name, key, value)
 
 
 def test_a_topics_setting_is_known_where_it_has_replicas_and_where_not(
@@ -85,13 +92,8 @@ def test_a_setting_for_all_brokers_reaches_all_and_one_for_one_stays_there(
 ) -> None:
     alter(shared_cluster, 2, ResourceType.BROKER, "", log_retention_ms="333000")
     for broker_id in (1, 2, 3):
-        wait_until(
-            lambda asked=broker_id: (
-                setting(shared_cluster, asked, ResourceType.BROKER, str(asked), "log.retention.ms")
-                == "333000"
-            ),
-            f"broker {broker_id} obeys",
-        )
+        name, key = str(broker_id), "log.retention.ms"
+        wait_for_setting(shared_cluster, broker_id, ResourceType.BROKER, name, key, "333000")
     alter(shared_cluster, 3, ResourceType.BROKER, "3", log_retention_ms="444000")
     own = [
         setting(shared_cluster, asked, ResourceType.BROKER, str(asked), "log.retention.ms")

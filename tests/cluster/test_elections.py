@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from broker.controller.elections import ElectionType
+from broker.controller.replica_leader_election import ElectionType
 from broker.errors import ErrorCode
 from broker.model import TopicPartition
 from tests.cluster.asking import elect, in_sync, led_by, make_topic, the_controller

@@ -1,4 +1,4 @@
-"""Sessions that end: a broker comes back in a new epoch, and acts no more in the old one."""
+"""Expired sessions: a broker registers in a new epoch and stops acting in the old one."""
 
 from typing import Any
 
@@ -7,9 +7,10 @@ from broker.model import TopicPartition
 from broker.protocol.messages.leader_and_isr import LeaderAndIsrRequest
 from broker.protocol.messages.stop_replica import StopReplicaRequest
 from broker.protocol.messages.update_metadata import UpdateMetadataRequest
-from tests.api.wire import Wire
+from broker.protocol.schema import Request
 from tests.cluster.asking import in_sync, led_by, make_topic
 from tests.support.cluster import SESSION_TIMEOUT_MS, Cluster, wait_until
+from tests.support.wire import ControllerFields, WireClient
 
 
 def broker_epoch(cluster: Cluster, broker_id: int) -> int:
@@ -18,7 +19,7 @@ def broker_epoch(cluster: Cluster, broker_id: int) -> int:
 
 
 def pause_beyond_session(cluster: Cluster, broker_id: int) -> None:
-    """Let a broker stand still until ZooKeeper has given it up, then go on."""
+    """Pause a broker until ZooKeeper has expired its session, then resume it."""
     with cluster.paused(broker_id):
         wait_until(
             lambda: broker_id not in cluster.live_brokers(),
@@ -27,7 +28,7 @@ def pause_beyond_session(cluster: Cluster, broker_id: int) -> None:
         )
 
 
-def test_a_broker_whose_session_expired_registers_in_a_new_epoch_and_catches_up(
+def test_broker_with_expired_session_registers_in_a_new_epoch_and_catches_up(
     shared_cluster: Cluster,
 ) -> None:
     cluster, topic = shared_cluster, "expired-follower"
@@ -38,7 +39,7 @@ def test_a_broker_whose_session_expired_registers_in_a_new_epoch_and_catches_up(
     in_sync(cluster, TopicPartition(topic, 0), [1, 2, 3])
 
 
-def test_a_leader_whose_session_expired_follows_the_one_that_was_elected(
+def test_leader_with_expired_session_follows_the_new_leader(
     shared_cluster: Cluster,
 ) -> None:
     cluster, topic = shared_cluster, "expired-leader"
@@ -49,7 +50,7 @@ def test_a_leader_whose_session_expired_follows_the_one_that_was_elected(
     assert cluster.leader(topic) == 1
 
 
-def test_a_controller_whose_session_expired_gives_way_and_may_be_elected_again(
+def test_controller_with_expired_session_resigns_and_can_be_elected_again(
     shared_cluster: Cluster,
 ) -> None:
     cluster = shared_cluster
@@ -58,18 +59,23 @@ def test_a_controller_whose_session_expired_gives_way_and_may_be_elected_again(
     second = wait_until(cluster.controller_id, "another controller")
     assert second != first
     wait_until(lambda: first in cluster.live_brokers(), "the former one is back")
-    wait_until(lambda: "resigned controller" in cluster.output(first), "it has resigned")
+    wait_until(lambda: "Resigned as the controller" in cluster.output(first), "it has resigned")
     make_topic(cluster, "after-the-controller", {0: [first, second]})
 
 
-def test_requests_of_a_broker_epoch_that_is_over_are_refused(shared_cluster: Cluster) -> None:
+def test_requests_with_an_old_broker_epoch_are_rejected(shared_cluster: Cluster) -> None:
     cluster = shared_cluster
-    stale = {
-        "controller_id": 2,
-        "controller_epoch": int(cluster.tree.get("/controller_epoch")[0]),
-        "broker_epoch": broker_epoch(cluster, 1) - 1,
-    }
-    with Wire(cluster.address(1)) as wire:
-        for request in (LeaderAndIsrRequest, StopReplicaRequest, UpdateMetadataRequest):
-            answer: Any = wire.ask(request(**stale), request.versions[1])
+    stale = ControllerFields(
+        controller_id=2,
+        controller_epoch=int(cluster.tree.get("/controller_epoch")[0]),
+        broker_epoch=broker_epoch(cluster, 1) - 1,
+    )
+    requests: list[Request[Any]] = [
+        LeaderAndIsrRequest(**stale),
+        StopReplicaRequest(**stale),
+        UpdateMetadataRequest(**stale),
+    ]
+    with WireClient(cluster.address(1)) as wire:
+        for request in requests:
+            answer: Any = wire.ask(request, request.versions[1])
             assert answer.error_code == ErrorCode.STALE_BROKER_EPOCH

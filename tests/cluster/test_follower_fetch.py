@@ -13,7 +13,6 @@ from broker.protocol.messages.incremental_alter_configs import (
     AlterConfigsResource,
     IncrementalAlterConfigsRequest,
 )
-from tests.api.wire import Wire
 from tests.cluster.asking import in_sync, reassign
 from tests.cluster.records import (
     fetch,
@@ -24,6 +23,7 @@ from tests.cluster.records import (
     values,
 )
 from tests.support.cluster import Cluster, running_cluster, wait_until
+from tests.support.wire import WireClient
 from tests.support.zookeeper import ZooKeeper
 
 RACK_AWARE = "org.apache.kafka.common.replica.RackAwareReplicaSelector"
@@ -60,10 +60,12 @@ def test_consumer_is_sent_to_the_replica_in_its_rack(cluster: Cluster) -> None:
     wait_until(lambda: values(fetch(cluster, 2, name, rack_id="b")) == ["value"], "it is there")
 
 
-def test_producer_that_asks_a_follower_is_told_who_leads_and_where(cluster: Cluster) -> None:
+def test_producer_that_sends_to_a_follower_gets_the_leader_and_its_address(
+    cluster: Cluster,
+) -> None:
     name = TopicPartition("elsewhere", 0)
     replicated_topic(cluster, name, [1, 2])
-    with Wire(cluster.address(2)) as wire:
+    with WireClient(cluster.address(2)) as wire:
         answer = wire.ask(produce_request(name, "value"), 11)
     (refused,) = answer.responses[0].partition_responses
     assert refused.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
@@ -104,7 +106,7 @@ def test_librdkafka_follows_to_its_rack(cluster: Cluster) -> None:
     assert found == [b"0", b"1", b"2"]
 
 
-def test_new_replica_takes_its_time_under_a_throttle_and_hurries_without(cluster: Cluster) -> None:
+def test_new_replica_is_slowed_by_a_throttle_and_fast_without(cluster: Cluster) -> None:
     name = TopicPartition("throttled", 0)
     replicated_topic(cluster, name, [1])
     for _ in range(4):
@@ -132,6 +134,6 @@ def alter(cluster: Cluster, resource_type: int, name: str, key: str, value: str)
         resource_type=resource_type, resource_name=name, configs=[config]
     )
     broker_id = int(name) if resource_type == BROKER else 1
-    with Wire(cluster.address(broker_id)) as wire:
+    with WireClient(cluster.address(broker_id)) as wire:
         (answer,) = wire.ask(IncrementalAlterConfigsRequest(resources=[resource]), 1).responses
     assert answer.error_code == 0, answer.error_message

@@ -38,7 +38,7 @@ def cluster(
 
 
 def tool(cluster: Cluster, name: str, *args: str, stdin: str | None = None) -> str:
-    """What one of Kafka's tools prints; it must succeed."""
+    """The output of one of Kafka's tools, which must succeed."""
     command = java_command(name, "--bootstrap-server", cluster.bootstrap_servers, *args)
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, input=stdin)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -46,7 +46,7 @@ def tool(cluster: Cluster, name: str, *args: str, stdin: str | None = None) -> s
 
 
 def groups(cluster: Cluster, *args: str) -> str:
-    """What the tool for groups prints; its patience is short unless told otherwise."""
+    """The output of kafka-consumer-groups, with a short timeout unless given."""
     return tool(cluster, GROUPS, "--timeout", "60000", *args)
 
 

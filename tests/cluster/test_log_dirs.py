@@ -12,10 +12,10 @@ from broker.protocol.messages.alter_replica_log_dirs import (
     AlterReplicaLogDirsRequest,
     AlterReplicaLogDirTopic,
 )
-from tests.api.wire import Wire
 from tests.cluster.asking import in_sync, led_by
 from tests.cluster.records import fetch, produce, replicated_topic, values
 from tests.support.cluster import Cluster, running_cluster, wait_until
+from tests.support.wire import WireClient
 from tests.support.zookeeper import ZooKeeper
 
 
@@ -62,7 +62,7 @@ def test_replica_of_a_follower_moves_while_its_leader_is_written_to(cluster: Clu
     target = other_dir(cluster, 2, before)
     topic = AlterReplicaLogDirTopic(name=name.topic, partitions=[0])
     request = AlterReplicaLogDirsRequest(dirs=[AlterReplicaLogDir(path=target, topics=[topic])])
-    with Wire(cluster.address(2)) as wire:
+    with WireClient(cluster.address(2)) as wire:
         assert wire.ask(request, 2).results[0].partitions[0].error_code == 0
     for number in range(20):
         assert produce(cluster, 1, name, f"after {number}").error_code == 0
@@ -72,7 +72,7 @@ def test_replica_of_a_follower_moves_while_its_leader_is_written_to(cluster: Clu
     wait_until(lambda: values(fetch(cluster, 2, name))[-1] == "last", "it is shown there too")
 
 
-def test_failed_directory_costs_its_partitions_their_leader_and_nothing_else(
+def test_failed_directory_moves_the_leaders_of_its_partitions_only(
     cluster: Cluster,
 ) -> None:
     first, second = TopicPartition("failing", 0), TopicPartition("surviving", 0)

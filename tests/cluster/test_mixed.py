@@ -1,6 +1,6 @@
 """Two of our brokers and one Apache Kafka in one cluster: each leads, follows and controls.
 
-Brokers 1 and 2 are ours, broker 3 is Kafka. Whoever controls, the others understand.
+Brokers 1 and 2 are ours, broker 3 is Kafka. Each is the controller once, and the others follow it.
 """
 
 import threading
@@ -51,7 +51,7 @@ def cluster(
 
 
 def control_by(cluster: Cluster, wanted: int) -> None:
-    """Let the controllership change hands until this broker has it."""
+    """Trigger elections until this broker is the controller."""
 
     def is_won() -> bool:
         controller = cluster.controller_id()
@@ -64,14 +64,14 @@ def control_by(cluster: Cluster, wanted: int) -> None:
 
 @dataclass
 class Load:
-    """An idempotent producer with acks=all at work, and what it was promised."""
+    """A running idempotent producer with acks=all, and the records it got acknowledged."""
 
     topic: str
     acknowledged: list[str] = field(default_factory=list)
     failed: list[KafkaError] = field(default_factory=list)
 
     def run(self, bootstrap_servers: str, is_over: threading.Event) -> None:
-        """Produce until told to stop, then wait for the answers."""
+        """Produce until stopped, then wait for the acknowledgements."""
         producer = Producer(
             {"bootstrap.servers": bootstrap_servers, "enable.idempotence": True, "linger.ms": 5}
         )
@@ -122,7 +122,9 @@ def consumed(cluster: Cluster, topic: str, count: int) -> list[str]:
 
 
 @pytest.mark.parametrize("leader", EVERYBODY)
-def test_whoever_leads_the_others_have_the_same_bytes(cluster: Cluster, leader: int) -> None:
+def test_followers_have_the_same_bytes_whichever_broker_leads(
+    cluster: Cluster, leader: int
+) -> None:
     name = TopicPartition(f"led-by-{leader}", 0)
     replicated_topic(cluster, name, [leader, *(b for b in EVERYBODY if b != leader)])
     for number in range(10):
@@ -135,7 +137,9 @@ def test_whoever_leads_the_others_have_the_same_bytes(cluster: Cluster, leader: 
 
 
 @pytest.mark.parametrize("controller", EVERYBODY)
-def test_whoever_controls_topics_come_move_and_go(cluster: Cluster, controller: int) -> None:
+def test_topics_are_created_reassigned_and_deleted_whichever_broker_is_controller(
+    cluster: Cluster, controller: int
+) -> None:
     control_by(cluster, controller)
     name = TopicPartition(f"controlled-by-{controller}", 0)
     make_topic(cluster, name.topic, {0: [1, 2]})
@@ -168,7 +172,7 @@ def test_partition_moves_between_ours_and_kafkas_under_load(cluster: Cluster) ->
     )
 
 
-def test_leader_of_ours_that_is_killed_is_followed_by_kafka_and_returns(cluster: Cluster) -> None:
+def test_killed_leader_of_ours_is_replaced_by_kafka_and_returns(cluster: Cluster) -> None:
     name = TopicPartition("failing-over", 0)
     replicated_topic(cluster, name, [1, 3, 2])
     with under_load(cluster, name.topic) as load:

@@ -1,4 +1,4 @@
-"""Partitions move to other brokers, with their records, whatever happens meanwhile."""
+"""Reassignments move partitions with their records, also when brokers fail meanwhile."""
 
 import json
 
@@ -11,6 +11,7 @@ from broker.model import TopicPartition
 from tests.cluster.asking import in_sync, led_by, make_topic, reassign, reassigning, the_controller
 from tests.cluster.test_deletion import partitions_on_disk
 from tests.support.cluster import Cluster, wait_until
+from tests.support.consumed import value_of
 
 RECORDS = [f"record {number}".encode() for number in range(200)]
 
@@ -29,7 +30,7 @@ def read(cluster: Cluster, topic: str) -> list[bytes]:
     consumer.assign([Position(topic, 0, 0)])
     try:
         found = consumer.consume(len(RECORDS), timeout=20)
-        return [message.value() for message in found]
+        return [value_of(message) for message in found]
     finally:
         consumer.close()
 
@@ -64,13 +65,13 @@ def test_several_partitions_move_at_once(shared_cluster: Cluster) -> None:
         assert replicas(cluster, name) == [2, 3]
 
 
-def test_move_outlives_its_controller(shared_cluster: Cluster) -> None:
+def test_reassignment_continues_after_a_controller_failure(shared_cluster: Cluster) -> None:
     cluster, name = shared_cluster, TopicPartition("survivor", 0)
     controller = the_controller(cluster)
     staying, target = controller % 3 + 1, (controller + 1) % 3 + 1
     make_topic(cluster, name.topic, {0: [staying]})
     write(cluster, name.topic)
-    cluster.kill(target)  # the move cannot end before it is back; nobody has noticed yet
+    cluster.kill(target)  # the reassignment cannot complete before it returns
     assert reassign(cluster, {name: [target]}) == [0]
     cluster.kill(controller)
     wait_until(lambda: cluster.controller_id() == staying, "another controller")
@@ -82,7 +83,7 @@ def test_move_outlives_its_controller(shared_cluster: Cluster) -> None:
     assert read(cluster, name.topic) == RECORDS
 
 
-def test_cancelled_move_leaves_everything_as_it_was(shared_cluster: Cluster) -> None:
+def test_cancelled_reassignment_changes_nothing(shared_cluster: Cluster) -> None:
     cluster, name = shared_cluster, TopicPartition("cancelled", 0)
     controller = the_controller(cluster)
     target = controller % 3 + 1
@@ -98,7 +99,7 @@ def test_cancelled_move_leaves_everything_as_it_was(shared_cluster: Cluster) -> 
     wait_until(lambda: cluster.live_brokers() == [1, 2, 3], "all are alive")
 
 
-def test_old_znode_moves_partitions(shared_cluster: Cluster) -> None:
+def test_reassign_znode_moves_partitions(shared_cluster: Cluster) -> None:
     cluster, name = shared_cluster, TopicPartition("old", 0)
     make_topic(cluster, name.topic, {0: [1]})
     wish = {"version": 1, "partitions": [{**name._asdict(), "replicas": [2, 3]}]}

@@ -1,14 +1,14 @@
-"""Who a broker is in its cluster: its registration, its epoch, ids, and what it refuses."""
+"""A broker's registration in its cluster: epoch, ids, and what makes it fail."""
 
 import subprocess
 import sys
 from pathlib import Path
 
-from tests.api.wire import Wire
 from tests.cluster.asking import make_topic
 from tests.conformance.admin_topics import look_at
 from tests.support.cluster import Cluster, wait_until
 from tests.support.processes import free_port
+from tests.support.wire import WireClient
 from tests.support.zookeeper import ZooKeeper
 
 
@@ -22,7 +22,7 @@ def refused(cluster: Cluster, broker_id: int, **settings: object) -> str:
 
 def everything_below(cluster: Cluster, path: str = "/") -> dict[str, tuple[bytes, int]]:
     """Every node with its data and version."""
-    found = {}
+    found: dict[str, tuple[bytes, int]] = {}
     for name in cluster.tree.get_children(path):
         child = f"{path.rstrip('/')}/{name}"
         data, stat = cluster.tree.get(child)
@@ -63,7 +63,7 @@ def test_a_broker_without_an_id_gets_one_above_the_reserved_and_keeps_it(
     assert empty_cluster.live_brokers() == [1001]
 
 
-def test_a_second_broker_with_the_same_id_is_refused_at_once(empty_cluster: Cluster) -> None:
+def test_a_second_broker_with_the_same_id_is_rejected_at_once(empty_cluster: Cluster) -> None:
     empty_cluster.start(1)
     before = everything_below(empty_cluster)
     other = empty_cluster.directory / "other"
@@ -76,21 +76,21 @@ def test_a_second_broker_with_the_same_id_is_refused_at_once(empty_cluster: Clus
             log_dirs=other,
         )
         assert line == (
-            "kctl-broker: broker.id=1 is in use by another broker of this cluster: stop that one, "
-            "or give this one another id"
+            "kctl-broker: broker.id=1 is in use by another broker of this cluster: stop that "
+            "broker, or set another broker.id"
         )
         assert everything_below(empty_cluster) == before
         assert first.process.poll() is None
 
 
-def test_a_killed_broker_comes_back_as_soon_as_its_old_session_is_over(
+def test_a_killed_broker_registers_as_soon_as_its_old_session_expires(
     empty_cluster: Cluster,
 ) -> None:
     empty_cluster.start(1)
     before = empty_cluster.tree.exists("/brokers/ids/1")
     empty_cluster.kill(1)
-    empty_cluster.start(1)  # the session's node is still there
-    assert "waiting for the end of a former session" in empty_cluster.output(1)
+    empty_cluster.start(1)  # the node of the old session still exists
+    assert "waiting until the previous session expires" in empty_cluster.output(1)
     after = empty_cluster.tree.exists("/brokers/ids/1")
     assert before is not None and after is not None
     assert after.czxid > before.czxid
@@ -105,7 +105,7 @@ def test_a_broker_that_waits_for_its_former_session_can_be_stopped(empty_cluster
     empty_cluster.start(1, settings=long)
     empty_cluster.kill(1)
     server = empty_cluster.launch(1, long)
-    server.wait_for_line("waiting for the end of a former session")
+    server.wait_for_line("waiting until the previous session expires")
     assert empty_cluster.stop(1) == 0
     assert clean.exists(), "what it had opened is closed again"
 
@@ -128,12 +128,12 @@ def test_brokers_talk_over_one_listener_and_are_advertised_on_the_other(
         assert empty_cluster.znode(f"/brokers/ids/{broker_id}")["endpoints"] == endpoints
         empty_cluster.ports[broker_id] = outer
     make_topic(empty_cluster, "inside", {0: [1, 2], 1: [2, 1]})
-    with Wire(empty_cluster.address(2)) as wire:
+    with WireClient(empty_cluster.address(2)) as wire:
         brokers = wire.ask(look_at(), 12).brokers
     assert {broker.host for broker in brokers} == {"localhost"}
 
 
-def test_a_directory_of_another_cluster_is_refused_and_nothing_changes(
+def test_a_log_directory_of_another_cluster_is_rejected_and_nothing_changes(
     empty_cluster: Cluster, zookeeper_server: ZooKeeper
 ) -> None:
     empty_cluster.start(1)
@@ -141,7 +141,7 @@ def test_a_directory_of_another_cluster_is_refused_and_nothing_changes(
     foreign = zookeeper_server.fresh_chroot()
     line = refused(empty_cluster, 1, zookeeper_connect=foreign)
     assert line.startswith("kctl-broker: ")
-    assert line.endswith("the metadata has none: the directory is of another cluster")
+    assert line.endswith("the metadata has none: the directory belongs to another cluster")
     path = foreign.removeprefix(zookeeper_server.address)
     top = zookeeper_server.children(path)
     assert top == []
@@ -150,11 +150,11 @@ def test_a_directory_of_another_cluster_is_refused_and_nothing_changes(
     before = everything_below(empty_cluster)
     line = refused(empty_cluster, 1)
     cluster_id = empty_cluster.znode("/cluster/id")["id"]
-    assert f"cluster.id=x{cluster_id}, the metadata says {cluster_id}" in line
+    assert f"cluster.id=x{cluster_id}, but the metadata has {cluster_id}" in line
     assert everything_below(empty_cluster) == before
 
 
-def test_a_missing_chroot_is_made_for_a_new_broker_and_refused_to_one_that_has_a_cluster(
+def test_a_missing_chroot_is_created_for_a_new_broker_only(
     empty_cluster: Cluster, zookeeper_server: ZooKeeper
 ) -> None:
     new = f"{zookeeper_server.fresh_chroot()}/not/there"
@@ -164,7 +164,7 @@ def test_a_missing_chroot_is_made_for_a_new_broker_and_refused_to_one_that_has_a
     missing = f"{zookeeper_server.fresh_chroot()}/missing"
     line = refused(empty_cluster, 1, zookeeper_connect=missing)
     path = missing.removeprefix(zookeeper_server.address)
-    assert line == f"kctl-broker: {path}: no such node (there is no such chroot)"
+    assert line == f"kctl-broker: {path}: no such node (the chroot does not exist)"
     assert zookeeper_server.children(path.removesuffix("/missing")) == []
 
 

@@ -1,4 +1,4 @@
-"""Brokers and a ZooKeeper that wants to know who they are: digest, ACLs, TLS."""
+"""Brokers and a ZooKeeper that authenticates them: digest, ACLs, TLS."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -33,7 +33,7 @@ def test_nodes_are_readable_by_all_and_changed_by_brokers_only(empty_cluster: Cl
     assert "ZooKeeper does not allow it: zookeeper.auth.digest has the wrong credentials" in last
 
 
-def test_acls_without_credentials_are_refused_before_anything_is_done(
+def test_acls_without_credentials_are_rejected_at_startup(
     empty_cluster: Cluster,
 ) -> None:
     server = empty_cluster.launch(1, {"zookeeper.set.acl": "true"})
@@ -95,6 +95,6 @@ def test_a_key_store_that_is_not_pem_is_named(empty_cluster: Cluster) -> None:
     assert server.process.wait(30) == 1
     del empty_cluster.servers[1]
     assert server.log_file.read_text().splitlines()[-1] == (
-        "kctl-broker: zookeeper.ssl.truststore.type=JKS: only PEM is understood here; "
-        "openssl pkcs12 turns PKCS12 into it"
+        "kctl-broker: zookeeper.ssl.truststore.type=JKS: only PEM is supported; "
+        "convert PKCS12 with openssl pkcs12"
     )

@@ -1,4 +1,4 @@
-"""Replicas on real brokers: the same bytes, high watermark and ISR as the seeds tell them."""
+"""Replication on real brokers: the same bytes, high watermark and ISR as in the seeds."""
 
 import threading
 import time
@@ -13,7 +13,6 @@ from broker.protocol.messages.delete_records import (
     DeleteRecordsRequest,
     DeleteRecordsTopic,
 )
-from tests.api.wire import Wire
 from tests.cluster.asking import in_sync, led_by
 from tests.cluster.records import (
     fetch,
@@ -24,6 +23,7 @@ from tests.cluster.records import (
     values,
 )
 from tests.support.cluster import Cluster, running_cluster, wait_until
+from tests.support.wire import WireClient
 from tests.support.zookeeper import ZooKeeper
 
 LAG_MS = 2000
@@ -33,7 +33,7 @@ LAG_MS = 2000
 def cluster(
     tmp_path_factory: pytest.TempPathFactory, zookeeper_server: ZooKeeper
 ) -> Iterator[Cluster]:
-    """Three brokers that lose patience soon, and whose leaders stay where they are."""
+    """Three brokers with a short replica.lag.time.max.ms and without leader rebalancing."""
     settings = {"replica.lag.time.max.ms": LAG_MS, "auto.leader.rebalance.enable": "false"}
     directory = tmp_path_factory.mktemp("replication")
     with running_cluster(directory, zookeeper_server.fresh_chroot(), settings=settings) as made:
@@ -105,7 +105,7 @@ def test_follower_that_stands_still_leaves_the_isr_and_returns(cluster: Cluster)
     assert log_bytes(cluster, 2, name) == log_bytes(cluster, 1, name)
 
 
-def test_isr_that_shrinks_under_a_waiting_producer_is_told(cluster: Cluster) -> None:
+def test_producer_waiting_while_the_isr_shrinks_gets_an_error(cluster: Cluster) -> None:
     name = TopicPartition("waiting", 0)
     replicated_topic(cluster, name, [1, 2, 3], **{"min.insync.replicas": "2"})
     answers = []
@@ -127,7 +127,7 @@ def test_isr_that_shrinks_under_a_waiting_producer_is_told(cluster: Cluster) -> 
     wait_until(lambda: fetch(cluster, 1, name).high_watermark == end, "what was written counts")
 
 
-def test_records_of_a_killed_leader_that_nobody_had_are_cut(cluster: Cluster) -> None:
+def test_records_that_only_a_killed_leader_had_are_truncated(cluster: Cluster) -> None:
     name = TopicPartition("parted", 0)
     replicated_topic(cluster, name, [1, 2])
     produce(cluster, 1, name, "common")
@@ -145,7 +145,7 @@ def test_records_of_a_killed_leader_that_nobody_had_are_cut(cluster: Cluster) ->
     )
 
 
-def test_deleted_records_go_from_every_replica_before_the_answer(cluster: Cluster) -> None:
+def test_deleted_records_are_gone_on_every_replica_before_the_response(cluster: Cluster) -> None:
     name = TopicPartition("trimmed", 0)
     replicated_topic(cluster, name, [1, 2, 3])
     for number in range(3):
@@ -154,7 +154,7 @@ def test_deleted_records_go_from_every_replica_before_the_answer(cluster: Cluste
     request = DeleteRecordsRequest(
         topics=[DeleteRecordsTopic(name=name.topic, partitions=[asked])], timeout_ms=10_000
     )
-    with Wire(cluster.address(1)) as wire:
+    with WireClient(cluster.address(1)) as wire:
         answer = wire.ask(request, 2).topics[0].partitions[0]
     assert (answer.error_code, answer.low_watermark) == (0, 2)
     for broker_id in (1, 2, 3):

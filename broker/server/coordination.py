@@ -1,38 +1,38 @@
-"""Builds the two coordinators, and lets them move with the partitions that keep their state.
+"""Builds the group and the transaction coordinator, and connects them to leadership changes.
 
-A broker coordinates the groups and transactional ids of those partitions of the internal topics
-that it leads. It loads them when it begins to lead, and forgets them when another broker does.
+A broker coordinates the groups and transactional ids stored in the partitions of the internal
+topics that it leads. It loads them when it becomes leader and unloads them when it resigns.
 """
 
 from dataclasses import dataclass, fields
 
-from broker.background import Background
 from broker.clock import Clock
 from broker.config import BrokerConfig
 from broker.group.config import GroupConfig
 from broker.group.coordinator import GroupCoordinator
-from broker.inter_broker import InterBroker
 from broker.model import BrokerEpoch, TopicPartition
 from broker.records.layout import Codec
 from broker.replica.internal_topic import InternalTopic
 from broker.replica.manager import ReplicaManager
+from broker.server.background import Background
+from broker.server.inter_broker import InterBroker
 from broker.topic_names import OFFSETS_TOPIC, TRANSACTION_STATE_TOPIC
+from broker.txn.add_partitions_to_txn_manager import AddPartitionsToTxnManager
 from broker.txn.config import TxnConfig
 from broker.txn.coordinator import TransactionCoordinator
 from broker.txn.local_markers import LocalMarkers
-from broker.txn.marker_channel import LeaderMarkers
 from broker.txn.producer_ids import ControllerProducerIdBlocks
-from broker.txn.verification import Verifier
+from broker.txn.transaction_marker_channel_manager import TransactionMarkerChannelManager
 
 
 @dataclass(frozen=True)
 class Coordination:
-    """What coordinates, and what handlers need beside."""
+    """The coordinators, and what handlers need of transactions besides."""
 
     groups: GroupCoordinator
     transactions: TransactionCoordinator
     markers: LocalMarkers
-    verifier: Verifier
+    verifier: AddPartitionsToTxnManager
 
 
 def build_coordinators(
@@ -42,7 +42,7 @@ def build_coordinators(
     broker_epoch: BrokerEpoch,
     clock: Clock,
 ) -> Coordination:
-    """Both coordinators, not yet started."""
+    """Build both coordinators, without starting them."""
     metadata, broker_id = replicas.cluster.metadata, replicas.broker_id
     states = InternalTopic(
         TRANSACTION_STATE_TOPIC, config.transaction_state_log_num_partitions, replicas, metadata
@@ -54,7 +54,9 @@ def build_coordinators(
         metadata,
         config.offsets_commit_timeout_ms,
     )
-    verifier = Verifier(broker_id, inter_broker.leader, inter_broker.to_coordinators)
+    verifier = AddPartitionsToTxnManager(
+        broker_id, inter_broker.leader, inter_broker.to_coordinators
+    )
     is_verified = config.transaction_partition_verification_enable
     groups = GroupCoordinator(
         _group_config(config),
@@ -72,7 +74,9 @@ def build_coordinators(
     transactions = TransactionCoordinator(
         _txn_config(config),
         states,
-        LeaderMarkers(markers, metadata, broker_id, inter_broker.leader, inter_broker.to_leaders),
+        TransactionMarkerChannelManager(
+            markers, metadata, broker_id, inter_broker.leader, inter_broker.to_leaders
+        ),
         ControllerProducerIdBlocks(inter_broker.controller, broker_id, broker_epoch),
         clock,
     )
@@ -83,7 +87,7 @@ def build_coordinators(
 def follow_leadership(
     coordination: Coordination, replicas: ReplicaManager, background: Background
 ) -> None:
-    """Let the coordinators load and unload as partitions of their topics are led and given up."""
+    """Load and unload coordinator state as this broker becomes leader or follower."""
     groups, transactions = coordination.groups, coordination.transactions
 
     def on_leading(name: TopicPartition, leader_epoch: int) -> None:

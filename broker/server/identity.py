@@ -1,4 +1,4 @@
-"""Who this broker is: id and cluster, agreed between settings, store and meta.properties."""
+"""Broker id and cluster id: consistent between settings, metadata store and meta.properties."""
 
 import logging
 from collections.abc import Iterable
@@ -11,7 +11,7 @@ logger = logging.getLogger(__name__)
 
 
 class IdentityError(Exception):
-    """The directories belong to another broker or another cluster; nothing was changed."""
+    """The log directories belong to another broker or another cluster; nothing was changed."""
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,7 @@ class Identity:
 
 
 def stored_broker_id(dirs: Iterable[LogDir]) -> int | None:
-    """The id that the directories were written with; IdentityError if they do not agree."""
+    """The broker id in meta.properties; IdentityError if the directories have different ones."""
     found = {
         properties.broker_id: log_dir.path
         for log_dir in dirs
@@ -32,44 +32,44 @@ def stored_broker_id(dirs: Iterable[LogDir]) -> int | None:
     }
     if len(found) > 1:
         listed = ", ".join(f"{path} has broker.id={owner}" for owner, path in found.items())
-        raise IdentityError(f"the log directories are of different brokers: {listed}")
+        raise IdentityError(f"the log directories belong to different brokers: {listed}")
     return next(iter(found), None)
 
 
 def stored_cluster_id(dirs: Iterable[LogDir]) -> str | None:
-    """The cluster that the directories belong to; None if they are new.
+    """The cluster id in the first meta.properties that has one; None if all directories are new.
 
-    Where they do not agree, `check_cluster_id` will say so.
+    `check_cluster_id` finds directories that have another one.
     """
     known = (properties for log_dir in dirs if (properties := log_dir.meta_properties()))
     return next((properties.cluster_id for properties in known if properties.cluster_id), None)
 
 
 def check_broker_id(broker_id: int, dirs: Iterable[LogDir]) -> None:
-    """IdentityError if a directory is of another broker."""
+    """IdentityError if a directory belongs to another broker."""
     for log_dir in dirs:
         properties = log_dir.meta_properties()
         if properties is not None and properties.broker_id not in (None, broker_id):
             raise IdentityError(
-                f"{log_dir.path}/meta.properties has broker.id={properties.broker_id}, configured "
-                f"is {broker_id}: set broker.id back, or use another directory"
+                f"{log_dir.path}/meta.properties has broker.id={properties.broker_id}, but "
+                f"{broker_id} is configured: restore broker.id or use another directory"
             )
 
 
 def check_cluster_id(cluster_id: str | None, dirs: Iterable[LogDir]) -> None:
-    """IdentityError if a directory is of another cluster; None: of any."""
+    """IdentityError if a directory belongs to another cluster; with None, if to any cluster."""
     for log_dir in dirs:
         properties = log_dir.meta_properties()
         if properties is not None and properties.cluster_id not in (None, cluster_id):
-            found = "has none" if cluster_id is None else f"says {cluster_id}"
+            found = "has none" if cluster_id is None else f"has {cluster_id}"
             raise IdentityError(
-                f"{log_dir.path}/meta.properties has cluster.id={properties.cluster_id}, the "
-                f"metadata {found}: the directory is of another cluster"
+                f"{log_dir.path}/meta.properties has cluster.id={properties.cluster_id}, but "
+                f"the metadata {found}: the directory belongs to another cluster"
             )
 
 
 def write_identity(identity: Identity, dirs: Iterable[LogDir]) -> None:
-    """Write meta.properties where it is missing or lacks something."""
+    """Write meta.properties where it is missing or incomplete."""
     for log_dir in dirs:
         properties = log_dir.meta_properties()
         wanted = MetaProperties(identity.broker_id, identity.cluster_id)

@@ -3,7 +3,7 @@
 import asyncio
 import threading
 
-from broker.background import Background
+from broker.server.background import Background
 
 
 def test_stop_waits_for_the_round_that_a_thread_is_in() -> None:

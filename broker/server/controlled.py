@@ -1,11 +1,11 @@
-"""What the controller tells this broker, with the settings of topics read before they are needed.
+"""The controller's requests to this broker, with the settings of new topics read first.
 
-A partition's log is made with the settings of its topic, and any broker may be asked to describe
-them. Nobody announces the settings that a topic is created with: whoever hears of a topic for the
-first time reads them.
+A partition's log is created with the settings of its topic, and any broker may have to describe
+them. The settings that a topic is created with are not announced by a config change notification:
+a broker reads them when the controller first mentions the topic.
 """
 
-from broker.metadata.config_watch import ConfigWatch
+from broker.metadata.zk_config_manager import ZkConfigManager
 from broker.protocol.messages.leader_and_isr import LeaderAndIsrRequest, LeaderAndIsrResponse
 from broker.protocol.messages.stop_replica import StopReplicaRequest, StopReplicaResponse
 from broker.protocol.messages.update_metadata import UpdateMetadataRequest, UpdateMetadataResponse
@@ -13,26 +13,26 @@ from broker.replica.controller_requests import ControllerRequests
 
 
 class ControlledBroker:
-    """See LocalBroker: this broker, as the controller sees it."""
+    """Implements the controller's LocalBroker."""
 
-    def __init__(self, requests: ControllerRequests, configs: ConfigWatch) -> None:
+    def __init__(self, requests: ControllerRequests, configs: ZkConfigManager) -> None:
         self._requests = requests
         self._configs = configs
 
     async def leader_and_isr(self, request: LeaderAndIsrRequest) -> LeaderAndIsrResponse:
-        """Lead and follow partitions."""
+        """Become leader or follower of partitions."""
         await self._configs.on_topics(
             {topic.topic_name: topic.topic_id for topic in request.topic_states}
         )
         return await self._requests.leader_and_isr(request)
 
     async def update_metadata(self, request: UpdateMetadataRequest) -> UpdateMetadataResponse:
-        """Take note of brokers and partitions."""
+        """Update the metadata of brokers and partitions."""
         await self._configs.on_topics(
             {topic.topic_name: topic.topic_id for topic in request.topic_states}
         )
         return await self._requests.update_metadata(request)
 
     async def stop_replica(self, request: StopReplicaRequest) -> StopReplicaResponse:
-        """Stop replicas, and delete them where that is wanted."""
+        """Stop replicas, and delete those that are marked for deletion."""
         return await self._requests.stop_replica(request)

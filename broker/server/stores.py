@@ -1,16 +1,16 @@
-"""Opens the store that a broker keeps its metadata in: ZooKeeper if it is told one, else its own.
+"""Opens the metadata store of a broker: ZooKeeper if it is configured, else the embedded store.
 
-To ZooKeeper, what kazoo can do is offered under Kafka's keys:
+What kazoo supports is configured by Kafka's keys:
 
-    zookeeper.connect                   host:port,host:port/chroot; a chroot that is missing is made
+    zookeeper.connect                   host:port,host:port/chroot; a missing chroot is created
     zookeeper.session.timeout.ms        and zookeeper.connection.timeout.ms
-    zookeeper.set.acl                   nodes that only this broker's credentials may change
-    zookeeper.auth.digest               user:password; ours, Kafka would use a JAAS file
-    zookeeper.ssl.client.enable         TLS, with the following
-    zookeeper.ssl.truststore.location   the certificates that are trusted: PEM
+    zookeeper.set.acl                   znodes that only this broker's credentials may change
+    zookeeper.auth.digest               user:password; not in Kafka, which uses a JAAS file
+    zookeeper.ssl.client.enable         TLS, with the settings below
+    zookeeper.ssl.truststore.location   trusted certificates: PEM
     zookeeper.ssl.keystore.location     key and certificate in one file: PEM
     zookeeper.ssl.keystore.password     of the key
-    zookeeper.ssl.endpoint.identification.algorithm   empty: names are not compared
+    zookeeper.ssl.endpoint.identification.algorithm   empty: host names are not verified
 """
 
 from typing import TYPE_CHECKING, Final
@@ -29,27 +29,27 @@ _PEM: Final = ("PEM", None)
 async def open_store(
     config: BrokerConfig, clock: Clock, *, belongs_to_cluster: bool
 ) -> MetadataStore:
-    """The store of this broker; ConfigError or StoreError say why it cannot be had.
+    """Open the store; ConfigError or StoreError say why that is impossible.
 
-    A broker that `belongs_to_cluster` finds its cluster's tree or none: for it no chroot is made.
+    If the broker `belongs_to_cluster`, that cluster's chroot must exist: it is not created.
     """
     if config.zookeeper_connect:
-        # Imported when needed: a broker alone starts sooner without kazoo.
+        # Imported here: a single broker starts faster without kazoo.
         from broker.metadata.zookeeper import ZooKeeperStore
 
         settings = zookeeper_settings(config)
         return await ZooKeeperStore.open(settings, create_chroot=not belongs_to_cluster)
     first = config.log_directories[0]
     try:
-        first.mkdir(parents=True, exist_ok=True)
+        first.mkdir(0o750, parents=True, exist_ok=True)
     except OSError as error:
         problem = "not a directory" if first.exists() else error.strerror
-        raise ConfigError(f"log.dirs: {first} cannot be used: {problem}") from error
+        raise ConfigError(f"log.dirs: cannot use {first}: {problem}") from error
     return EmbeddedStore.open(first / METADATA_FILE, clock)
 
 
 def zookeeper_settings(config: BrokerConfig) -> "ZooKeeperSettings":
-    """The settings of a connection; ConfigError for what kazoo cannot do."""
+    """The settings of the connection; ConfigError for what kazoo does not support."""
     from broker.metadata.zookeeper import ZooKeeperSettings
 
     digest, key_password = config.zookeeper_auth_digest, config.zookeeper_ssl_keystore_password
@@ -72,12 +72,12 @@ def zookeeper_settings(config: BrokerConfig) -> "ZooKeeperSettings":
 
 
 def _pem(config: BrokerConfig, store: str) -> str | None:
-    """The file of a key or trust store."""
+    """The location of a key or trust store."""
     location: str | None = getattr(config, f"zookeeper_ssl_{store}_location")
     store_type: str | None = getattr(config, f"zookeeper_ssl_{store}_type")
     if location is not None and store_type not in _PEM:
         raise ConfigError(
-            f"zookeeper.ssl.{store}.type={store_type}: only PEM is understood here; "
-            "openssl pkcs12 turns PKCS12 into it"
+            f"zookeeper.ssl.{store}.type={store_type}: only PEM is supported; "
+            "convert PKCS12 with openssl pkcs12"
         )
     return location

@@ -1,9 +1,9 @@
-"""A broker's place in the cluster: its tree, the cluster's id, its own id, its registration.
+"""A broker in the metadata store: persistent paths, cluster id, broker id, registration.
 
-The registration is an ephemeral node, so it lasts as long as the session of the store. When the
-session expires, the cluster takes the broker for dead; it registers again as soon as there is a new
-session, and from then on lives in a new broker epoch (KIP-380): what was asked of the old one is
-refused, and whoever decides in the cluster sees that the broker was gone for a moment.
+The registration is an ephemeral znode, so it lasts as long as the session. When the session
+expires, the controller considers the broker dead. The broker registers again with its next session
+and has a new broker epoch from then on (KIP-380): requests with the old epoch are rejected, and the
+controller notices that the broker was gone.
 """
 
 import asyncio
@@ -29,12 +29,12 @@ _RETRY_S: Final = 0.2
 
 
 async def make_persistent_paths(store: MetadataStore) -> None:
-    """Create what every cluster's tree has, where it is missing."""
+    """Create the persistent paths that every cluster has, if they are missing."""
     await asyncio.gather(*(ensure_path(store, path) for path in persistent_paths()))
 
 
 async def registered_cluster_id(store: MetadataStore) -> str | None:
-    """The cluster's id; None before its first broker."""
+    """The cluster id; None if no broker has been started in the cluster yet."""
     try:
         return ClusterIdZnode.decode((await store.get(ClusterIdZnode.PATH)).data)
     except NoNode:
@@ -42,7 +42,7 @@ async def registered_cluster_id(store: MetadataStore) -> str | None:
 
 
 async def make_cluster_id(store: MetadataStore, proposed: str | None) -> str:
-    """The cluster's id; a new cluster gets the `proposed` one, or a random one."""
+    """The cluster id; a new cluster gets the `proposed` one, or a random one."""
     await ensure_path(store, parent_of(ClusterIdZnode.PATH))
     with contextlib.suppress(NodeExists):
         await store.create(
@@ -52,15 +52,12 @@ async def make_cluster_id(store: MetadataStore, proposed: str | None) -> str:
 
 
 async def generate_broker_id(store: MetadataStore, above: int) -> int:
-    """An id above `reserved.broker.max.id` that no broker of the cluster has had."""
+    """A new broker id above `reserved.broker.max.id`, from the sequence in the store."""
     return above + (await store.set(BROKER_SEQUENCE_ID_PATH, b"")).version
 
 
 class Membership:
-    """Keeps this broker registered, session after session.
-
-    Field `_session_id`: of the session that owns the registration.
-    """
+    """Keeps this broker registered, session after session."""
 
     def __init__(
         self,
@@ -74,28 +71,30 @@ class Membership:
         self._epoch = broker_epoch
         self._wait_s = session_timeout_ms / 1000
         self._session_id = 0
+        """The session that owns the registration."""
         self._rejoining: asyncio.Task[None] | None = None
+        """Registers again after the session has expired. Invariant: at most one at a time."""
         self.on_rejoined: Callable[[], None] = lambda: None
-        """Told when the broker has registered anew, in its new epoch."""
+        """Called when the broker has registered again, with its new epoch."""
 
     async def join(self) -> None:
         """Register; DUPLICATE_BROKER_REGISTRATION if another broker has this id.
 
-        A registration that a former life of this broker has left behind is waited for, at most
-        the session timeout: ZooKeeper takes it away when that session ends.
+        If the registration of this broker's previous session still exists, wait until it is gone:
+        ZooKeeper deletes it when that session expires.
         """
         await self._register()
         self._store.session.on_state(self._on_state)
-        self._on_state(self._store.session.state)  # it may have expired meanwhile
+        self._on_state(self._store.session.state)  # the session may have expired meanwhile
 
     async def leave(self) -> None:
-        """Register no more; the registration itself goes with the session."""
+        """Do not register again; the registration itself ends with the session."""
         if self._rejoining is not None:
             self._rejoining.cancel()
             await asyncio.wait([self._rejoining])
 
     async def update(self) -> None:
-        """Write the registration anew, because what it says has changed; the epoch stays."""
+        """Write the changed registration; the broker epoch stays the same."""
         broker = self._describe()
         await self._store.set(BrokerIdZnode.path(broker.broker_id), broker.encode())
 
@@ -113,17 +112,17 @@ class Membership:
             try:
                 await self._register()
             except (ApiError, ConnectionLoss, SessionExpired) as error:
-                logger.warning("registering again is put off: %s", error)
+                logger.warning("cannot register again yet, retrying: %s", error)
                 await asyncio.sleep(_RETRY_S)
         self.on_rejoined()
 
     def _rejoined(self, task: "asyncio.Task[None]") -> None:
-        """Go on if the session was replaced once more before this call, or something broke."""
+        """Register again if the session was replaced once more meanwhile, or if this failed."""
         self._rejoining = None
         if task.cancelled():
             return
         if error := task.exception():
-            logger.error("registering again failed", exc_info=error)
+            logger.error("cannot register again", exc_info=error)
             asyncio.get_running_loop().call_later(_RETRY_S, self._maybe_rejoin)
         else:
             self._maybe_rejoin()
@@ -133,13 +132,13 @@ class Membership:
         path = BrokerIdZnode.path(broker.broker_id)
         session_id = self._store.session.id
         while not await self._create(path, broker):
-            await self._wait_for_former_life(path, broker)
+            await self._wait_for_previous_session(path, broker)
         self._epoch.value = (await self._store.get(path)).stat.czxid
         self._session_id = session_id
         logger.info("registered broker.id=%s epoch=%s", broker.broker_id, self._epoch.value)
 
     async def _create(self, path: str, broker: BrokerIdZnode) -> bool:
-        """Whether the node is ours now: made, or made before without the answer reaching us."""
+        """Create the znode; whether it is ours, even if the response to the create was lost."""
         try:
             await self._store.create(path, broker.encode(), ephemeral=True)
         except (NodeExists, ConnectionLoss):
@@ -147,8 +146,8 @@ class Membership:
             return stat is not None and stat.ephemeral_owner == self._store.session.id
         return True
 
-    async def _wait_for_former_life(self, path: str, broker: BrokerIdZnode) -> None:
-        """Return when the node is gone; an ApiError if another broker lives by it."""
+    async def _wait_for_previous_session(self, path: str, broker: BrokerIdZnode) -> None:
+        """Return when the znode is gone; ApiError if it belongs to another broker that is alive."""
         gone = asyncio.Event()
 
         def changed(_: WatchEvent) -> None:
@@ -157,10 +156,10 @@ class Membership:
         watch = self._store.watch_data(path, changed)
         try:
             found = BrokerIdZnode.decode(broker.broker_id, (await self._store.get(path)).data)
-            # Where we listen ourselves nobody else can.
-            if await _answers(_addresses(found) - _addresses(broker)):
+            # Our own addresses prove nothing: we listen there ourselves.
+            if await _is_any_listening(_addresses(found) - _addresses(broker)):
                 raise _duplicate(broker.broker_id)
-            logger.info("waiting for the end of a former session path=%s", path)
+            logger.info("waiting until the previous session expires path=%s", path)
             async with asyncio.timeout(2 * self._wait_s):
                 await gone.wait()
         except NoNode:
@@ -174,8 +173,8 @@ class Membership:
 def _duplicate(broker_id: int) -> ApiError:
     return ApiError(
         ErrorCode.DUPLICATE_BROKER_REGISTRATION,
-        f"broker.id={broker_id} is in use by another broker of this cluster: stop that "
-        "one, or give this one another id",
+        f"broker.id={broker_id} is in use by another broker of this cluster: stop that broker, or "
+        "set another broker.id",
     )
 
 
@@ -183,8 +182,8 @@ def _addresses(broker: BrokerIdZnode) -> set[tuple[str, int]]:
     return {(endpoint.host, endpoint.port) for endpoint in broker.endpoints}
 
 
-async def _answers(addresses: Iterable[tuple[str, int]]) -> bool:
-    """Whether somebody listens at one of them."""
+async def _is_any_listening(addresses: Iterable[tuple[str, int]]) -> bool:
+    """Whether one of the addresses accepts connections."""
     for host, port in addresses:
         try:
             async with asyncio.timeout(_PROBE_TIMEOUT_S):

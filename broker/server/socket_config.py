@@ -1,0 +1,65 @@
+"""The settings of listeners and connections, taken from those of the broker."""
+
+import ipaddress
+import socket
+from typing import Final
+
+from broker.config import BrokerConfig
+from broker.net.config import SocketServerConfig
+
+_LISTENER_PREFIX: Final = "listener.name."
+_MAX_CONNECTIONS: Final = ".max.connections"
+
+
+def connection_settings(config: BrokerConfig) -> tuple[object, ...]:
+    """The dynamic settings that `socket_server_config` depends on."""
+    return (
+        config.max_connections,
+        config.max_connections_per_ip,
+        config.max_connections_per_ip_overrides,
+        _max_connections_per_listener(config),
+    )
+
+
+def socket_server_config(config: BrokerConfig) -> SocketServerConfig:
+    """The settings of all listeners.
+
+    OSError if the host of an override cannot be resolved, ConfigError for a
+    limit of a listener that is no number.
+    """
+    return SocketServerConfig(
+        socket_request_max_bytes=config.socket_request_max_bytes,
+        connections_max_idle_ms=config.connections_max_idle_ms,
+        max_connections=config.max_connections,
+        max_connections_per_ip=config.max_connections_per_ip,
+        max_connections_per_ip_overrides={
+            _address_of(host): limit for host, limit in config.max_connections_per_ip_overrides
+        },
+        max_connections_per_listener=_max_connections_per_listener(config),
+        protected_listener=config.inter_broker_listener if len(config.listeners) > 1 else None,
+        queued_max_request_bytes=config.queued_max_request_bytes,
+        socket_listen_backlog_size=config.socket_listen_backlog_size,
+        socket_send_buffer_bytes=config.send_buffer_bytes,
+        socket_receive_buffer_bytes=config.receive_buffer_bytes,
+    )
+
+
+def _max_connections_per_listener(config: BrokerConfig) -> dict[str, int]:
+    """`listener.name.<name>.max.connections`, by the name in upper case."""
+    limits: dict[str, int] = {}
+    for listener in config.listeners:
+        key = f"{_LISTENER_PREFIX}{listener.name.lower()}{_MAX_CONNECTIONS}"
+        if (text := config.originals.get(key)) is not None:
+            limits[listener.name] = BrokerConfig.settings["max.connections"].parse(text)
+    return limits
+
+
+def _address_of(host: str) -> str:
+    """The address of a host, written as that of a peer is; as Kafka, one address per name."""
+    try:
+        return str(ipaddress.ip_address(host.strip("[]")))
+    except ValueError:
+        try:
+            return socket.gethostbyname(host)
+        except OSError as error:
+            raise OSError(f"max.connections.per.ip.overrides: cannot resolve {host}") from error
