@@ -1,5 +1,11 @@
-"""Log files → table, JSON, Kafka's own text; their check and their repair.
+"""Show, check and repair log files: `kctl dump-log`.
 
-Reads with `broker.records` and `broker.log`, the same readers the broker uses; there is no other
-parser here. Opens everything read-only: a broker may be at work on the same files.
+    reading      find and open files, filters, decoders of internal topics
+    rows         batches, records and entries as tables, JSON and CSV
+    kafka_text   the text of kafka-dump-log
+    stats        `--stats`
+    checking     `dump-log check` and `dump-log repair`
+
+Files are read with the broker's own readers (`broker.records`, `broker.log`) and opened read-only,
+because a broker may be using them.
 """

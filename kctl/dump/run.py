@@ -1,7 +1,7 @@
-"""One run of the dump: file after file, and a fence around each.
+"""One run of dump-log: file after file, with errors contained per file.
 
-What is wrong with one file is said in one line, and the others are still shown; the status tells
-that not everything went well.
+An unreadable file is reported in one line and the others are still shown; the exit status is then
+not 0.
 """
 
 import sys
@@ -13,18 +13,18 @@ from pathlib import Path
 from broker.errors import CorruptRecord
 from broker.log.checkpoints import CorruptCheckpoint
 from broker.protocol.errors import DecodeError
-from kctl.dump.columns import COLUMNS, NAMES
-from kctl.dump.decoders import decoder_for
-from kctl.dump.file_rows import rows_of
-from kctl.dump.files import DumpFile, FileKind, Found
-from kctl.dump.findings import FINDING_COLUMNS, Finding
-from kctl.dump.kafka_options import Afterwards, KafkaOptions
-from kctl.dump.kafka_text import dump_file
-from kctl.dump.log_rows import Row, View
+from kctl.cli.errors import CliError, ExitStatus
+from kctl.cli.output import Output, OutputFormat
+from kctl.dump.checking.findings import FINDING_COLUMNS, Finding
+from kctl.dump.kafka_text.options import Afterwards, KafkaOptions
+from kctl.dump.kafka_text.text import dump_file
 from kctl.dump.progress import Watch, progress_bar
-from kctl.dump.show import RowWriter
-from kctl.errors import CliError, ExitStatus
-from kctl.output import Output, OutputFormat
+from kctl.dump.reading.decoders import decoder_for
+from kctl.dump.reading.files import DumpFile, FileKind, Found
+from kctl.dump.rows.columns import COLUMNS, NAMES
+from kctl.dump.rows.file_rows import rows_of
+from kctl.dump.rows.log_rows import Row, View
+from kctl.dump.rows.row_writer import RowWriter
 
 UNREADABLE = (CorruptRecord, CorruptCheckpoint, DecodeError, OSError, CliError)
 KAFKA_KINDS = frozenset(
@@ -39,31 +39,31 @@ KAFKA_KINDS = frozenset(
 
 
 class Fence:
-    """Says what is wrong with a file, once, and remembers that something was."""
+    """Reports errors of files and keeps the exit status."""
 
     def __init__(self, out: Output) -> None:
         self._out = out
         self.status = ExitStatus.OK
 
     def report(self, error: Exception) -> None:
-        """Say it on stderr, after what was printed so far."""
+        """Print the error to stderr, after the output so far."""
         sys.stdout.flush()
         self._out.error(explained(error))
         self.status = ExitStatus.FAILED
 
     @contextmanager
     def guard(self) -> Iterator[None]:
-        """A file that cannot be read inside of the block is reported."""
+        """Report a file that cannot be read inside the block."""
         try:
             yield
-        except BrokenPipeError:  # the reader of our output is gone, not a file of ours
+        except BrokenPipeError:  # the reader of our output has gone
             raise
         except UNREADABLE as error:
             self.report(error)
 
 
 def explained(error: Exception) -> CliError:
-    """The failure in one line."""
+    """The error in one line."""
     if isinstance(error, CliError):
         return error
     if isinstance(error, OSError):
@@ -72,7 +72,7 @@ def explained(error: Exception) -> CliError:
 
 
 class FindingWriter:
-    """Shows findings: for people as they come, a line each; for programs as one list."""
+    """Shows findings: in tables a line each as they are found, in other formats as one list."""
 
     def __init__(self, out: Output) -> None:
         self._out = out
@@ -80,7 +80,7 @@ class FindingWriter:
         self.count = 0
 
     def add(self, finding: Finding) -> None:
-        """One more."""
+        """Add a finding."""
         self.count += 1
         if self._out.format in (OutputFormat.TABLE, OutputFormat.WIDE):
             self._out.lines([str(finding)])
@@ -88,11 +88,11 @@ class FindingWriter:
             self._rows.append(finding.row())
 
     def close(self, *, is_complete: bool = True) -> None:
-        """Show the list, or say that there is nothing to show, if everything was looked at."""
+        """Show the list, or that no problems were found if the check was complete."""
         if self._out.format not in (OutputFormat.TABLE, OutputFormat.WIDE):
             self._out.rows(self._rows, FINDING_COLUMNS, name="file")
         elif not self.count and is_complete:
-            self._out.lines(["nothing wrong found"])
+            self._out.lines(["no problems found"])
 
 
 # --- Kafka's own text --------------------------------------------------------------------------
@@ -152,11 +152,11 @@ def _size(path: Path) -> int:
     try:
         return path.stat().st_size
     except OSError:
-        return -1  # reading it will say why
+        return -1  # reading it reports the error
 
 
 def watched(view: View, file: DumpFile, fence: Fence, watch: Watch) -> View:
-    """The view for one file: its own decoder, and somebody who listens."""
+    """The view for one file, with its decoder and callbacks."""
     decoder = view.decoder or decoder_for(file.path.absolute().parent.name)
     return replace(view, decoder=decoder, on_problem=fence.report, on_position=watch(file))
 

@@ -1,4 +1,4 @@
-"""Records as people write and read them: lines, JSON lines, kcat's format letters; where to begin.
+"""Text forms of records: lines, JSON lines, kcat's format letters, filters.
 
-Pure: no client, no terminal. `produce`, `consume`, `perf` and the resets of offsets use it.
+No client and no terminal. Used by `produce` and `consume`.
 """

@@ -1,19 +1,19 @@
-"""Which records to show: `k:^order-`, `v:refused`, `h:trace=abc`."""
+"""Filters of `consume --grep`: `k:^order-`, `v:refused`, `h:trace=abc`."""
 
 import re
 from collections.abc import Callable, Iterable
 
-from kctl.records.record import TopicRecord
+from kctl.model.records import TopicRecord
 
 Filter = Callable[[TopicRecord], bool]
 
 
 def parse_filter(text: str) -> Filter:
-    """A test of one record; ValueError if the pattern is none.
+    """A predicate on records; ValueError if the pattern is not a regular expression.
 
-    `k:PATTERN` looks into the key, `v:PATTERN` into the value, `h:NAME=PATTERN` into the headers
-    of that name, `h:NAME` for a header of that name; anything else is a pattern for the value. A
-    pattern is a regular expression that may match anywhere. Null never matches.
+    `k:PATTERN` matches the key, `v:PATTERN` the value, `h:NAME=PATTERN` the headers of that name,
+    `h:NAME` any header of that name; anything else is a pattern for the value. A pattern is a
+    regular expression that may match anywhere. Null never matches.
     """
     place, colon, pattern = text.partition(":")
     if colon and place == "k":
@@ -39,11 +39,11 @@ def _search(pattern: str) -> Callable[[bytes | None], bool]:
     try:
         compiled = re.compile(pattern.encode())
     except re.error as error:
-        raise ValueError(f"{pattern!r} is no regular expression: {error}") from error
+        raise ValueError(f"{pattern!r} is not a regular expression: {error}") from error
     return lambda data: data is not None and compiled.search(data) is not None
 
 
 def all_of(filters: Iterable[Filter]) -> Filter:
-    """A record passes if it passes each; every record passes none at all."""
+    """A record passes if it passes every filter; without filters every record passes."""
     chosen = list(filters)
     return lambda record: all(passes(record) for passes in chosen)

@@ -4,8 +4,8 @@ r"""kcat's format letters: `%t/%p@%o %k=%s\n`.
     %k key      %K its size    %h headers, name=value,…              %T timestamp in ms
     %t topic    %p partition   %o offset                             %% a percent sign
 
-Sizes of null are -1; null itself is shown as nothing, or as whatever `null` was asked to be.
-Contents take a form in braces: `%k{hex}`, `%s{base64}`, `%s{json}`; the timestamp `%T{iso}`.
+The size of null is -1; null itself is shown as empty, or as the text given by `null`.
+Keys and values take a form in braces: `%k{hex}`, `%s{base64}`, `%s{json}`; the timestamp `%T{iso}`.
 Escapes are \n, \r, \t, \\ and \xNN.
 """
 
@@ -15,8 +15,8 @@ import re
 from collections.abc import Callable
 from typing import Final
 
-from kctl.records.record import TopicRecord
-from kctl.records.times import iso_time
+from kctl.cli.times import iso_time
+from kctl.model.records import TopicRecord
 
 Formatter = Callable[[TopicRecord], bytes]
 Coding = Callable[[bytes], bytes]
@@ -37,21 +37,23 @@ _CODINGS: Final[dict[str, Coding]] = {
 
 
 def compile_format(text: str, null: bytes = b"") -> Formatter:
-    """A function that writes a record as `text` says; ValueError names what it does not know."""
+    """A function that formats records; ValueError names the invalid part of the format."""
     parts = [_part(match, null) for match in _TOKEN.finditer(text)]
     return lambda record: b"".join(part(record) for part in parts)
 
 
 def _part(match: re.Match[str], null: bytes) -> Formatter:
     if match["stray"]:
-        raise ValueError(f"{match['stray']!r} at the end of the format stands for nothing")
+        raise ValueError(f"{match['stray']!r} at the end of the format is incomplete")
     if match["letter"]:
         return _letter(match["letter"], match["form"], null)
     if match["hex"]:
         return _constant(bytes.fromhex(match["hex"]))
     if match["escape"]:
         if match["escape"] not in _ESCAPES:
-            raise ValueError(f"\\{match['escape']} is no escape; \\n, \\r, \\t, \\\\ and \\xNN are")
+            raise ValueError(
+                f"\\{match['escape']} is not an escape; use \\n, \\r, \\t, \\\\ or \\xNN"
+            )
         return _constant(_ESCAPES[match["escape"]])
     return _constant(match["text"].encode())
 
@@ -70,14 +72,14 @@ def _letter(letter: str, form: str | None, null: bytes) -> Formatter:
     if form:
         raise ValueError(f"%{letter} takes no {{{form}}}")
     if letter not in _LETTERS:
-        raise ValueError(f"%{letter} is no format letter; those are {' '.join(_NAMES)}")
+        raise ValueError(f"%{letter} is not a format letter; use {' '.join(_NAMES)}")
     return _LETTERS[letter]
 
 
 def _contents(letter: str, form: str, null: bytes) -> Formatter:
     if form not in _CODINGS:
         known = ", ".join(filter(None, _CODINGS))
-        raise ValueError(f"%{letter}{{{form}}} is not known; the forms are {known}")
+        raise ValueError(f"%{letter}{{{form}}} is unknown; the forms are {known}")
     coding = _CODINGS[form]
 
     def write(record: TopicRecord) -> bytes:
@@ -96,7 +98,7 @@ def _number(value: int | None) -> bytes:
 
 
 def format_headers(record: TopicRecord) -> bytes:
-    """kcat's way of writing headers: `name=value,name=NULL`."""
+    """Headers as kcat prints them: `name=value,name=NULL`."""
     pairs = (
         name.encode() + b"=" + (b"NULL" if data is None else data) for name, data in record.headers
     )

@@ -1,14 +1,15 @@
-"""Records as JSON objects, one a line, both ways and without loss.
+"""Records as JSON objects, one per line, in both directions and without loss.
 
-The fields are those of `kctl dump-log show -o jsonl`, so what either prints, `produce` takes:
+The fields are those of `kctl dump-log show -o jsonl`; `produce` reads the output of both commands:
 
     {"topic": "orders", "partition": 0, "offset": 7, "timestamp": 1700000000000,
      "timestamp_type": "CreateTime", "key": "k", "key_encoding": "utf-8", "value": "AP8=",
      "value_encoding": "base64", "headers": [{"key": "h", "value": null, "value_encoding": null}]}
 
-null is null; text that can be printed is text, anything else is base64. A line that was written by
-hand may leave out every field: encodings are then utf-8, and a value or key that is neither text
-nor null is stored as the JSON text that it is.
+Null is null; printable UTF-8 is text, anything else is base64. Input must have a key, a value or
+headers, so that other JSON documents are not taken for records with a null value. The other fields
+are optional: the default encoding is utf-8, and a key or value that is neither a string nor null is
+stored as its JSON text.
 """
 
 import base64
@@ -16,9 +17,10 @@ import binascii
 import json
 from collections.abc import Mapping
 
-from kctl.dump.text import BASE64, UTF_8, safe_text
-from kctl.records.record import CREATE_TIME, Headers, TopicRecord
+from kctl.model.records import CREATE_TIME, Headers, TopicRecord
+from kctl.views.text import BASE64, UTF_8, safe_text
 
+_CONTENTS = {"key", "value", "headers"}
 _ENCODINGS = (None, UTF_8, BASE64, "json")
 
 
@@ -42,13 +44,18 @@ def format_json_line(record: TopicRecord) -> str:
 
 
 def parse_json_line(line: str | bytes) -> TopicRecord:
-    """The record that a line holds; ValueError says which field is wrong."""
+    """The record in a line; ValueError names the invalid field."""
     try:
         fields = json.loads(line)
     except (json.JSONDecodeError, UnicodeDecodeError) as error:
         raise ValueError(f"not JSON: {error}") from error
     if not isinstance(fields, dict):
         raise ValueError("not a JSON object")
+    if not fields.keys() & _CONTENTS:
+        raise ValueError(
+            "the object has neither key nor value nor headers; "
+            "--input lines writes each document as a value"
+        )
     return TopicRecord(
         key=_bytes_of(fields, "key"),
         value=_bytes_of(fields, "value"),
@@ -69,7 +76,7 @@ def _text_fields(name: str, data: bytes | None) -> dict[str, object]:
 def _bytes_of(fields: Mapping[str, object], name: str) -> bytes | None:
     value, encoding = fields.get(name), fields.get(f"{name}_encoding")
     if encoding not in _ENCODINGS:
-        raise ValueError(f"{name}_encoding is {encoding!r}; wanted is utf-8 or base64")
+        raise ValueError(f"{name}_encoding is {encoding!r}; expected utf-8 or base64")
     if value is None:
         return None
     if not isinstance(value, str):
@@ -83,7 +90,7 @@ def _bytes_of(fields: Mapping[str, object], name: str) -> bytes | None:
 
 
 def _headers_of(found: object) -> Headers:
-    """A list of {key, value} objects, or an object where no name comes twice."""
+    """A list of {key, value} objects, or an object if no name is repeated."""
     if isinstance(found, dict):
         found = [{"key": name, "value": value} for name, value in found.items()]
     if not isinstance(found, list | None):

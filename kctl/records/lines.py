@@ -1,11 +1,11 @@
-"""Bytes from a file or pipe → pieces → records."""
+"""Input of `produce`: bytes from a file or pipe → pieces → records."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import BinaryIO
 
+from kctl.model.records import Headers, TopicRecord
 from kctl.records.json_lines import parse_json_line
-from kctl.records.record import Headers, TopicRecord
 
 READ_BYTES = 1 << 16
 
@@ -15,18 +15,18 @@ class LineForm:
     """How a piece of input becomes a record."""
 
     key_separator: bytes | None = None
-    """Between key and value; a line without it has no key."""
+    """Separator of key and value; a line without it has no key."""
     key: bytes | None = None
-    """For lines that bring none."""
+    """Key of lines without a key."""
     headers: Headers = ()
     null_marker: bytes | None = None
-    """A key or value that is exactly this is null."""
+    """Text that stands for a null key or value."""
     json: bool = False
     timestamp_ms: int | None = None
     partition: int | None = None
 
     def record(self, piece: bytes) -> TopicRecord:
-        """The record of one piece; what the form says itself comes after what the piece says."""
+        """The record of one piece; headers of the form follow those of the piece."""
         found = parse_json_line(piece) if self.json else self._plain(piece)
         return replace(
             found,
@@ -51,7 +51,7 @@ class LineForm:
 
 
 def split_pieces(stream: BinaryIO, delimiter: bytes) -> Iterator[bytes]:
-    """What lies between delimiters, each as soon as it is complete; nothing after the last one."""
+    """The pieces between delimiters, each as soon as it is complete."""
     if delimiter == b"\n":
         yield from (line.removesuffix(b"\n") for line in stream)
         return
@@ -64,7 +64,7 @@ def split_pieces(stream: BinaryIO, delimiter: bytes) -> Iterator[bytes]:
 
 
 def _read_some(stream: BinaryIO) -> bytes:
-    """As much as there is by now: a pipe must not be waited on for more."""
+    """The bytes available now; does not wait for more from a pipe."""
     read = getattr(stream, "read1", stream.read)
     data: bytes = read(READ_BYTES)
     return data
@@ -73,7 +73,7 @@ def _read_some(stream: BinaryIO) -> bytes:
 def numbered_records(
     pieces: Iterable[bytes], form: LineForm, name: str
 ) -> Iterator[tuple[str, TopicRecord]]:
-    """Records with where they stand; ValueError says where the input is wrong."""
+    """Records with their place in the input; ValueError names the place of invalid input."""
     for number, piece in enumerate(pieces, 1):
         place = f"{name}:{number}"
         try:
@@ -86,7 +86,7 @@ def parse_header(text: str) -> tuple[str, bytes | None]:
     """`name=value`; a name alone has the value null."""
     name, equals, value = text.partition("=")
     if not name:
-        raise ValueError(f"{text!r} is no header; wanted is NAME=VALUE")
+        raise ValueError(f"{text!r} is not a header; expected NAME=VALUE")
     return name, value.encode() if equals else None
 
 

@@ -1,4 +1,4 @@
-"""Records of the internal topics, also those that are not what they should be."""
+"""Records of internal topics, including invalid ones."""
 
 import pytest
 
@@ -16,7 +16,7 @@ from broker.protocol.messages.transaction_records import (
     TransactionLogValue,
 )
 from broker.protocol.schema import Message
-from kctl.dump.decoders import (
+from kctl.dump.reading.decoders import (
     OFFSETS_DECODER,
     TRANSACTIONS_DECODER,
     KafkaWords,
@@ -58,7 +58,7 @@ def test_directory_name_chooses_the_decoder(directory: str, decoder: object) -> 
         (4, '"offset":5,"leaderEpoch":-1,"metadata":"m","commitTimestamp":7'),
     ],
 )
-def test_every_version_of_a_committed_offset_reads(version: int, expected: str) -> None:
+def test_every_version_of_a_committed_offset_is_decoded(version: int, expected: str) -> None:
     value = versioned(OffsetCommitValue(offset=5, metadata="m", commit_timestamp=7), version)
 
     key_words, value_words = OFFSETS_DECODER.kafka_words(0, COMMIT_KEY, value)
@@ -67,7 +67,7 @@ def test_every_version_of_a_committed_offset_reads(version: int, expected: str) 
     assert value_words == f'{{"version":"{version}","data":{{{expected}}}}}'
 
 
-def test_tombstone_deletes() -> None:
+def test_tombstone_has_no_value() -> None:
     assert OFFSETS_DECODER.kafka_words(0, COMMIT_KEY, None).value == "<DELETE>"
     assert TRANSACTIONS_DECODER.kafka_words(0, TXN_KEY, None).value == "<DELETE>"
     assert OFFSETS_DECODER.documents(COMMIT_KEY, None).value is None
@@ -85,7 +85,7 @@ def test_members_of_another_protocol_keep_their_bytes() -> None:
         assert (shown["subscription"], shown["assignment"]) == ("AAE=", "//8=")
 
 
-def test_record_type_of_a_newer_kafka_is_skipped_with_a_word() -> None:
+def test_unknown_record_type_is_skipped_with_a_message() -> None:
     assert OFFSETS_DECODER.kafka_words(42, b"\x00\x03\x00\x01g", b"") == KafkaWords(
         "Unknown record type 3 at offset 42, skipping.", None
     )
@@ -105,7 +105,7 @@ def test_record_type_of_a_newer_kafka_is_skipped_with_a_word() -> None:
         (COMMIT_KEY, b"\x00\x63", "Could not read record with version 99 from value's buffer"),
     ],
 )
-def test_unreadable_group_record_is_skipped_with_a_word(
+def test_unreadable_group_record_is_skipped_with_a_message(
     key: bytes, value: bytes | None, expected: str
 ) -> None:
     key_words, value_words = OFFSETS_DECODER.kafka_words(42, key, value)
@@ -122,7 +122,7 @@ def test_record_without_a_key_ends_the_decoding() -> None:
         TRANSACTIONS_DECODER.kafka_words(42, None, b"")
 
 
-def test_transaction_is_told_with_its_state_and_partitions() -> None:
+def test_transaction_is_shown_with_state_and_partitions() -> None:
     value = TransactionLogValue(
         producer_id=4,
         producer_epoch=2,
@@ -141,12 +141,12 @@ def test_transaction_is_told_with_its_state_and_partitions() -> None:
     )
 
 
-def test_status_that_no_transaction_has_is_not_decoded() -> None:
+def test_unknown_transaction_status_is_not_decoded() -> None:
     value = versioned(TransactionLogValue(transaction_status=9, transaction_partitions=None), 0)
 
     with pytest.raises(DecodeError, match="status of 0 to 7, found 9"):
         TRANSACTIONS_DECODER.documents(TXN_KEY, value)
 
 
-def test_json_escapes_are_spelled_as_java_spells_them() -> None:
+def test_json_escapes_are_those_of_java() -> None:
     assert jackson({"a": "\x1f\n\\u001f é"}) == '{"a":"\\u001F\\n\\\\u001f é"}'

@@ -1,12 +1,12 @@
-"""What users type as ranges, and the count of keys that must not take memory."""
+"""Ranges in options, and the estimated number of distinct keys."""
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kctl.dump.distinct import KEPT, DistinctCounter
-from kctl.dump.filters import EVERYTHING, Range, parse_offsets, parse_times
-from kctl.errors import CliError
+from kctl.cli.errors import CliError
+from kctl.dump.reading.filters import EVERYTHING, Range, parse_offsets, parse_times
+from kctl.dump.stats.distinct import KEPT, DistinctCounter
 
 NOW_MS = 1_700_000_000_000  # 2023-11-14T22:13:20Z
 MINUTE_MS = 60_000
@@ -26,7 +26,7 @@ MINUTE_MS = 60_000
         ("2023-11-14:2023-11-15", Range(1_699_920_000_000, 1_700_006_400_000)),
     ],
 )
-def test_times_may_be_calendar_epoch_or_relative(text: str, expected: Range) -> None:
+def test_times_are_calendar_epoch_or_relative(text: str, expected: Range) -> None:
     assert parse_times(text, NOW_MS) == expected
 
 
@@ -39,12 +39,12 @@ def test_offsets_are_a_range_with_both_ends(first: int, last: int) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "x", "1:2:3", "1-2"])
-def test_offsets_that_are_none_are_refused(text: str) -> None:
+def test_invalid_offsets_are_refused(text: str) -> None:
     with pytest.raises(CliError, match="expected FIRST:LAST"):
         parse_offsets(text)
 
 
-def test_few_keys_are_counted_exactly_however_often_they_come() -> None:
+def test_few_keys_are_counted_exactly() -> None:
     counter = DistinctCounter()
     for _ in range(3):
         counter.add(b"%d" % number for number in range(1000))

@@ -1,7 +1,7 @@
 """Scala's hash tables, as Kafka 3.9's tool showed them."""
 
 from broker.model import TopicPartition
-from kctl.dump.java_order import partition_hash, string_hash, table_order
+from kctl.views.kafka_text.java_order import partition_hash, string_hash, table_order
 
 # What kafka-dump-log --transaction-log-decoder printed for a transaction on topic-0 to topic-5,
 # with one partition more in each.

@@ -1,4 +1,4 @@
-"""The lines of records, made by columns: the same as made one by one."""
+"""Lines of records built by columns equal those built one by one."""
 
 import pytest
 from hypothesis import given
@@ -13,8 +13,8 @@ from broker.records.control import (
 )
 from broker.records.layout import NO_SEQUENCE
 from broker.records.record import RecordTuple
-from kctl.dump.kafka_records import RecordLines, RecordStyle, consecutive_decimals
-from kctl.dump.text import java_utf_8
+from kctl.dump.kafka_text.records import RecordLines, RecordStyle, consecutive_decimals
+from kctl.views.text import java_utf_8
 
 some_bytes = st.none() | st.binary(max_size=20) | st.text(max_size=20).map(lambda t: t.encode())
 some_headers = st.lists(
@@ -41,7 +41,7 @@ def batches(draw: st.DrawFn) -> Batch:
 
 
 def line(batch: Batch, record: RecordTuple) -> bytes:
-    """Kafka's line of one record, spelled out."""
+    """Kafka's line of one record, built directly."""
     offset, timestamp, key, value, headers = record
     sequence = batch.header.base_sequence
     if sequence != NO_SEQUENCE:

@@ -1,4 +1,4 @@
-"""Bytes as text: what people get to see, and what Java would print."""
+"""Bytes as text: as shown by kctl, and as printed by Java."""
 
 import base64
 
@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kctl.dump.text import is_utf_8, java_utf_8, safe_text
+from kctl.views.text import is_utf_8, java_utf_8, safe_text
 
 REPLACEMENT = "\ufffd"
 

@@ -1,4 +1,4 @@
-"""Side by side with kafka-dump-log itself, on segments that no golden log has."""
+"""Comparison with kafka-dump-log on segments that are not among the golden logs."""
 
 import subprocess
 from pathlib import Path
@@ -30,7 +30,7 @@ def kafka_dump(directory: Path, *args: str) -> subprocess.CompletedProcess[bytes
 
 
 def same(kctl: Kctl, monkeypatch: pytest.MonkeyPatch, path: Path, *options: str) -> None:
-    """Both tools say the same about one file, or several of a directory, on both streams."""
+    """Both tools print the same for one or more files, on stdout and stderr."""
     paths = sorted(path.iterdir()) if path.is_dir() else [path]
     directory = paths[0].parents[1]
     names = ",".join(str(path.relative_to(directory)) for path in paths)
@@ -87,7 +87,7 @@ def strange_records(first: int, count: int, step: int = 1) -> list[RecordTuple]:
         [],
     ],
 )
-def test_strange_records_read_alike(
+def test_unusual_records_are_printed_alike(
     kctl: Kctl, monkeypatch: pytest.MonkeyPatch, partition: Path, options: list[str]
 ) -> None:
     producer = BatchSettings(producer_id=5, producer_epoch=1, base_sequence=2**31 - 40)
@@ -102,7 +102,7 @@ def test_strange_records_read_alike(
     same(kctl, monkeypatch, path, *options)
 
 
-def test_transaction_of_many_partitions_reads_alike(
+def test_transaction_of_many_partitions_is_printed_alike(
     kctl: Kctl, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     directory = tmp_path / "__transaction_state-0"
@@ -123,7 +123,7 @@ def test_transaction_of_many_partitions_reads_alike(
     same(kctl, monkeypatch, path, "--transaction-log-decoder")
 
 
-def test_group_records_that_are_none_read_alike(
+def test_invalid_group_records_are_printed_alike(
     kctl: Kctl, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     directory = tmp_path / "__consumer_offsets-0"
@@ -140,7 +140,7 @@ def test_group_records_that_are_none_read_alike(
     same(kctl, monkeypatch, path, "--offsets-decoder")
 
 
-def test_producer_of_whom_only_a_marker_is_known_reads_alike(
+def test_producer_with_markers_only_is_printed_alike(
     kctl: Kctl, monkeypatch: pytest.MonkeyPatch, partition: Path
 ) -> None:
     path = partition / f"{50:020d}{SNAPSHOT}"
@@ -153,7 +153,7 @@ def test_producer_of_whom_only_a_marker_is_known_reads_alike(
     same(kctl, monkeypatch, path)
 
 
-def test_gaps_in_many_segments_are_told_in_the_same_order(
+def test_gaps_in_many_segments_are_reported_in_the_same_order(
     kctl: Kctl, monkeypatch: pytest.MonkeyPatch, partition: Path
 ) -> None:
     for base_offset in range(0, 2000, 100):

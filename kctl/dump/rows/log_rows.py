@@ -1,7 +1,7 @@
-"""Segments as rows with names: what the table and `-o json|jsonl|csv|yaml` show.
+"""Batches and records of segments as rows, for tables and `-o json|jsonl|csv|yaml`.
 
-The names of the fields are part of kctl's interface. Numbers stand as Kafka stores them, times in
-milliseconds with their ISO form beside; what a format or a record does not have is null.
+Field names are part of the interface. Numbers are as Kafka stores them; times are in milliseconds
+and in ISO 8601. Fields that a format or a record does not have are null.
 """
 
 from collections.abc import Callable, Iterator
@@ -15,20 +15,20 @@ from broker.records.batch import Batch, increment_sequence
 from broker.records.control import control_type, read_end_transaction_marker
 from broker.records.layout import CODEC_MASK, NO_SEQUENCE, Codec
 from broker.records.record import Headers, RecordTuple
-from kctl.dump.columns import BATCH_COLUMNS, RECORD_COLUMNS
-from kctl.dump.decoders import Decoder, Document, UnknownRecordType
-from kctl.dump.files import DumpFile
-from kctl.dump.filters import Filters
-from kctl.dump.kafka_records import TIMESTAMP_TYPES
-from kctl.dump.readers import (
+from kctl.cli.tables import Column
+from kctl.cli.times import iso_time
+from kctl.dump.kafka_text.records import TIMESTAMP_TYPES
+from kctl.dump.reading.decoders import Decoder, Document, UnknownRecordType
+from kctl.dump.reading.files import DumpFile
+from kctl.dump.reading.filters import Filters
+from kctl.dump.reading.readers import (
     batches_within,
     corrupt_batch,
     ignore,
     open_records,
 )
-from kctl.dump.text import JSON, safe_text
-from kctl.records.times import iso_time
-from kctl.tables import Column
+from kctl.dump.rows.columns import BATCH_COLUMNS, RECORD_COLUMNS
+from kctl.views.text import JSON, safe_text
 
 Row = dict[str, Any]
 _CODECS: Final = tuple(codec.name.lower() for codec in Codec)
@@ -36,16 +36,16 @@ _CODECS: Final = tuple(codec.name.lower() for codec in Codec)
 
 @dataclass(frozen=True)
 class View:
-    """What is shown of the batches of a segment."""
+    """What to show of a segment."""
 
     records: bool = False
     filters: Filters = field(default_factory=Filters)
     decoder: Decoder | None = None
     max_bytes: int | None = None
     on_problem: Callable[[Exception], None] = ignore
-    """Hears of a batch whose records cannot be read; the batches after it are shown."""
+    """Called for a batch whose records cannot be read; the next batches are still shown."""
     on_position: Callable[[int], None] = ignore
-    """Hears how far in the file the reading is."""
+    """Called with the position in the file."""
 
     @property
     def columns(self) -> list[Column]:
@@ -62,9 +62,9 @@ class View:
 
 
 def log_rows(file: DumpFile, view: View) -> Iterator[Row]:
-    """The batches or records of a segment that `view` asks for.
+    """The batches or records of a segment that match `view`.
 
-    CorruptRecord, after all before it, where bytes are no batch.
+    CorruptRecord at bytes that are not a batch, after all rows before them.
     """
     records = open_records(file.path)
     end = 0
@@ -85,12 +85,13 @@ def log_rows(file: DumpFile, view: View) -> Iterator[Row]:
 def _check_end(records: FileRecords, end: int, view: View) -> None:
     if end < records.size and view.max_bytes is None:
         raise CorruptRecord(
-            f"{records.path} position {end}: no whole batch in the last {records.size - end} bytes"
+            f"{records.path} position {end}: "
+            f"incomplete batch in the last {records.size - end} bytes"
         )
 
 
 def batch_row(position: int, batch: Batch) -> Row:
-    """A batch by its header, and whether its crc is right."""
+    """A batch: its header, and whether its CRC is valid."""
     header = batch.header
     codec = header.attributes & CODEC_MASK
     is_valid = batch.is_crc_valid()
@@ -126,19 +127,19 @@ def batch_row(position: int, batch: Batch) -> Row:
 
 
 def known(number: int) -> int | None:
-    """A number of Kafka's, which writes "none" as -1."""
+    """None for -1, which Kafka stores for a missing number."""
     return None if number == -1 else number
 
 
 def _has_wanted_record(file: DumpFile, view: View, position: int, batch: Batch) -> bool:
-    """Whether the records satisfy what the header cannot tell; they are read only for that."""
+    """Whether a record matches the filters; records are read only if the header is not enough."""
     if not view.filters.needs_records:
         return True
     return any(map(view.filters.wants_record, _records(file, view, position, batch)))
 
 
 def _records(file: DumpFile, view: View, position: int, batch: Batch) -> list[RecordTuple]:
-    """The records; none, and a problem told, if they cannot be read."""
+    """The records; none, and a reported problem, if they cannot be read."""
     try:
         return batch.record_tuples()
     except CorruptRecord as error:
@@ -182,14 +183,14 @@ def _record_row(batch: Batch, record: RecordTuple, decoder: Decoder | None) -> R
 
 
 def _contents(batch: Batch, key: bytes | None, value: bytes | None, decoder: Decoder | None) -> Row:
-    """Key and value, each with the encoding that the field holds it in."""
+    """Key and value, each with its encoding."""
     if batch.is_control:
         return _named_contents("control", *_control_documents(key, value))
     if decoder:
         try:
             return _named_contents(JSON, *decoder.documents(key, value))
         except (DecodeError, UnknownRecordType):
-            pass  # something else got into the topic: shown as any record
+            pass  # not a record of the internal topic: shown like any other
     row: Row = {}
     for name, data in (("key", key), ("value", value)):
         text, encoding = (None, None) if data is None else safe_text(data)

@@ -1,7 +1,7 @@
-"""Indexes held against their segment while it is read: entry after entry, batch after batch.
+"""Compares indexes with their segment while it is read.
 
-Both indexes are sorted, and so are the batches, so one walk through the segment sees each entry
-beside the batch it must point to; nothing but the next entry is kept.
+Indexes and batches are sorted, so one pass over the segment meets each entry at the batch it must
+point to; only the next entry is kept in memory.
 """
 
 from collections.abc import Callable, Iterator
@@ -14,8 +14,8 @@ from broker.log.offset_index import OffsetIndex, OffsetPosition
 from broker.log.time_index import TimeIndex, TimestampOffset
 from broker.records.batch import Batch
 from broker.records.layout import NO_TIMESTAMP
-from kctl.dump.findings import REBUILD, Finding
-from kctl.dump.readers import (
+from kctl.dump.checking.findings import REBUILD, Finding
+from kctl.dump.reading.readers import (
     offset_entries,
     open_offset_index,
     open_time_index,
@@ -28,35 +28,35 @@ Report = Callable[[Finding], None]
 
 @dataclass(frozen=True)
 class SegmentIndexes:
-    """The index files of one segment, each followed on its own."""
+    """The checks of the index files of one segment."""
 
     followers: tuple["OffsetIndexCheck | TimeIndexCheck | TxnIndexCheck", ...]
 
     def see(self, position: int, batch: Batch) -> None:
-        """The next batch of the segment."""
+        """Check the entries for the next batch."""
         for follower in self.followers:
             follower.see(position, batch)
 
     def end(self, *, is_active: bool) -> None:
-        """The segment is over; an index of the active one may still grow."""
+        """The end of the segment; an index of the active segment may be incomplete."""
         for follower in self.followers:
             follower.end(is_active=is_active)
 
 
 def segment_indexes(directory: Path, base_offset: int, report: Report) -> SegmentIndexes:
-    """The checks of the index files that are there; a missing one is reported at once."""
+    """The checks of the existing index files; a missing one is reported."""
     followers: list[OffsetIndexCheck | TimeIndexCheck | TxnIndexCheck] = []
     path = offset_file(directory, base_offset, OFFSET_INDEX)
     if path.exists():
         followers.append(OffsetIndexCheck(open_offset_index(path, base_offset), report))
     else:
-        report(Finding("index", path, None, "missing", "nothing: it is built at the next start"))
+        report(Finding("index", path, None, "missing", "nothing: it is rebuilt at the next start"))
     path = offset_file(directory, base_offset, TIME_INDEX)
     if path.exists():
         followers.append(TimeIndexCheck(open_time_index(path, base_offset), report))
     else:
         report(
-            Finding("timeindex", path, None, "missing", "nothing: it is built at the next start")
+            Finding("timeindex", path, None, "missing", "nothing: it is rebuilt at the next start")
         )
     path = offset_file(directory, base_offset, TXN_INDEX)
     if path.exists():
@@ -65,7 +65,7 @@ def segment_indexes(directory: Path, base_offset: int, report: Report) -> Segmen
 
 
 class OffsetIndexCheck:
-    """Every entry must name a batch's position and last offset; both must rise."""
+    """Every entry must have the position and last offset of a batch; both must increase."""
 
     def __init__(self, index: OffsetIndex, report: Report) -> None:
         self._index = index
@@ -75,11 +75,11 @@ class OffsetIndexCheck:
         self._next = next(self._entries, None)
 
     def _sound_entries(self) -> Iterator[OffsetPosition]:
-        """The entries in order; what breaks the order is reported and left out."""
+        """The entries in order; entries out of order are reported and skipped."""
         index = self._index
         if index.has_odd_length:
             size = index.path.stat().st_size
-            self._find(size, f"{size} bytes are no whole number of entries")
+            self._find(size, f"{size} bytes are not a whole number of entries")
         last = OffsetPosition(index.base_offset - 1, -1)
         for slot, entry in enumerate(offset_entries(index)):
             self._slot = slot
@@ -90,7 +90,7 @@ class OffsetIndexCheck:
             yield entry
 
     def see(self, position: int, batch: Batch) -> None:
-        """Compare the entry that should point here, if any."""
+        """Compare the entry that must point to this batch, if any."""
         while self._next is not None and self._next.position <= position:
             if self._next.position < position:
                 self._find(None, f"no batch begins at position {self._next.position}")
@@ -103,7 +103,7 @@ class OffsetIndexCheck:
             self._next = next(self._entries, None)
 
     def end(self, *, is_active: bool) -> None:
-        """Entries that are left point beyond the last batch."""
+        """Report remaining entries, which point beyond the last batch."""
         del is_active
         while self._next is not None:
             self._find(None, f"no batch begins at position {self._next.position}")
@@ -133,7 +133,7 @@ class TimeIndexCheck:
     def _sound_entries(self) -> Iterator[TimestampOffset]:
         index = self._index
         if index.has_odd_length:
-            self._find(f"{index.path.stat().st_size} bytes are no whole number of entries")
+            self._find(f"{index.path.stat().st_size} bytes are not a whole number of entries")
         for slot, entry in enumerate(time_entries(index)):
             self._slot = slot
             if entry.timestamp <= self._last.timestamp or entry.offset < self._last.offset:
@@ -158,7 +158,7 @@ class TimeIndexCheck:
             self._next = next(self._entries, None)
 
     def end(self, *, is_active: bool) -> None:
-        """A closed segment's last entry has its largest timestamp."""
+        """The last entry of a closed segment must have its largest timestamp."""
         while self._next is not None:
             self._find(f"no batch ends with offset {self._next.offset}")
             self._next = next(self._entries, None)
@@ -189,7 +189,7 @@ class TxnIndexCheck:
                 self._markers.add((batch.header.producer_id, batch.last_offset))
 
     def end(self, *, is_active: bool) -> None:
-        """Compare; CorruptRecord if the file cannot be read."""
+        """Compare the markers with the index; CorruptRecord if the file cannot be read."""
         del is_active
         for txn in open_txn_index(self._path):
             if (txn.producer_id, txn.last_offset) not in self._markers:

@@ -1,4 +1,4 @@
-"""Which batches and records are shown: by offset, time, key, producer and header."""
+"""Filters on batches and records: offset, time, key, producer id and header."""
 
 import base64
 import binascii
@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 from broker.records.batch import BatchHeader
 from broker.records.layout import CODEC_MASK, CURRENT_MAGIC
 from broker.records.record import RecordTuple
-from kctl.errors import CliError, ExitStatus
+from kctl.cli.errors import CliError, ExitStatus
 
 _UNITS_MS: Final = {"s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000, "w": 604_800_000}
 _RELATIVE: Final = re.compile(r"-(\d+)([smhdw])")
@@ -20,7 +20,7 @@ _LARGEST: Final = 2**63 - 1
 
 
 class Range(NamedTuple):
-    """Numbers from `first` to `last`, both included."""
+    """Numbers from `first` to `last`, both inclusive."""
 
     first: int = -_LARGEST
     last: int = _LARGEST
@@ -33,7 +33,7 @@ EVERYTHING: Final = Range()
 
 
 class HeaderWanted(NamedTuple):
-    """A header that a record must have; `value` None is satisfied with any."""
+    """A header that a record must have; with `value` None any value matches."""
 
     key: str
     value: bytes | None
@@ -41,7 +41,7 @@ class HeaderWanted(NamedTuple):
 
 @dataclass(frozen=True)
 class Filters:
-    """All that a record must satisfy to be shown."""
+    """The conditions that a record must meet to be shown."""
 
     offsets: Range = EVERYTHING
     times: Range = EVERYTHING
@@ -51,7 +51,7 @@ class Filters:
 
     @property
     def needs_records(self) -> bool:
-        """Whether a batch's header is not enough to decide."""
+        """Whether the header of a batch is not enough to decide."""
         return bool(self.keys or self.headers)
 
     @property
@@ -60,11 +60,11 @@ class Filters:
         return self == Filters()
 
     def is_beyond(self, header: BatchHeader) -> bool:
-        """Whether nothing from this batch on can be shown; offsets only rise."""
+        """Whether this and all later batches lie beyond the wanted offsets."""
         return not _hides_base_offset(header) and header.base_offset > self.offsets.last
 
     def may_contain(self, header: BatchHeader) -> bool:
-        """Whether some record of the batch may be wanted, as far as its header tells."""
+        """Whether a record of the batch may match, judging by the header of the batch."""
         return (
             not self.is_beyond(header)
             and header.last_offset >= self.offsets.first
@@ -73,11 +73,11 @@ class Filters:
         )
 
     def wants_batch(self, header: BatchHeader) -> bool:
-        """Whether the batch is shown as such: also its first timestamp must not be too late."""
+        """Whether the batch itself is shown: its first timestamp must not be too late."""
         return self.may_contain(header) and header.base_timestamp <= self.times.last
 
     def wants_record(self, record: RecordTuple) -> bool:
-        """Whether a record of a batch that `may_contain` it is shown."""
+        """Whether a record is shown, given that its batch `may_contain` it."""
         offset, timestamp, key, _, headers = record
         return (
             offset in self.offsets
@@ -88,7 +88,7 @@ class Filters:
 
 
 def _hides_base_offset(header: BatchHeader) -> bool:
-    """A compressed message of formats 0 and 1 is known by its last offset only."""
+    """Compressed messages of formats 0 and 1 have only their last offset in the header."""
     return header.magic < CURRENT_MAGIC and bool(header.attributes & CODEC_MASK)
 
 
@@ -99,11 +99,11 @@ def _has_header(wanted: HeaderWanted, headers: tuple[tuple[str, bytes | None], .
     )
 
 
-# --- what users type ---------------------------------------------------------------------------
+# --- parsing of options ------------------------------------------------------------------------
 
 
 def parse_offsets(text: str) -> Range:
-    """`100:200`, `100:`, `:200` or `150`; both ends included."""
+    """`100:200`, `100:`, `:200` or `150`; both ends inclusive."""
     first, colon, last = text.partition(":")
     try:
         start = int(first) if first else EVERYTHING.first
@@ -117,10 +117,10 @@ def parse_offsets(text: str) -> Range:
 
 
 def parse_times(text: str, now_ms: int) -> Range:
-    """Two moments with a colon between; one alone is where to begin.
+    """Two times separated by a colon; a single time is the start.
 
-    A moment may hold colons itself, so the separator is the one that leaves a moment, or nothing,
-    on both sides.
+    Times may contain colons, so the separator is the colon with a valid time, or nothing, on both
+    sides.
     """
     for first, last in _splits(text):
         start, end = _moment_ms(first, now_ms), _moment_ms(last, now_ms)
@@ -135,6 +135,17 @@ def parse_times(text: str, now_ms: int) -> Range:
     )
 
 
+def parse_moment(text: str, option: str, now_ms: int) -> int:
+    """One time in milliseconds since 1970; CliError names the option if it is not valid."""
+    moment = _moment_ms(text, now_ms)
+    if moment is None:
+        raise _usage(
+            f"{option} {text}: expected a time",
+            "2026-01-31T12:00 (UTC), milliseconds since 1970, or -15m",
+        )
+    return moment
+
+
 def _splits(text: str) -> Iterator[tuple[str, str]]:
     yield text, ""
     for index, character in enumerate(text):
@@ -143,7 +154,7 @@ def _splits(text: str) -> Iterator[tuple[str, str]]:
 
 
 def _moment_ms(text: str, now_ms: int) -> int | None:
-    """Milliseconds since 1970; None if the text names no moment."""
+    """Milliseconds since 1970; None if the text is not a time."""
     if relative := _RELATIVE.fullmatch(text):
         return now_ms - int(relative[1]) * _UNITS_MS[relative[2]]
     if text == "now":
@@ -158,7 +169,7 @@ def _moment_ms(text: str, now_ms: int) -> int | None:
 
 
 def parse_bytes(text: str) -> bytes:
-    """Text as UTF-8, or `base64:…` as what it stands for."""
+    """UTF-8 text, or the bytes of `base64:…`."""
     prefix, colon, encoded = text.partition(":")
     if prefix != "base64" or not colon:
         return text.encode()

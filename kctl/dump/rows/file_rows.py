@@ -13,16 +13,16 @@ from broker.log.checkpoints import (
 from broker.log.layout import META_PROPERTIES_FILE
 from broker.log.producer_snapshot import read_snapshot
 from broker.records.batch import increment_sequence
-from kctl.dump.files import DumpFile, FileKind
-from kctl.dump.log_rows import Row, View, known, log_rows
-from kctl.dump.readers import (
+from kctl.cli.times import iso_time
+from kctl.dump.reading.files import DumpFile, FileKind
+from kctl.dump.reading.readers import (
     offset_entries,
     open_offset_index,
     open_time_index,
     open_txn_index,
     time_entries,
 )
-from kctl.records.times import iso_time
+from kctl.dump.rows.log_rows import Row, View, known, log_rows
 
 
 def rows_of(file: DumpFile, view: View) -> Iterator[Row]:

@@ -1,7 +1,7 @@
-"""Rows, however many, in the format that was asked for: written as they come, none kept.
+"""Writes any number of rows in the chosen format without keeping them in memory.
 
-Tables are laid out page by page. A column never gets narrower again, so that lines stay below each
-other, and the first page usually has settled the widths for good.
+Tables are laid out page by page. Columns never become narrower, so that rows stay aligned; usually
+the first page already has the final widths.
 """
 
 import csv
@@ -10,9 +10,9 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 
-from kctl.dump.log_rows import Row
-from kctl.output import Output, OutputFormat
-from kctl.tables import Column, cell, table_lines
+from kctl.cli.output import Output, OutputFormat
+from kctl.cli.tables import Column, cell, table_lines
+from kctl.dump.rows.log_rows import Row
 
 PAGE_ROWS = 1000
 _KEY_WIDTH, _VALUE_WIDTH = 24, 36
@@ -23,8 +23,8 @@ _ELLIPSIS = "…"
 class RowWriter:
     """Shows the rows of one file after the other.
 
-    `close` must be called after the last; in JSON it ends the list. Without `show_empty` a file
-    that has no rows leaves no trace in a table: filters may have nothing to show of most files.
+    `close` must be called at the end; in JSON it ends the list. Without `show_empty`, tables omit
+    files without rows, which is useful with filters.
     """
 
     def __init__(self, out: Output, *, show_empty: bool = True) -> None:
@@ -50,7 +50,7 @@ class RowWriter:
                     self._documents(page)
 
     def close(self) -> None:
-        """End what was begun."""
+        """End the output."""
         if self._out.format is OutputFormat.JSON:
             self._out.lines(["\n]" if self._rows else "[]"])
         elif self._out.format is OutputFormat.YAML and not self._rows:
@@ -113,7 +113,7 @@ def _pages(rows: Iterable[Row]) -> Iterator[list[Row]]:
 
 
 def _yaml(page: list[Row]) -> list[str]:
-    import yaml  # only here: the import costs more than printing a table
+    import yaml  # imported here: the import costs more than printing a table
 
     text: str = yaml.safe_dump(page, sort_keys=False, allow_unicode=True)
     return text.splitlines()
@@ -130,7 +130,7 @@ def _is_flat(value: object) -> bool:
 
 
 def _shown(row: Row, is_wide: bool) -> Row:
-    """The row with keys, values and headers cut to what a line can hold."""
+    """The row with keys, values and headers shortened to fit a line."""
     cut = {"key": _KEY_WIDTH, "value": _VALUE_WIDTH, "headers": _VALUE_WIDTH}
     return row | {
         name: _short(row[name], _WIDE_WIDTH if is_wide else width)

@@ -1,6 +1,6 @@
-"""What kafka-dump-log prints of `.index` and `.timeindex` files.
+"""The text of kafka-dump-log for `.index` and `.timeindex` files.
 
-CorruptRecord where Kafka's tool would die.
+CorruptRecord where Kafka's tool fails with an exception.
 """
 
 from collections.abc import Iterator
@@ -13,9 +13,9 @@ from broker.log.offset_index import OffsetIndex, OffsetPosition
 from broker.log.time_index import TimeIndex
 from broker.records.batch import BatchHeader, iterate_batches
 from broker.records.layout import NO_TIMESTAMP
-from kctl.dump.files import DumpFile
-from kctl.dump.kafka_options import NOT_FOUND, Afterwards, KafkaOptions, note
-from kctl.dump.readers import open_offset_index, open_records, open_time_index
+from kctl.dump.kafka_text.options import NOT_FOUND, Afterwards, KafkaOptions, note
+from kctl.dump.reading.files import DumpFile
+from kctl.dump.reading.readers import open_offset_index, open_records, open_time_index
 
 
 def dump_offset_index(
@@ -33,7 +33,7 @@ def dump_offset_index(
         return
     for slot in range(index.entries):
         entry = index.entry(slot)
-        if slot and entry.offset == index.base_offset:  # zeros, as a crash leaves them
+        if slot and entry.offset == index.base_offset:  # zeros, as left by a crash
             return
         last_offset = _header_at(records, entry.position, options.max_message_bytes).last_offset
         if last_offset != entry.offset:
@@ -43,7 +43,7 @@ def dump_offset_index(
 
 
 def _check_sanity(index: Index, last_offset: int) -> None:
-    """The check by which a starting broker decides whether an index must be built again."""
+    """The check by which a broker decides at startup whether to rebuild an index."""
     if last_offset < index.base_offset:
         raise CorruptRecord(
             f"{index.path}: expected a last offset from {index.base_offset}, found {last_offset}"
@@ -113,10 +113,10 @@ def _check_time_sanity(index: TimeIndex) -> None:
 
 
 class _Finder:
-    """Finds batches by offset, each search beginning where the last one ended if that is further.
+    """Finds batches by offset, starting each search where the last one ended if that is later.
 
-    The index of a segment that is being written ends with zeros, which lead every lookup to the
-    begin of the log; Kafka's tool walks all of it for each entry.
+    An index of an active segment ends with zeros, so every lookup yields position 0, and Kafka's
+    tool scans the log from its beginning for each entry.
     """
 
     def __init__(self, records: FileRecords, index: OffsetIndex) -> None:
@@ -125,7 +125,7 @@ class _Finder:
         self._last = OffsetPosition(index.base_offset, 0)
 
     def find(self, offset: int) -> tuple[int, BatchHeader | None]:
-        """The first batch that ends with `offset` or later, and where; None beyond the end."""
+        """The first batch that ends with `offset` or later, with its position; None at the end."""
         start = self._index.lookup(offset).position
         if offset >= self._last.offset:
             start = max(start, self._last.position)
@@ -138,6 +138,6 @@ class _Finder:
 
 
 def _largest_timestamp(records: FileRecords, position: int, header: BatchHeader) -> int:
-    """That of the records themselves, which is what Kafka's tool compares."""
+    """The largest timestamp of the records themselves, which Kafka's tool compares."""
     (batch,) = iterate_batches(records.read(position, header.size_in_bytes))
     return max([NO_TIMESTAMP, *batch.columns().timestamps])

@@ -1,10 +1,12 @@
-"""What `kctl dump-log show` was asked for: options as they were typed → what the readers take."""
+"""Options of `kctl dump-log show` → filters, decoders and styles."""
 
 import time
 from dataclasses import dataclass
 
-from kctl.dump.decoders import OFFSETS_DECODER, TRANSACTIONS_DECODER, Decoder
-from kctl.dump.filters import (
+from kctl.cli.errors import CliError, ExitStatus
+from kctl.dump.kafka_text.records import RecordStyle
+from kctl.dump.reading.decoders import OFFSETS_DECODER, TRANSACTIONS_DECODER, Decoder
+from kctl.dump.reading.filters import (
     EVERYTHING,
     Filters,
     parse_bytes,
@@ -12,13 +14,11 @@ from kctl.dump.filters import (
     parse_offsets,
     parse_times,
 )
-from kctl.dump.kafka_records import RecordStyle
-from kctl.errors import CliError, ExitStatus
 
 
 @dataclass(frozen=True)
 class KafkaFlags:
-    """The options of kafka-dump-log, as they were given."""
+    """The options of kafka-dump-log."""
 
     print_data_log: bool
     deep_iteration: bool
@@ -28,14 +28,14 @@ class KafkaFlags:
 
     @property
     def decoder(self) -> Decoder | None:
-        """The decoder that was asked for."""
+        """The requested decoder, if any."""
         if self.offsets_decoder:
             return OFFSETS_DECODER
         return TRANSACTIONS_DECODER if self.transaction_log_decoder else None
 
     @property
     def style(self) -> RecordStyle | None:
-        """How Kafka's tool would print records; None for batches only."""
+        """How kafka-dump-log prints records; None for batches only."""
         contents = self.print_data_log or self.decoder is not None
         if not contents and not self.deep_iteration:
             return None
@@ -49,7 +49,7 @@ def make_filters(
     headers: list[str] | None,
     producer_ids: list[int] | None,
 ) -> Filters:
-    """The filters as they were typed; CliError says what is wrong with one."""
+    """Parse the filters; CliError names an invalid one."""
     now_ms = time.time_ns() // 1_000_000
     return Filters(
         offsets=parse_offsets(offset) if offset else EVERYTHING,
@@ -61,29 +61,29 @@ def make_filters(
 
 
 def check_decoder_classes(*names: str | None) -> None:
-    """Refuse Java classes, which only Java can load; Kafka's default reads text, as we do."""
+    """Reject Java decoder classes other than StringDecoder, which is Kafka's default and ours."""
     for name in filter(None, names):
         if name.rpartition(".")[2] != "StringDecoder":
             raise CliError(
-                f"{name}: kctl cannot load Java classes", "leave the option out", ExitStatus.USAGE
+                f"{name}: kctl cannot load Java classes", "omit the option", ExitStatus.USAGE
             )
 
 
 def refuse_with_kafka_text(filters: Filters, *, stats: bool) -> None:
-    """Kafka's tool prints whole files, and that is what its text is compared with."""
+    """Reject filters and --stats, which kafka-dump-log does not have."""
     if stats or not filters.is_empty:
         raise CliError(
             "--format kafka prints whole files, as Kafka's tool does",
-            "leave out --format kafka, or the filters and --stats",
+            "omit --format kafka, or the filters and --stats",
             ExitStatus.USAGE,
         )
 
 
 def refuse_with_stats(filters: Filters) -> None:
-    """Statistics are taken of batches, whose headers say nothing of keys."""
+    """Reject filters on records: statistics count whole batches."""
     if filters.needs_records:
         raise CliError(
             "--stats counts whole batches",
-            "leave out --key and --header; --offset, --time and --producer-id choose batches",
+            "omit --key and --header; --offset, --time and --producer-id select batches",
             ExitStatus.USAGE,
         )

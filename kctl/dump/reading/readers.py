@@ -1,7 +1,8 @@
-"""The broker's readers, opened so that nothing can be changed by looking at it."""
+"""The broker's readers of log files, opened read-only."""
 
 import os
 import re
+from bisect import bisect_left
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,15 +14,15 @@ from broker.log.time_index import TimeIndex, TimestampOffset
 from broker.log.transaction_index import TransactionIndex
 from broker.records.batch import Batch
 
-# What an index may grow to, which matters to writers only.
+# The maximum size of an index, which matters to writers only.
 _NO_GROWTH = 0
 
 
 class ReadOnlyFiles(FileSystem):
-    """A disk on which files open for reading; whatever else is asked of it fails by itself."""
+    """A file system that opens files read-only; writes fail."""
 
     def open_file(self, path: Path, *, create: bool = False) -> OpenFile:
-        """Open for reading; a missing file stays missing whatever `create` says."""
+        """Open for reading; never creates a file."""
         del create
         return OpenFile(os.open(path, os.O_RDONLY | os.O_CLOEXEC), path)
 
@@ -30,7 +31,7 @@ READ_ONLY = ReadOnlyFiles()
 
 
 def ignore(_: object) -> None:
-    """Listens, and does nothing about it."""
+    """A callback that does nothing."""
 
 
 def open_records(path: Path) -> FileRecords:
@@ -57,10 +58,29 @@ def open_txn_index(path: Path) -> TransactionIndex:
     return TransactionIndex(path, READ_ONLY)
 
 
-def offset_entries(index: OffsetIndex) -> Iterator[OffsetPosition]:
-    """The entries up to the zeros behind them, which an index has that was not closed (yet).
+def count_offset_entries(index: OffsetIndex) -> int:
+    """The number of entries before the zeros, found by bisection.
 
-    No entry is at position 0, so zeros cannot be mistaken for one.
+    The file of an active segment is preallocated (10 MB by default): reading all of it costs 20 ms.
+    """
+    return bisect_left(range(index.entries), True, key=lambda at: not index.entry(at).position)
+
+
+def last_time_entry(index: TimeIndex) -> TimestampOffset | None:
+    """The last entry before the zeros, found by bisection; None if there is no entry."""
+
+    def is_zero(slot: int) -> bool:
+        entry = index.entry(slot)
+        return not entry.timestamp and entry.offset == index.base_offset
+
+    count = bisect_left(range(index.entries), True, key=is_zero)
+    return index.entry(count - 1) if count else None
+
+
+def offset_entries(index: OffsetIndex) -> Iterator[OffsetPosition]:
+    """The entries before the zeros at the end of an index that was not closed.
+
+    No entry has position 0, so zeros are not an entry.
     """
     for slot in range(index.entries):
         entry = index.entry(slot)
@@ -70,7 +90,7 @@ def offset_entries(index: OffsetIndex) -> Iterator[OffsetPosition]:
 
 
 def time_entries(index: TimeIndex) -> Iterator[TimestampOffset]:
-    """The entries up to the zeros behind them; a first entry of 1970 is taken for zeros too."""
+    """The entries before the zeros at the end; a first entry with timestamp 0 counts as zeros."""
     for slot in range(index.entries):
         entry = index.entry(slot)
         if entry.offset == index.base_offset and (slot or not entry.timestamp):
@@ -87,7 +107,7 @@ def batches_within(records: FileRecords, max_bytes: int | None) -> Iterator[tupl
 
 
 def corrupt_batch(path: Path, position: int, error: Exception) -> CorruptRecord:
-    """What is wrong with the records of the batch at `position`, named by file."""
-    # The batch knows its place in the piece of the file that was read, not in the file.
+    """An error in the records of the batch at `position`, with the file name."""
+    # The position in the message is relative to the part of the file that was read.
     reason = re.sub(r"^batch at position \d+, ", "", str(error))
     return CorruptRecord(f"{path} position {position}: {reason}")

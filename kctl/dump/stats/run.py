@@ -1,22 +1,22 @@
-"""The run of `--stats`: one count per directory."""
+"""Runs `--stats`: statistics per directory."""
 
 from collections.abc import Iterable, Iterator
 from itertools import groupby
 from pathlib import Path
 
-from kctl.dump.files import DumpFile, FileKind, Found
-from kctl.dump.log_rows import View
+from kctl.cli.errors import CliError, ExitStatus
+from kctl.cli.output import Output, OutputFormat
+from kctl.cli.tables import record_lines
 from kctl.dump.progress import Watch, progress_bar
+from kctl.dump.reading.files import DumpFile, FileKind, Found
+from kctl.dump.rows.log_rows import View
 from kctl.dump.run import Fence, watched
-from kctl.dump.stats import LogStats
-from kctl.dump.stats_text import SUMMARY, histogram_lines, summary
-from kctl.errors import CliError, ExitStatus
-from kctl.output import Output, OutputFormat
-from kctl.tables import record_lines
+from kctl.dump.stats.log_stats import LogStats
+from kctl.dump.stats.text import SUMMARY, histogram_lines, summary
 
 
 def dump_stats(files: Iterable[Found], view: View, out: Output) -> ExitStatus:
-    """Show the numbers of each directory's segments."""
+    """Show the statistics of each directory."""
     fence = Fence(out)
     found = _segments(files, fence)
     with progress_bar(is_wanted=True) as watch:

@@ -1,11 +1,11 @@
-"""The line of every record, as kafka-dump-log prints it: the loop that decides how fast that is.
+"""The line of each record as kafka-dump-log prints it; the hot loop of dump-log.
 
-A segment has millions of records, so a batch is printed in one go: each part of the line becomes a
-column (offsets, timestamps, sizes, keys, …), the columns are interleaved by slice assignment into
-one list, and one join makes the text. Numbers are not formatted one by one: offsets and sequences
-that follow each other come out of blocks of a thousand, timestamps and sizes out of what was
-formatted before. Keys and values are passed on as bytes, since valid UTF-8 is printed as it is;
-only a batch where some are not is gone over again.
+A segment has millions of records, so the text of a batch is built at once: each part of the line is
+a column (offsets, timestamps, sizes, keys, …), the columns are interleaved into one list by slice
+assignment, and one join makes the text. Numbers are not formatted one by one: consecutive offsets
+and sequences come from blocks of a thousand, timestamps and sizes from a cache. Keys and values are
+copied as bytes, since valid UTF-8 is printed unchanged; only batches with invalid UTF-8 are
+processed again.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -21,8 +21,8 @@ from broker.records.control import (
 )
 from broker.records.layout import CURRENT_MAGIC, MAX_INT32, NO_SEQUENCE, TimestampType
 from broker.records.legacy import read_crcs
-from kctl.dump.decoders import Decoder
-from kctl.dump.text import is_utf_8, java_utf_8
+from kctl.dump.reading.decoders import Decoder
+from kctl.views.text import is_utf_8, java_utf_8
 
 TIMESTAMP_TYPES: Final = {
     TimestampType.NO_TIMESTAMP_TYPE: "NoTimestampType",
@@ -49,7 +49,7 @@ class RecordStyle:
 
 
 class _Remembered(dict[int, bytes]):
-    """Texts made once per number; forgotten when they are too many."""
+    """A cache of formatted numbers; cleared when it is full."""
 
     def __init__(self, make: Callable[[int], bytes]) -> None:
         super().__init__()
@@ -82,7 +82,7 @@ def _block(thousands: int) -> tuple[bytes, ...]:
 
 
 def consecutive_decimals(first: int, count: int) -> list[bytes]:
-    """The decimals of `count` numbers from `first`, none of them negative."""
+    """`count` formatted numbers from `first`, none of them negative."""
     numbers: list[bytes] = []
     while len(numbers) < count:
         thousands, start = divmod(first + len(numbers), _BLOCK)
@@ -91,14 +91,14 @@ def consecutive_decimals(first: int, count: int) -> list[bytes]:
 
 
 def is_consecutive(offsets: Sequence[int]) -> bool:
-    """Whether each offset is one above the one before."""
+    """Whether the offsets are consecutive."""
     return tuple(offsets) == tuple(range(offsets[0], offsets[0] + len(offsets)))
 
 
 class RecordLines:
-    """The records of one batch, which has some, as columns; `text` gives their lines.
+    """The records of one non-empty batch as columns; `text` gives their lines.
 
-    Field `offsets`: those of the records. Field `is_dense`: whether none is missing between them.
+    `offsets`: the offsets of the records. `is_dense`: whether they are consecutive.
     """
 
     def __init__(self, batch: Batch, style: RecordStyle) -> None:
@@ -114,7 +114,7 @@ class RecordLines:
         self._style = style
 
     def text(self) -> bytes:
-        """The lines of all records; DecodeError where a decoder cannot go on."""
+        """The lines of all records; DecodeError if a decoder fails."""
         style, is_control = self._style, self._batch.is_control
         parts = self._metadata() if style.metadata else []
         if is_control and style.metadata:
@@ -141,7 +141,7 @@ class RecordLines:
         return self._interleave(columns)
 
     def _interleave(self, parts: Sequence[Part]) -> bytes:
-        """The first part of every line, the second of every line, …: as whole lines."""
+        """Interleave the columns to lines."""
         width = len(parts) + 1
         flat = [b"\n"] * (self._count * width)
         for index, part in enumerate(parts):
@@ -165,7 +165,7 @@ class RecordLines:
         return [b"%d" % offset for offset in self.offsets]
 
     def _rest(self) -> list[Part]:
-        """What only some formats have: checksums in 0 and 1, sequences and headers in 2."""
+        """Parts of some formats only: checksums in 0 and 1, sequences and headers in 2."""
         if self._batch.magic < CURRENT_MAGIC:
             return [_checksums(self._batch)]
         has_headers = any(self._headers)
@@ -200,26 +200,26 @@ class RecordLines:
 
 
 def _sizes(data: Sequence[bytes | None]) -> list[int]:
-    """The lengths; null has -1."""
+    """The lengths; -1 for null."""
     if None in data:
         return [-1 if item is None else len(item) for item in data]
     return list(map(len, data))  # type: ignore[arg-type]
 
 
 def _present(data: Sequence[bytes | None]) -> Part:
-    """The bytes, none of them for null."""
+    """The bytes; empty for null."""
     return [item or b"" for item in data] if None in data else data  # type: ignore[return-value]
 
 
 def _checksums(batch: Batch) -> Part:
-    """What formats 0 and 1 have for each record; the brace is Kafka's."""
+    """The checksum part of formats 0 and 1; Kafka prints the brace."""
     for stored, computed in read_crcs(batch.view):
         is_valid = b"true" if stored == computed else b"false"
         yield b" isValid: %b crc: %d}" % (is_valid, stored)
 
 
 def _control_record(key: bytes | None, value: bytes | None) -> bytes:
-    """What a control record says; its contents are not printed otherwise."""
+    """The text of a control record; its key and value are not printed."""
     record_type = control_type(key)
     if record_type in (ControlRecordType.ABORT, ControlRecordType.COMMIT):
         epoch = read_end_transaction_marker(key, value).coordinator_epoch

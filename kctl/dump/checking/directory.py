@@ -1,13 +1,14 @@
-"""The fsck of a log directory: every file read as the broker reads it, and held against the others.
+"""`dump-log check`: reads every file as the broker does and compares it with the others.
 
-Of a partition: batches (size, crc, records, order of offsets and epochs, gaps), both indexes, the
-transaction index, snapshots, epochs, metadata, leftovers. Of a log directory: its checkpoints, held
-against the ends of the logs. Nothing is changed.
+In a partition: batches (size, CRC, records, order of offsets and epochs, gaps), offset, time and
+transaction indexes, snapshots, leader epochs, metadata, leftovers. In a log directory: checkpoints,
+compared with the log end offsets. Nothing is changed.
 """
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import zip_longest
 from pathlib import Path
 
 from broker.errors import CorruptRecord
@@ -20,6 +21,7 @@ from broker.log.checkpoints import (
 )
 from broker.log.layout import (
     CLEANER_OFFSET_CHECKPOINT,
+    DELETED,
     LEADER_EPOCH_CHECKPOINT,
     LOG,
     LOG_START_OFFSET_CHECKPOINT,
@@ -36,12 +38,12 @@ from broker.log.producer_snapshot import read_snapshot
 from broker.model import TopicPartition
 from broker.records.batch import Batch
 from broker.records.layout import CURRENT_MAGIC
-from kctl.dump.check_indexes import Report, segment_indexes
-from kctl.dump.decoders import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
-from kctl.dump.files import DumpFile, FileKind, Unusable
-from kctl.dump.findings import COMPARE, REBUILD, REPAIR, Finding
+from kctl.dump.checking.findings import COMPARE, REBUILD, REPAIR, Finding
+from kctl.dump.checking.indexes import Report, segment_indexes
 from kctl.dump.progress import Watch
-from kctl.dump.readers import READ_ONLY, corrupt_batch, open_records
+from kctl.dump.reading.decoders import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
+from kctl.dump.reading.files import DumpFile, FileKind, Unusable
+from kctl.dump.reading.readers import READ_ONLY, corrupt_batch, open_records
 
 CHECKPOINTS = (
     RECOVERY_POINT_CHECKPOINT,
@@ -52,9 +54,9 @@ CHECKPOINTS = (
 
 
 def partition_directories(directory: Path) -> list[Path]:
-    """The partitions to look at: the directory itself, or those in it.
+    """The partition directories to check: the directory itself, or those in it.
 
-    Unusable if there are none.
+    Unusable if it contains no partition.
     """
     try:
         entries = sorted(directory.iterdir())
@@ -69,7 +71,7 @@ def partition_directories(directory: Path) -> list[Path]:
 
 
 def check_directory(directory: Path, report: Report, watch: Watch) -> None:
-    """Report everything that is wrong; OSError if a file cannot be read at all."""
+    """Report all problems; OSError if a file cannot be read."""
     partitions = partition_directories(directory)
     log_dir = directory if partitions != [directory] else directory.absolute().parent
     checkpoints = _Checkpoints(log_dir, report if log_dir is directory else _nobody)
@@ -79,13 +81,14 @@ def check_directory(directory: Path, report: Report, watch: Watch) -> None:
         compacted_to = checkpoints.offset(CLEANER_OFFSET_CHECKPOINT, partition)
         check = _PartitionCheck(path, report, watch, is_compacted=compacted_to is not None)
         end = check.run()
-        if partition:
+        # Not for a directory marked for deletion: the partition may have been created again.
+        if partition and path.absolute().name == str(partition):
             ends[partition] = end
     checkpoints.compare(ends, report)
 
 
 def _nobody(_: Finding) -> None:
-    """The log directory around a single partition is not what was asked about."""
+    """Ignore findings in the log directory of a single partition that is checked."""
 
 
 class _Checkpoints:
@@ -97,15 +100,15 @@ class _Checkpoints:
         for name in CHECKPOINTS:
             with _guard("checkpoint", log_dir / name, report, REBUILD):
                 self._offsets[name] = read_offsets(log_dir / name)
-        with _guard("metadata", log_dir / META_PROPERTIES_FILE, report, "write it anew"):
+        with _guard("metadata", log_dir / META_PROPERTIES_FILE, report, "write it again"):
             read_meta_properties(log_dir)
 
     def offset(self, name: str, partition: TopicPartition | None) -> int | None:
-        """What one checkpoint says of a partition."""
+        """The offset of a partition in a checkpoint."""
         return self._offsets.get(name, {}).get(partition) if partition else None
 
     def compare(self, ends: dict[TopicPartition, int], report: Report) -> None:
-        """No checkpoint can be beyond the end of its log."""
+        """Report checkpoints beyond the end of their log."""
         for name, offsets in self._offsets.items():
             for partition, offset in offsets.items():
                 end = ends.get(partition)
@@ -116,7 +119,7 @@ class _Checkpoints:
 
 @contextmanager
 def _guard(check: str, path: Path, report: Report, remedy: str) -> Iterator[None]:
-    """A file that turns out to be damaged inside of the block is a finding."""
+    """Report a file that is found to be damaged inside the block."""
     try:
         yield
     except (CorruptRecord, CorruptCheckpoint) as error:
@@ -126,7 +129,7 @@ def _guard(check: str, path: Path, report: Report, remedy: str) -> Iterator[None
 
 @dataclass
 class _PartitionCheck:
-    """One partition: its segments in order, then what is said about them elsewhere."""
+    """Checks one partition: its segments in order, then snapshots."""
 
     directory: Path
     report: Report
@@ -144,14 +147,14 @@ class _PartitionCheck:
         self.epochs = LeaderEpochs(self.directory, READ_ONLY)
 
     def run(self) -> int:
-        """Check everything; the log end offset."""
+        """Check the partition; returns its log end offset."""
         names = sorted(entry.name for entry in self.directory.iterdir() if entry.is_file())
         self._check_names(names)
         self._check_metadata()
         segments = [
             file[0] for file in map(parse_offset_file, names) if file and file[1:] == (LOG, "")
         ]
-        for base_offset, following in zip(segments, [*segments[1:], None], strict=True):
+        for base_offset, following in zip_longest(segments, segments[1:]):
             self._check_segment(base_offset, following)
         if not self.is_compacted:
             for gap in self.gaps:
@@ -170,11 +173,13 @@ class _PartitionCheck:
             if name in known:
                 continue
             if parsed is None:
-                problem, remedy = "no file of a log", "move it away: the broker does not know it"
+                problem, remedy = "not a file of a log", "move it away: the broker does not use it"
                 self.report(Finding("name", path, None, problem, remedy))
+            elif parsed[2] == DELETED:
+                continue  # normal in a running broker, until file.delete.delay.ms has passed
             elif parsed[2]:
-                problem = f"left over from unfinished work ({parsed[2]})"
-                remedy = "nothing: the broker finishes or removes it at the start"
+                problem = f"left over from an interrupted operation ({parsed[2]})"
+                remedy = "nothing: the broker completes or removes it at startup"
                 self.report(Finding("leftover", path, None, problem, remedy))
 
     def _check_metadata(self) -> None:
@@ -185,7 +190,7 @@ class _PartitionCheck:
             stored = read_epochs(self.epochs.path)
             self.epochs.load()
             if tuple(stored) != self.epochs.entries:
-                problem = "epochs and start offsets do not both rise"
+                problem = "epochs and start offsets are not both increasing"
                 self.report(Finding("epoch", self.epochs.path, None, problem, REBUILD))
 
     # --- segments ------------------------------------------------------------------------------
@@ -208,7 +213,9 @@ class _PartitionCheck:
             self._no_batch(path, end, str(error).rpartition(": ")[2])
         else:
             if end < records.size:
-                self._no_batch(path, end, f"the last {records.size - end} bytes are no whole batch")
+                self._no_batch(
+                    path, end, f"the last {records.size - end} bytes are not a whole batch"
+                )
         with _guard("txnindex", path, self.report, REBUILD):
             indexes.end(is_active=following is None)
 
@@ -232,7 +239,7 @@ class _PartitionCheck:
             self._check_epoch(batch, find)
 
     def _check_records(self, path: Path, position: int, batch: Batch) -> None:
-        """Compressed records can be unreadable below a crc that is right."""
+        """Check the records: compressed ones can be unreadable although the CRC is valid."""
         try:
             offsets = batch.columns().offsets
         except CorruptRecord as error:
@@ -245,7 +252,7 @@ class _PartitionCheck:
             problem = f"the records are not in order between {first} and {batch.last_offset}"
             self.report(Finding("order", path, position, problem, COMPARE))
         if batch.magic >= CURRENT_MAGIC and len(offsets) <= batch.header.last_offset_delta:
-            self.is_compacted = True  # only the cleaner takes records out of a batch
+            self.is_compacted = True  # only the cleaner removes records from a batch
 
     def _check_order(self, path: Path, position: int, batch: Batch) -> None:
         expected, first = self.expected_offset or 0, batch.header.base_offset

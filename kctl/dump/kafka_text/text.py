@@ -1,8 +1,7 @@
-"""Line for line what kafka-dump-log 3.9 prints, for each kind of file it knows.
+"""The output of kafka-dump-log 3.9, line by line, for each kind of file it supports.
 
-Where Kafka's tool dies with a stack trace this one raises an exception that says what is wrong; the
-lines before it are the same. What Kafka keeps for the end (and prints to stderr) is collected in
-`Afterwards`.
+Where Kafka's tool ends with a stack trace, an exception with the reason is raised; the lines before
+it are the same. Messages that Kafka prints to stderr at the end are collected in `Afterwards`.
 """
 
 from collections.abc import Iterator, Sequence
@@ -16,11 +15,11 @@ from broker.records.layout import (
     CURRENT_MAGIC,
     HEADER_SIZE_UP_TO_MAGIC,
 )
-from kctl.dump.files import DumpFile, FileKind
-from kctl.dump.kafka_indexes import dump_offset_index, dump_time_index
-from kctl.dump.kafka_options import NOT_FOUND, Afterwards, KafkaOptions, note
-from kctl.dump.kafka_records import TIMESTAMP_TYPES, RecordLines, RecordStyle
-from kctl.dump.readers import (
+from kctl.dump.kafka_text.indexes import dump_offset_index, dump_time_index
+from kctl.dump.kafka_text.options import NOT_FOUND, Afterwards, KafkaOptions, note
+from kctl.dump.kafka_text.records import TIMESTAMP_TYPES, RecordLines, RecordStyle
+from kctl.dump.reading.files import DumpFile, FileKind
+from kctl.dump.reading.readers import (
     batches_within,
     corrupt_batch,
     open_records,
@@ -29,9 +28,9 @@ from kctl.dump.readers import (
 
 
 def dump_file(file: DumpFile, options: KafkaOptions, afterwards: Afterwards) -> Iterator[bytes]:
-    """Everything Kafka prints to stdout for one file, in pieces of whole lines.
+    """The text that Kafka prints to stdout for one file, in chunks of whole lines.
 
-    CorruptRecord, DecodeError or OSError where Kafka's tool would die.
+    CorruptRecord, DecodeError or OSError where Kafka's tool fails with an exception.
     """
     yield f"Dumping {file.path}\n".encode()
     if file.kind is FileKind.LOG:
@@ -68,7 +67,7 @@ def _dump_log(file: DumpFile, options: KafkaOptions, afterwards: Afterwards) -> 
                 except (CorruptRecord, DecodeError) as error:
                     afterwards.on_problem(corrupt_batch(file.path, position, error))
     except CorruptRecord:
-        # A tail too short for a header is not looked at by Kafka.
+        # Kafka ignores trailing bytes that are too short for a header.
         if records.size - end > HEADER_SIZE_UP_TO_MAGIC:
             raise
     if end < records.size and options.max_bytes is None:
@@ -76,7 +75,7 @@ def _dump_log(file: DumpFile, options: KafkaOptions, afterwards: Afterwards) -> 
 
 
 def _record_lines(batch: Batch, style: RecordStyle, order: "_OffsetOrder") -> bytes:
-    if batch.records_count == 0:  # what the cleaner left of a producer's last batch
+    if batch.records_count == 0:  # an empty batch: the cleaner keeps the last batch of a producer
         return b""
     lines = RecordLines(batch, style)
     order.note(lines.offsets, lines.is_dense)
@@ -84,7 +83,7 @@ def _record_lines(batch: Batch, style: RecordStyle, order: "_OffsetOrder") -> by
 
 
 class _OffsetOrder:
-    """Notes where the offset of a record is not one above that of the record before."""
+    """Notes offsets that are not consecutive."""
 
     def __init__(self, file: DumpFile, afterwards: Afterwards) -> None:
         self._file = file
@@ -92,7 +91,7 @@ class _OffsetOrder:
         self._last = NOT_FOUND
 
     def note(self, offsets: Sequence[int], is_dense: bool) -> None:
-        """Look at the offsets of the next batch."""
+        """Check the offsets of the next batch."""
         if self._last == NOT_FOUND:
             self._last = offsets[0] - 1
         if offsets[0] != self._last + 1 or not is_dense:
@@ -103,7 +102,7 @@ class _OffsetOrder:
 
 
 def batch_line(position: int, batch: Batch) -> bytes:
-    """The line of a batch, its crc checked; CorruptRecord if its codec is none that exists."""
+    """The line of a batch, with its CRC checked; CorruptRecord if its codec is unknown."""
     header = batch.header
     codec = batch.codec.name.lower()
     time = f"{TIMESTAMP_TYPES[header.timestamp_type]}: {header.max_timestamp}"
@@ -157,7 +156,7 @@ def _snapshot_line(entry: SnapshotEntry) -> str:
         f"currentTxnFirstOffset: {_optional_long(None if txn < 0 else txn)} "
         f"lastTimestamp: {entry.timestamp} "
     )
-    if entry.last_offset < 0:  # a producer of which only markers are known
+    if entry.last_offset < 0:  # a producer that has written only transaction markers
         return line
     first_sequence = increment_sequence(entry.last_sequence, -entry.offset_delta)
     return (

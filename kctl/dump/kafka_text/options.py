@@ -1,14 +1,14 @@
-"""What kafka-dump-log is told, and what it keeps to say at the end."""
+"""Options of kafka-dump-log, and the messages it prints at the end."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from kctl.dump.files import DumpFile
-from kctl.dump.java_order import string_hash, table_order
-from kctl.dump.kafka_records import RecordStyle
-from kctl.dump.readers import ignore
+from kctl.dump.kafka_text.records import RecordStyle
+from kctl.dump.reading.files import DumpFile
+from kctl.dump.reading.readers import ignore
+from kctl.views.kafka_text.java_order import string_hash, table_order
 
 NOT_FOUND: Final = -1
 
@@ -26,12 +26,12 @@ class KafkaOptions:
     max_message_bytes: int = 5 * 1024 * 1024
     max_bytes: int | None = None
     on_position: Callable[[int], None] = ignore
-    """Hears how far in a segment the reading is."""
+    """Called with the position in the segment."""
 
 
 @dataclass
 class Afterwards:
-    """What Kafka says on stderr after all files: lists of pairs of numbers by file."""
+    """Messages that Kafka prints to stderr after all files: lists of pairs of numbers by file."""
 
     index_mismatches: Pairs = field(default_factory=dict)
     time_mismatches: Pairs = field(default_factory=dict)
@@ -39,10 +39,10 @@ class Afterwards:
     offsets_not_found: Pairs = field(default_factory=dict)
     non_consecutive: Pairs = field(default_factory=dict)
     on_problem: Callable[[Exception], None] = ignore
-    """Hears of a batch whose records cannot be read; Kafka's tool ends there, we go on."""
+    """Called for a batch whose records cannot be read; Kafka's tool ends there, this continues."""
 
     def lines(self) -> Iterator[str]:
-        """In Kafka's order; some of its lists are printed from their end."""
+        """The lines in Kafka's order; Kafka prints some of its lists in reverse."""
         for path, pairs in _by_file(self.index_mismatches):
             yield f"Mismatches in :{path}"
             yield from (f"  Index offset: {a}, log offset: {b}" for a, b in reversed(pairs))
@@ -63,12 +63,12 @@ class Afterwards:
 
 
 def _by_file(pairs: Pairs) -> Iterator[tuple[str, list[tuple[int, int]]]]:
-    """The lists in the order in which Kafka's tool goes through them."""
+    """The lists in the iteration order of Kafka's hash map."""
     lists = {str(path): found for path, found in pairs.items()}
     for path in table_order([[path] for path in lists], string_hash):
         yield path, lists[path]
 
 
 def note(pairs: Pairs, file: DumpFile, first: int, second: int) -> None:
-    """Add a pair to the list of a file, which is named in full."""
+    """Add a pair to the list of a file, by its absolute path."""
     pairs.setdefault(file.path.absolute(), []).append((first, second))

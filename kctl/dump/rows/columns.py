@@ -1,9 +1,9 @@
-"""The columns of each kind of file: what the table shows, and CSV in the same order."""
+"""The columns of each kind of file, for tables and CSV."""
 
 from typing import Final
 
-from kctl.dump.files import FileKind
-from kctl.tables import Column
+from kctl.cli.tables import Column
+from kctl.dump.reading.files import FileKind
 
 BATCH_COLUMNS: Final = [
     Column("base_offset", "BASE", right=True),

@@ -1,8 +1,8 @@
-"""Save a damaged log: its sound part into a new directory, with everything derived built anew.
+"""`dump-log repair`: copies the undamaged part of a log to a new directory.
 
-The logs are copied and then recovered by the broker's own recovery: every batch is checked, the log
-is cut at the first damage, indexes, snapshots and epochs are made from the batches. The damaged
-directory is only read. What the new one lacks is told in full.
+The segments are copied and then recovered by the broker's own recovery: every batch is checked, the
+log is truncated at the first damaged batch, and indexes, snapshots and leader epochs are rebuilt.
+The damaged directory is only read. Everything that is missing in the new directory is reported.
 """
 
 import logging
@@ -38,10 +38,10 @@ from broker.log.layout import (
 from broker.log.producer_snapshot import read_snapshot
 from broker.log.recovery import LoadFrom, load_log
 from broker.model import TopicPartition
-from kctl.dump.check import CHECKPOINTS, partition_directories
-from kctl.dump.readers import open_records
-from kctl.errors import CliError
-from kctl.tables import Column
+from kctl.cli.errors import CliError
+from kctl.cli.tables import Column
+from kctl.dump.checking.directory import CHECKPOINTS, partition_directories
+from kctl.dump.reading.readers import open_records
 
 REPAIR_COLUMNS: Final = [
     Column("action"),
@@ -58,7 +58,7 @@ _UNREADABLE: Final = (CorruptRecord, CorruptCheckpoint)
 
 @dataclass(frozen=True)
 class _How:
-    """What was asked for."""
+    """Settings of a repair."""
 
     config: LogConfig
     keep_later: bool
@@ -66,7 +66,7 @@ class _How:
 
 @dataclass(frozen=True)
 class Repair:
-    """One thing done to one file."""
+    """One action on one file."""
 
     action: str
     """`kept`, `cut` (from `position` on), `dropped` or `rebuilt`."""
@@ -74,10 +74,10 @@ class Repair:
     reason: str
     position: int | None = None
     bytes: int | None = None
-    """How many bytes the new directory has (kept) or lacks (cut, dropped)."""
+    """Number of bytes kept, cut or dropped."""
     first_offset: int | None = None
     last_offset: int | None = None
-    """The offsets of those bytes, as far as their batches can be read."""
+    """The offsets in those bytes, as far as their batches can be read."""
 
     def row(self) -> dict[str, object]:
         """For every format."""
@@ -95,11 +95,11 @@ class Repair:
 def repair_directory(
     source: Path, target: Path, config: LogConfig, *, keep_later: bool = False
 ) -> Iterator[Repair]:
-    """Make `target` of what is sound in `source`, a partition's or a log directory.
+    """Copy the undamaged part of `source`, a partition or log directory, to `target`.
 
-    With `keep_later` segments behind a damaged one are kept as far as they are sound; else the log
-    ends at the first damage, as a broker would end it.
-    CliError if `target` has something in it or lies inside `source`.
+    With `keep_later`, undamaged parts of segments after a damaged one are kept; otherwise the log
+    ends at the first damage, as a broker would truncate it.
+    CliError if `target` is not empty or lies inside `source`.
     """
     _check_target(source, target)
     how = _How(config, keep_later)
@@ -121,7 +121,7 @@ def _check_target(source: Path, target: Path) -> None:
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
         raise CliError(f"{target}: not empty", "a repair writes to a new directory only")
     if target.resolve().is_relative_to(source.resolve()):
-        raise CliError(f"{target}: inside of {source}", "nothing is written to a damaged directory")
+        raise CliError(f"{target}: inside {source}", "nothing is written to a damaged directory")
 
 
 def _partition_of(directory: Path) -> TopicPartition:
@@ -142,7 +142,7 @@ def _log_start_offset(log_dir: Path, partition: TopicPartition) -> int:
 def _repair_partition(
     source: Path, target: Path, start: int, how: "_How"
 ) -> tuple[list[Repair], int]:
-    """What was done, and the new log end offset."""
+    """The actions, and the new log end offset."""
     target.mkdir(parents=True, exist_ok=True)
     done = list(_copy(source, target))
     if not how.keep_later:
@@ -160,7 +160,7 @@ def _repair_partition(
 
 
 def _copy(source: Path, target: Path) -> Iterator[Repair]:
-    """Copy the logs and what cannot be made from them, as far as it can be read."""
+    """Copy segments and files that cannot be rebuilt from them, if readable."""
     for path in sorted(source.iterdir()):
         parsed = parse_offset_file(path.name)
         problem = ""
@@ -170,8 +170,8 @@ def _copy(source: Path, target: Path) -> Iterator[Repair]:
             problem = _problem(path)
         elif not parsed or parsed[1:] != (LOG, ""):
             if parsed and not parsed[2]:
-                continue  # an index, which is built anew
-            problem = "no part of the log"
+                continue  # an index, which is rebuilt
+            problem = "not part of the log"
         if problem:
             yield Repair("dropped", path, problem, None, path.stat().st_size)
         else:
@@ -179,7 +179,7 @@ def _copy(source: Path, target: Path) -> Iterator[Repair]:
 
 
 def _problem(path: Path) -> str:
-    """Why a file cannot be used; empty if it can."""
+    """Why a file cannot be used; empty if it can be used."""
     try:
         if path.name == LEADER_EPOCH_CHECKPOINT:
             read_epochs(path)
@@ -195,8 +195,8 @@ def _problem(path: Path) -> str:
 def _add_empty_indexes(target: Path) -> None:
     """Make the segments look complete.
 
-    Recovery takes a segment without indexes for one that lost them, mends it by itself and keeps
-    what follows; only segments that it finds complete are recovered as one log.
+    Recovery repairs a segment without indexes by itself and keeps the following segments; only
+    segments with index files are recovered as one log.
     """
     for path in list(target.glob(f"*{LOG}")):
         path.with_suffix(OFFSET_INDEX).touch()
@@ -204,7 +204,7 @@ def _add_empty_indexes(target: Path) -> None:
 
 
 class _Reasons(logging.Handler):
-    """Hears why recovery cuts a segment, which it tells its log only."""
+    """Collects the reasons why recovery truncates segments, which it only logs."""
 
     def __init__(self) -> None:
         super().__init__(logging.WARNING)
@@ -212,14 +212,14 @@ class _Reasons(logging.Handler):
         self._logger = logging.getLogger("broker.log")
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Keep what is said about a damage."""
+        """Keep a logged error."""
         match record.args:
             case (Path() as path, int(), CorruptRecord() as error):
                 self._by_segment[path.name] = str(error).rpartition(": ")[2]
 
     def of(self, segment: Path) -> str:
-        """Why the segment was cut; where recovery is silent, its last batch was not whole."""
-        return self._by_segment.get(segment.name, "no whole batch")
+        """Why the segment was truncated; if nothing was logged, its last batch was incomplete."""
+        return self._by_segment.get(segment.name, "incomplete batch")
 
     def __enter__(self) -> None:
         self._logger.addHandler(self)
@@ -229,7 +229,7 @@ class _Reasons(logging.Handler):
 
 
 def _compare(source: Path, target: Path, reasons: _Reasons) -> Iterator[Repair]:
-    """Every segment of the old directory: all of it there, a part, or nothing."""
+    """What was kept of every segment: all, a part, or nothing."""
     for path in sorted(source.glob(f"*{LOG}")):
         if not parse_offset_file(path.name):
             continue
@@ -238,7 +238,7 @@ def _compare(source: Path, target: Path, reasons: _Reasons) -> Iterator[Repair]:
             yield Repair("kept", path, "sound", 0, kept, *_offsets(path, 0, kept))
         if kept < size:
             action = "cut" if kept else "dropped"
-            reason = reasons.of(path) if kept else "it follows the damage"
+            reason = reasons.of(path) if kept else "after the damage"
             yield Repair(action, path, reason, kept, size - kept, *_offsets(path, kept, size))
     built = sum(1 for path in target.iterdir() if path.suffix in (OFFSET_INDEX, TIME_INDEX))
     yield Repair("rebuilt", target, f"{built} indexes, snapshots, epochs")
@@ -268,7 +268,7 @@ def _offsets(path: Path, start: int, end: int) -> tuple[int | None, int | None]:
 def _copy_checkpoints(
     source: Path, target: Path, ends: dict[TopicPartition, int]
 ) -> Iterator[Repair]:
-    """The checkpoints, none beyond the end of its log, and who owns the directory."""
+    """Copy meta.properties and the checkpoints, limited to the new log end offsets."""
     if (source / META_PROPERTIES_FILE).exists():
         shutil.copyfile(source / META_PROPERTIES_FILE, target / META_PROPERTIES_FILE)
     for name in CHECKPOINTS:

@@ -1,10 +1,10 @@
-"""What a check finds: one thing wrong, where, and what to do about it."""
+"""Findings of a check: the problem, its place and a remedy."""
 
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from kctl.tables import Column
+from kctl.cli.tables import Column
 
 FINDING_COLUMNS: Final = [
     Column("check"),
@@ -14,20 +14,22 @@ FINDING_COLUMNS: Final = [
     Column("remedy"),
 ]
 
-REPAIR: Final = "save what is sound with `kctl dump-log repair`, or let the broker cut it off"
-REBUILD: Final = "delete the file with the broker stopped: it is built again at the start"
-COMPARE: Final = "compare with the other replicas before anything else"
+REPAIR: Final = (
+    "copy the undamaged part with `kctl dump-log repair`, or let the broker truncate the log"
+)
+REBUILD: Final = "delete the file while the broker is stopped: it is rebuilt at startup"
+COMPARE: Final = "compare with the other replicas first"
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing wrong with one file."""
+    """One problem in one file."""
 
     check: str
     """The kind of check, one word: crc, batch, order, gap, epoch, index, timeindex, …"""
     file: Path
     position: int | None
-    """The byte in the file, where there is one."""
+    """The position in the file, if known."""
     problem: str
     remedy: str
 

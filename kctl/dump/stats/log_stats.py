@@ -1,4 +1,4 @@
-"""`--stats`: what is in the segments of a partition, in numbers."""
+"""Statistics of the segments of a partition."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -10,11 +10,11 @@ from broker.errors import CorruptRecord
 from broker.records.batch import Batch
 from broker.records.layout import CURRENT_MAGIC, NO_TIMESTAMP
 from broker.records.record import RecordColumns
-from kctl.dump.distinct import DistinctCounter
-from kctl.dump.files import DumpFile
-from kctl.dump.log_rows import Row, View
-from kctl.dump.readers import batches_within, corrupt_batch, open_records
-from kctl.records.times import iso_time
+from kctl.cli.times import iso_time
+from kctl.dump.reading.files import DumpFile
+from kctl.dump.reading.readers import batches_within, corrupt_batch, open_records
+from kctl.dump.rows.log_rows import Row, View
+from kctl.dump.stats.distinct import DistinctCounter
 
 
 @dataclass
@@ -24,19 +24,19 @@ class CodecStats:
     batches: int = 0
     records: int = 0
     stored_bytes: int = 0
-    """As the batches lie in the file, headers included."""
+    """Size of the batches in the file, including headers."""
     record_bytes: int = 0
-    """The records alone, decompressed."""
+    """Size of the decompressed records."""
 
     @property
     def ratio(self) -> float | None:
-        """How many bytes of records one stored byte holds."""
+        """Bytes of records per stored byte."""
         return round(self.record_bytes / self.stored_bytes, 2) if self.stored_bytes else None
 
 
 @dataclass
 class Span:
-    """Smallest, largest and sum of what was added."""
+    """Minimum, maximum, sum and count of numbers."""
 
     smallest: int | None = None
     largest: int | None = None
@@ -44,7 +44,7 @@ class Span:
     count: int = 0
 
     def add(self, numbers: Iterable[int]) -> None:
-        """Take more numbers in."""
+        """Add numbers."""
         values = list(numbers)
         if values:
             low, high = min(values), max(values)
@@ -65,10 +65,10 @@ class Span:
 
 @dataclass
 class LogStats:
-    """What was counted in the segments of one directory.
+    """Statistics of the segments of one directory.
 
-    Only what the filters let through counts; offsets that are missing count as gaps between
-    batches and inside of them alike.
+    Only batches that match the filters are counted. Missing offsets count as gaps, both between
+    batches and inside them.
     """
 
     directory: Path
@@ -92,10 +92,10 @@ class LogStats:
     bad_crc_batches: int = 0
     producer_ids: set[int] = field(default_factory=set)
     _expected_offset: int | None = None
-    """Where the next record belongs; a segment begins with the offset it is named by."""
+    """The expected offset of the next record; for a new segment its base offset."""
 
     def add_segment(self, file: DumpFile, view: View) -> None:
-        """Count a segment; CorruptRecord, with all before it counted, where bytes are no batch."""
+        """Add a segment; CorruptRecord at bytes that are not a batch, after counting all before."""
         self.segments += 1
         records = open_records(file.path)
         self.stored_bytes += records.size
@@ -155,7 +155,7 @@ class LogStats:
         for offset in columns.offsets:
             self._add_gap(offset - expected)
             expected = offset + 1
-        if batch.magic >= CURRENT_MAGIC:  # compaction leaves a batch its last offset
+        if batch.magic >= CURRENT_MAGIC:  # compaction keeps the last offset of a batch
             self._add_gap(batch.next_offset - expected)
             expected = batch.next_offset
         self._expected_offset = expected
@@ -167,16 +167,16 @@ class LogStats:
 
     @property
     def batches(self) -> int:
-        """How many batches were counted."""
+        """Number of batches."""
         return self.batch_sizes.count
 
     @property
     def records(self) -> int:
-        """How many records were counted, control records included."""
+        """Number of records, including control records."""
         return self.offsets.count
 
     def row(self) -> Row:
-        """Everything, under names that stay."""
+        """All statistics, with stable field names."""
         return {
             "type": "stats",
             "directory": str(self.directory),
@@ -209,7 +209,7 @@ class LogStats:
         }
 
     def _histogram(self) -> Iterator[Row]:
-        """Records by the size of key and value, in powers of two; without the empty ends."""
+        """Records by size of key and value, in powers of two, from the smallest to the largest."""
         if self.size_bits:
             for bits in range(min(self.size_bits), max(self.size_bits) + 1):
                 first = 2 ** (bits - 1) if bits else 0

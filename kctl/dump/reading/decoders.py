@@ -1,7 +1,7 @@
-"""Records of Kafka's internal topics, decoded: as JSON documents, and in the words of Kafka's tool.
+"""Decoders for records of Kafka's internal topics: to JSON documents and to kafka-dump-log's text.
 
-The version that a key begins with tells what kind of record it is; a value begins with a version
-of its own. A record that nobody can read is no reason to stop: it is shown with what is wrong.
+A key begins with a version that tells the type of the record; a value begins with a version of its
+own. A record that cannot be decoded is shown with the reason, and the dump continues.
 """
 
 import base64
@@ -29,7 +29,7 @@ from broker.protocol.messages.group_records import (
 )
 from broker.protocol.messages.transaction_records import TransactionLogKey, TransactionLogValue
 from broker.protocol.schema import Message
-from kctl.dump.java_order import partition_hash, table_order
+from kctl.views.kafka_text.java_order import partition_hash, table_order
 
 OFFSETS_TOPIC: Final = "__consumer_offsets"
 TRANSACTIONS_TOPIC: Final = "__transaction_state"
@@ -53,7 +53,7 @@ Document = dict[str, Any]
 
 
 class UnknownRecordType(Exception):
-    """The key's version belongs to no kind of record we know."""
+    """The version of the key belongs to no known record type."""
 
     def __init__(self, record_type: int) -> None:
         super().__init__(f"unknown record type {record_type}")
@@ -61,30 +61,30 @@ class UnknownRecordType(Exception):
 
 
 class Documents(NamedTuple):
-    """A decoded record; a deletion (tombstone) has no value."""
+    """A decoded record; a tombstone has no value."""
 
     key: Document
     value: Document | None
 
 
 class KafkaWords(NamedTuple):
-    """A record as Kafka's dump tool words it; None is not printed at all."""
+    """A record as kafka-dump-log prints it; None is not printed."""
 
     key: str | None
     value: str | None
 
 
 class Decoder(NamedTuple):
-    """How the records of one internal topic are read."""
+    """How the records of one internal topic are decoded."""
 
     documents: Callable[[bytes | None, bytes | None], Documents]
-    """DecodeError or UnknownRecordType if that cannot be done."""
+    """The decoded record; DecodeError or UnknownRecordType if it cannot be decoded."""
     kafka_words: Callable[[int, bytes | None, bytes | None], KafkaWords]
-    """Of the record at an offset; DecodeError only where Kafka's tool gives up, too."""
+    """The text of the record at an offset; DecodeError only where kafka-dump-log fails too."""
 
 
 def decoder_for(directory_name: str) -> Decoder | None:
-    """The decoder for the topic that a partition's directory names; None for ordinary topics."""
+    """The decoder for the topic of a partition directory; None for ordinary topics."""
     partition = parse_partition_dir(directory_name)
     return _BY_TOPIC.get(partition.topic) if partition else None
 
@@ -97,7 +97,7 @@ def _read_version(data: bytes, name: str) -> int:
 
 
 def _read(cls: type[Message], data: bytes, version: int, name: str) -> Message:
-    """The message behind the version; bytes after it are none of our business."""
+    """The message after the version; trailing bytes are ignored."""
     try:
         return decode_from(cls, data, _VERSION.size, version)[0]
     except DecodeError as error:
@@ -136,7 +136,7 @@ def _group_documents(key: bytes | None, value: bytes | None) -> Documents:
 
 
 def _open_up(member: Document, field: str, cls: type[Message]) -> None:
-    """Replace a member's bytes by what they say; bytes that are something else stay."""
+    """Decode the byte fields of a member; bytes that cannot be decoded are kept."""
     try:
         data = base64.b64decode(member[field])
         version = _read_version(data, field)
@@ -147,7 +147,7 @@ def _open_up(member: Document, field: str, cls: type[Message]) -> None:
 
 def _group_words(offset: int, key: bytes | None, value: bytes | None) -> KafkaWords:
     if key is None:
-        raise DecodeError(f"the record at offset {offset} has no key, so it is no group's")
+        raise DecodeError(f"the record at offset {offset} has no key")
     try:
         documents = _group_documents(key, value)
     except UnknownRecordType as error:
@@ -161,7 +161,7 @@ def _group_words(offset: int, key: bytes | None, value: bytes | None) -> KafkaWo
 
 
 def jackson(document: Document) -> str:
-    """JSON as the Java library prints it: nothing between the tokens, capitals in escapes."""
+    """JSON as Jackson prints it: no spaces between tokens, upper-case hex in escapes."""
     text = json.dumps(document, ensure_ascii=False, separators=(",", ":"))
     if "\\u00" not in text:
         return text
@@ -175,7 +175,7 @@ def _transaction_messages(
     key: bytes | None, value: bytes | None
 ) -> tuple[TransactionLogKey, int, TransactionLogValue | None]:
     if key is None:
-        raise DecodeError("a transaction's record has no key")
+        raise DecodeError("the record has no key")
     record_type = _read_version(key, "key")
     if record_type != 0:
         raise UnknownRecordType(record_type)
@@ -202,7 +202,7 @@ def _transaction_words(offset: int, key: bytes | None, value: bytes | None) -> K
     except UnknownRecordType as error:
         return KafkaWords(f"unknown::version={error.record_type}", None)
     except DecodeError as error:
-        raise DecodeError(f"the record at offset {offset} is no transaction's: {error}") from error
+        raise DecodeError(f"the record at offset {offset} cannot be decoded: {error}") from error
     name = f"transaction_metadata::transactionalId={key_message.transactional_id}"
     return KafkaWords(name, "<DELETE>" if value_message is None else _state_words(value_message))
 
@@ -224,7 +224,7 @@ def _state_words(value: TransactionLogValue) -> str:
 
 
 def _partitions(value: TransactionLogValue) -> list[TopicPartition]:
-    """The partitions of the transaction, in the order of Kafka's tool; Empty has none."""
+    """The partitions of the transaction in the order of kafka-dump-log; none in state Empty."""
     if not value.transaction_status:
         return []
     groups = (

@@ -1,7 +1,7 @@
-"""How many different keys there are, in little memory however many: the k smallest hashes.
+"""Estimates the number of distinct keys in bounded memory (k minimum values).
 
-While there are few, the count is exact. Beyond that only the k smallest hashes are kept; how
-densely they lie tells how many there are in all, with an error of about 1/√k.
+Small numbers are counted exactly. Beyond that only the k smallest hashes are kept; their density
+gives an estimate with an error of about 1/√k.
 """
 
 from collections.abc import Iterable
@@ -14,7 +14,7 @@ _ALL_HASHES: Final = 2 ** (8 * _HASH_BYTES)
 
 
 class DistinctCounter:
-    """Counts different byte strings. Invariant: at most 2 * KEPT hashes are held."""
+    """Counts distinct byte strings. *Invariant*: at most 2 * KEPT hashes are held."""
 
     def __init__(self) -> None:
         self._hashes: set[int] = set()
@@ -22,18 +22,18 @@ class DistinctCounter:
 
     @property
     def is_exact(self) -> bool:
-        """Whether `count` is no estimate."""
+        """Whether `count` is exact."""
         return self._limit == _ALL_HASHES
 
     @property
     def count(self) -> int:
-        """How many different ones were added."""
+        """The number of distinct byte strings added."""
         if self.is_exact:
             return len(self._hashes)
         return round((KEPT - 1) * _ALL_HASHES / max(sorted(self._hashes)[:KEPT]))
 
     def add(self, keys: Iterable[bytes]) -> None:
-        """Count what is new among `keys`."""
+        """Add keys."""
         limit = self._limit
         hashes = (
             int.from_bytes(blake2b(key, digest_size=_HASH_BYTES).digest(), "big") for key in keys

@@ -1,4 +1,4 @@
-"""Which files an argument stands for: a file, a directory (partition or log directory), a glob."""
+"""Resolves arguments to files: a file, a partition or log directory, or a glob."""
 
 import glob
 from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -25,11 +25,11 @@ from broker.log.layout import (
     TXN_INDEX,
     parse_partition_dir,
 )
-from kctl.errors import CliError
+from kctl.cli.errors import CliError
 
 
 class FileKind(StrEnum):
-    """What a file of a log directory holds; also what `--kind` takes."""
+    """Kinds of files in a log directory; also the values of `--kind`."""
 
     LOG = "log"
     OFFSET_INDEX = "index"
@@ -58,6 +58,7 @@ _BY_NAME: Final = {
     PARTITION_METADATA_FILE: FileKind.METADATA,
 }
 _READ: Final = (*_BY_SUFFIX, "the checkpoints", META_PROPERTIES_FILE, PARTITION_METADATA_FILE)
+_MARKS: Final = (DELETED, SWAP, CLEANED)
 ALL_KINDS: Final = frozenset(FileKind)
 
 
@@ -68,9 +69,9 @@ class DumpFile:
     path: Path
     kind: FileKind
     base_offset: int = 0
-    """The offset that the name says; 0 for files that are not named by one."""
+    """The base offset in the name; 0 for files without one."""
     is_named: bool = True
-    """Whether the user named this very file, rather than a directory it is in."""
+    """Whether the file itself was given, not a directory that contains it."""
 
     def sibling(self, suffix: str) -> Path:
         """The file of the same segment with another suffix."""
@@ -78,7 +79,7 @@ class DumpFile:
 
 
 class Unusable(CliError):
-    """What is wrong with one argument."""
+    """An argument that cannot be used, and why."""
 
     def __init__(self, argument: str | Path, problem: str) -> None:
         super().__init__(f"{argument}: {problem}")
@@ -86,13 +87,13 @@ class Unusable(CliError):
 
 
 Found = DumpFile | Unusable
-"""A file, or what is wrong: one bad argument does not spoil the others."""
+"""A file, or an error: one bad argument does not affect the others."""
 
 
 def find_files(
     arguments: Iterable[str], kinds: Collection[FileKind] = ALL_KINDS
 ) -> Iterator[Found]:
-    """What the arguments stand for, in their order; `kinds` is what directories are asked for."""
+    """The files of the arguments, in order; of directories only these `kinds`."""
     for argument in arguments:
         yield from _find(argument, kinds)
 
@@ -120,23 +121,23 @@ def _named(path: Path) -> Found:
 
 
 def recognise(path: Path, *, is_named: bool = True) -> Found:
-    """The file with its kind, told by its name; nothing is opened."""
+    """The file with its kind, determined by its name; nothing is opened."""
     if path.name in _BY_NAME:
         return DumpFile(path, _BY_NAME[path.name], 0, is_named)
     name = path.name
-    for mark in (DELETED, SWAP, CLEANED):
+    for mark in _MARKS:
         name = name.removesuffix(mark)
     stem, dot, suffix = name.rpartition(".")
     kind = _BY_SUFFIX.get(dot + suffix)
     if kind is None:
-        return Unusable(path, f"not a file of a Kafka log; read are {', '.join(_READ)}")
+        return Unusable(path, f"not a file of a Kafka log; supported are {', '.join(_READ)}")
     if not (stem.isascii() and stem.isdigit()):
-        return Unusable(path, f"expected a base offset as name, found {stem!r}")
+        return Unusable(path, f"expected a base offset as file name, found {stem!r}")
     return DumpFile(path, kind, int(stem), is_named)
 
 
 def _in_directory(directory: Path, kinds: Collection[FileKind]) -> Iterator[Found]:
-    """Its own files first, then those of the partitions in it."""
+    """The files of the directory, then those of its partitions."""
     is_empty = True
     for found in _walk(directory, kinds):
         is_empty = False
@@ -158,7 +159,14 @@ def _walk(directory: Path, kinds: Collection[FileKind]) -> Iterator[Found]:
 
 
 def _known_files(entries: Sequence[Path], kinds: Collection[FileKind]) -> Iterator[DumpFile]:
+    """The files that make up the log.
+
+    Files with a suffix after their kind are not part of it: `.deleted` files wait for
+    file.delete.delay.ms, `.cleaned` and `.swap` files repeat segments. They can be given by name.
+    """
     for path in entries:
+        if path.suffix in _MARKS:
+            continue
         file = recognise(path, is_named=False)
         if isinstance(file, DumpFile) and file.kind in kinds and path.is_file():
             yield file

@@ -1,11 +1,11 @@
-"""`--stats` for people: the numbers in words, and the histogram as bars."""
+"""Text form of `--stats`: a summary and a histogram."""
 
 from collections.abc import Iterator
 from typing import Final
 
-from kctl.dump.log_rows import Row
-from kctl.dump.stats import LogStats
-from kctl.tables import Column
+from kctl.cli.tables import Column
+from kctl.dump.rows.log_rows import Row
+from kctl.dump.stats.log_stats import LogStats
 
 _BAR_WIDTH: Final = 40
 _BAR_PARTS: Final = " ▏▎▍▌▋▊▉█"
@@ -32,7 +32,7 @@ SUMMARY: Final = [
 
 
 def summary(stats: LogStats) -> Row:
-    """The numbers as people like to read them, for the columns of SUMMARY."""
+    """The statistics formatted for the columns of SUMMARY."""
     row = stats.row()
     about = "" if stats.keys.is_exact else "about "
     return row | {
@@ -49,14 +49,14 @@ def summary(stats: LogStats) -> Row:
         ),
         "batch_bytes": f"{stats.batch_sizes} (min / mean / max)" if stats.batches else None,
         "record_bytes": f"{stats.record_sizes} (key and value)" if stats.records else None,
-        "keys": f"{about}{row['distinct_keys']:,} different, {row['null_keys']:,} null",
+        "keys": f"{about}{row['distinct_keys']:,} distinct, {row['null_keys']:,} null",
         "transactions": f"{row['transactional_batches']:,} batches, "
         f"{row['control_batches']:,} of them markers",
     }
 
 
 def histogram_lines(row: Row) -> Iterator[str]:
-    """The histogram as bars, the longest as wide as they go."""
+    """The histogram as bars, scaled to the longest."""
     counts = {
         f"{bar['from_bytes']:,}-{bar['to_bytes']:,}": bar["records"] for bar in row["histogram"]
     }

@@ -1,0 +1,1 @@
+"""Finds damage in log directories, and copies the undamaged part."""

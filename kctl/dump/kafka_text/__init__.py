@@ -1,0 +1,1 @@
+"""The text that kafka-dump-log prints."""

@@ -1,0 +1,1 @@
+"""Files of a log, found and opened read-only, filtered and decoded."""

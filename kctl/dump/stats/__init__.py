@@ -1,0 +1,1 @@
+"""`dump-log --stats`: statistics of the segments of a partition."""
