@@ -1,10 +1,16 @@
-"""Bulk export on Spark: plan (pure) → tasks (Arrow, no Spark) → one commit.
+"""Bulk export with Spark: plan → tasks (Arrow, without Spark) → one commit.
 
-`plan` splits pinned offset ranges into tasks, `log_source` and `wire_source` are where they come
-from and how a task reads them, `columns` makes Arrow of batches, `writers` files of Arrow,
-`target` is the directory and its commit. `task` is all that a Spark worker runs.
+    driver        one export from start to end: plan, run, publish, summary
+    verify        checks exports
+    data_source   `spark.read.format("kctl")`
+    execution     runs tasks on Spark; `task` is what a Spark worker runs
+    publishing    the export directory, staging, manifest, commit by one rename
+    engine        Spark sessions and jobs, Hadoop file systems
+    writing       Arrow tables → files
+    reading       records of log directories and clusters
+    planning      offset ranges, pieces, tasks, settings; no I/O
+    decoding      record batches and JSON → Arrow
 
-Where tasks cannot write themselves (other file systems, Avro), `spark_writer` lets Spark write
-what they read, and `spark_target` is the directory, through Hadoop's FileSystem (`hadoop`). Only
-these, `session`, `jobs` and `export` know Spark.
+Packages import downwards only. By default tasks write their files themselves. On other file systems
+(hdfs://, s3a://) and for Avro, Spark writes the files (`execution/spark_writer`).
 """

@@ -1,4 +1,4 @@
-"""`spark.read.format("kctl")`: topics as DataFrames, for notebooks and jobs of one's own.
+"""`spark.read.format("kctl")`: topics as DataFrames, for notebooks and Spark jobs.
 
     from kctl.spark.data_source import register
 
@@ -12,16 +12,17 @@
     )
     tail = spark.readStream.format("kctl").options(**the_same).load()
 
-Options: `topics` (names or patterns, with commas), `bootstrap.servers` or `from.dir` (directories,
-with commas), `command.config` (a client.properties file on the driver, for TLS and SASL),
-`isolation`, `since`, `until`, `last`, `task.bytes`, `timeout`, and for streams `starting.offsets`
-(earliest or latest). Offsets are pinned when the DataFrame is made; records go to Spark as Arrow
-batches. An export of many gigabytes is quicker with `kctl spark-export`, whose
-tasks write their files themselves.
+Options: `topics` (comma-separated names or regular expressions), `bootstrap.servers` or `from.dir`
+(comma-separated log directories), `command.config` (a client.properties file on the driver, for TLS
+and SASL), `isolation`, `since`, `until`, `last`, `task.bytes`, `timeout`, and for streams
+`starting.offsets` (earliest or latest). Offsets are pinned when the DataFrame is created. Records
+are passed to Spark as Arrow batches. `kctl spark-export` is faster for exports of many gigabytes,
+because its tasks write their files themselves.
 """
 
 import time
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -35,26 +36,29 @@ from pyspark.sql.datasource import (
 )
 
 from broker.model import TopicPartition
-from kctl.dump.filters import parse_times
-from kctl.errors import CliError
-from kctl.options import DEFAULT_TIMEOUT_S, Session
-from kctl.spark.columns import DEFAULT_COLUMNS, arrow_schema
-from kctl.spark.log_source import LogSource
-from kctl.spark.plan import DEFAULT_TASK_BYTES, OffsetRange, Piece
-from kctl.spark.selection import Selection, Source, choose_partitions, choose_ranges
-from kctl.spark.settings import IsolationLevel, TaskSettings
-from kctl.spark.task import piece_tables
-from kctl.spark.wire_source import WireSource
+from kctl.cli.errors import CliError
+from kctl.cli.options import DEFAULT_TIMEOUT_S, Session
+from kctl.dump.reading.filters import parse_moment
+from kctl.spark.decoding.columns import DEFAULT_COLUMNS, arrow_schema
+from kctl.spark.planning.plan import DEFAULT_TASK_BYTES, OffsetRange, Piece
+from kctl.spark.planning.selection import Selection, Source, choose_partitions, choose_ranges
+from kctl.spark.planning.settings import IsolationLevel, TaskSettings
+from kctl.spark.reading.cluster import ClusterSource
+from kctl.spark.reading.log_directory import LogDirectorySource
+from kctl.spark.reading.pieces import piece_tables
 
 SCHEMA = (
     "topic STRING, partition INT, offset BIGINT, timestamp TIMESTAMP, timestamp_type STRING, "
     "key BINARY, value BINARY, headers ARRAY<STRUCT<key: STRING, value: BINARY>>"
 )
 _MICROSECONDS = pa.timestamp("us", tz="UTC")
+_TOPIC_IDS = "topic_ids"
+"""The key of the topic ids in a stream position; the other keys are partitions."""
+_MAX_TIME_MS = (2**63 - 1) // 1000
 
 
 def register(spark: Any) -> None:
-    """Make the format `kctl` known to a session."""
+    """Register the format `kctl` in a session."""
     spark.dataSource.register(KctlDataSource)
 
 
@@ -66,7 +70,7 @@ class PieceToRead(InputPartition):
 
 
 class Request:
-    """The options of a DataFrame, understood; CliError names one that is missing or wrong."""
+    """The parsed options of a DataFrame; CliError names a missing or invalid one."""
 
     def __init__(self, options: Mapping[str, str]) -> None:
         given = {key.lower(): value for key, value in options.items()}
@@ -92,15 +96,22 @@ class Request:
         now_ms = round(time.time() * 1000)
         self.selection = Selection(
             self.topics,
-            since_ms=_moment(given.get("since"), now_ms),
-            until_ms=_moment(given.get("until"), now_ms),
+            since_ms=_moment(given.get("since"), "since", now_ms),
+            until_ms=_moment(given.get("until"), "until", now_ms),
             last=int(given["last"]) if "last" in given else None,
             is_committed=isolation is IsolationLevel.READ_COMMITTED,
         )
 
-    def source(self) -> Source:
-        """The source as it is now."""
-        return LogSource(self._directories) if self._directories else WireSource(self._session)
+    @contextmanager
+    def source(self) -> Iterator[Source]:
+        """A new source for the block, which sees the current state of the logs."""
+        try:
+            if self._directories:
+                yield LogDirectorySource(self._directories)
+            else:
+                yield ClusterSource(self._session)
+        finally:
+            self._session.close()
 
     def pieces(self, source: Source, ranges: Iterable[OffsetRange]) -> list[PieceToRead]:
         """The ranges in parts of about `task.bytes`."""
@@ -117,11 +128,11 @@ class KctlDataSource(DataSource):
 
     @classmethod
     def name(cls) -> str:
-        """What `format` takes."""
+        """The name of the format."""
         return "kctl"
 
     def schema(self) -> str:
-        """The columns, always the same."""
+        """The columns, which do not depend on the options."""
         return SCHEMA
 
     def reader(self, schema: Any) -> DataSourceReader:
@@ -134,15 +145,16 @@ class KctlDataSource(DataSource):
 
 
 class KctlReader(DataSourceReader):
-    """Everything that was asked for, once."""
+    """Reads the selected records once."""
 
     def __init__(self, request: Request) -> None:
         self._request = request
 
     def partitions(self) -> list[InputPartition]:
-        """The pinned offsets, cut into tasks."""
-        source = self._request.source()
-        return list(self._request.pieces(source, choose_ranges(source, self._request.selection)))
+        """The pinned offsets, split into tasks."""
+        with self._request.source() as source:
+            ranges = choose_ranges(source, self._request.selection)
+            return list(self._request.pieces(source, ranges))
 
     def read(self, partition: InputPartition) -> Iterator[Any]:
         """The records of one task."""
@@ -150,35 +162,67 @@ class KctlReader(DataSourceReader):
 
 
 class KctlStreamReader(DataSourceStreamReader):
-    """What is appended, batch by batch; a position is the next offset of each partition."""
+    """Reads appended records batch by batch; a position holds the next offset of each partition."""
 
     def __init__(self, request: Request) -> None:
         self._request = request
 
-    def initialOffset(self) -> dict[str, int]:  # noqa: N802 - Spark's name
-        """Where a new query begins."""
-        ranges = self._there(self._request.source())
-        return {
-            str(each.topic_partition): (
-                each.end_offset if self._request.is_from_latest else each.first_offset
-            )
-            for each in ranges
-        }
+    def initialOffset(self) -> dict[str, Any]:  # noqa: N802 - Spark's name
+        """The position at which a new query begins."""
+        is_latest = self._request.is_from_latest
+        with self._request.source() as source:
+            ranges = self._there(source)
+            offsets = {
+                str(each.topic_partition): each.end_offset if is_latest else each.first_offset
+                for each in ranges
+            }
+            return {**offsets, _TOPIC_IDS: self._topic_ids(source, ranges)}
 
-    def latestOffset(self, *_: Any) -> dict[str, int]:  # noqa: N802 - Spark's name
-        """How far one could read now."""
-        ranges = self._there(self._request.source())
-        return {str(each.topic_partition): each.end_offset for each in ranges}
+    def latestOffset(self, *_: Any) -> dict[str, Any]:  # noqa: N802 - Spark's name
+        """The end of each partition now."""
+        with self._request.source() as source:
+            ranges = self._there(source)
+            offsets = {str(each.topic_partition): each.end_offset for each in ranges}
+            return {**offsets, _TOPIC_IDS: self._topic_ids(source, ranges)}
 
-    def partitions(self, start: dict[str, int], end: dict[str, int]) -> list[InputPartition]:
-        """What lies between two positions; a partition that is new is read from its beginning."""
-        source = self._request.source()
-        ranges = []
-        for each in self._there(source):
+    @staticmethod
+    def _topic_ids(source: Source, ranges: list[OffsetRange]) -> dict[str, str]:
+        """Topic ids by topic: offsets alone do not show that a topic was recreated."""
+        names = {each.topic for each in ranges}
+        topic_ids = source.origin([each.topic_partition for each in ranges]).topic_ids
+        return {topic: topic_id for topic, topic_id in topic_ids.items() if topic in names}
+
+    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
+        """The records between two positions; a new partition is read from its beginning.
+
+        CliError if a topic was recreated in between, because then records would be lost.
+        """
+        before, after = start.get(_TOPIC_IDS, {}), end.get(_TOPIC_IDS, {})
+        for topic in before.keys() & after.keys():
+            if before[topic] != after[topic]:
+                raise CliError(
+                    f"topic {topic} was recreated: its topic id was {before[topic]} and is now "
+                    f"{after[topic]}",
+                    "start the query with a new checkpoint",
+                )
+        with self._request.source() as source:
+            ranges = self._between(self._there(source), start, end)
+            return list(self._request.pieces(source, ranges))
+
+    @staticmethod
+    def _between(
+        there: list[OffsetRange], start: dict[str, Any], end: dict[str, Any]
+    ) -> Iterator[OffsetRange]:
+        """The ranges between two positions; CliError if a partition became shorter."""
+        for each in there:
             name = str(each.topic_partition)
             first = start.get(name, each.first_offset)
-            ranges.append(OffsetRange(each.topic, each.partition, first, end.get(name, first)))
-        return list(self._request.pieces(source, ranges))
+            if first > end.get(name, first):
+                raise CliError(
+                    f"{name}: read up to offset {first}, but it ends at {end[name]}",
+                    "if the topic was recreated, start the query with a new checkpoint",
+                )
+            yield OffsetRange(each.topic, each.partition, first, end.get(name, first))
 
     def read(self, partition: InputPartition) -> Iterator[Any]:
         """The records of one task."""
@@ -192,17 +236,34 @@ class KctlStreamReader(DataSourceStreamReader):
 
 
 def read_batches(partition: InputPartition, settings: TaskSettings) -> Iterator[pa.RecordBatch]:
-    """A task's records as Arrow, with times as Spark keeps them."""
+    """The records of a task as Arrow batches, with timestamps in microseconds as in Spark."""
     assert isinstance(partition, PieceToRead)  # noqa: S101 - Spark gives back what it was given
     schema = arrow_schema(DEFAULT_COLUMNS)
     schema = schema.set(schema.get_field_index("timestamp"), pa.field("timestamp", _MICROSECONDS))
     for table, _ in piece_tables(partition.piece, settings, DEFAULT_COLUMNS):
-        yield from table.cast(schema).to_batches()
+        yield from _cast(table, schema).to_batches()
+
+
+def _cast(table: pa.Table, schema: pa.Schema) -> pa.Table:
+    """The table with Spark's types; CliError names the record whose timestamp does not fit."""
+    try:
+        return table.cast(schema)
+    except pa.ArrowInvalid as error:
+        times = table.column("timestamp").cast(pa.int64()).to_pylist()
+        for index, time_ms in enumerate(times):
+            if time_ms is not None and abs(time_ms) > _MAX_TIME_MS:
+                row = table.select(["topic", "partition", "offset"]).slice(index, 1).to_pylist()[0]
+                raise CliError(
+                    f"{row['topic']}-{row['partition']} offset {row['offset']}: timestamp "
+                    f"{time_ms} does not fit Spark's TIMESTAMP",
+                    "kctl spark-export keeps such records aside",
+                ) from error
+        raise
 
 
 def _names(text: str) -> list[str]:
     return [name.strip() for name in text.split(",") if name.strip()]
 
 
-def _moment(text: str | None, now_ms: int) -> int | None:
-    return None if text is None else parse_times(text, now_ms).first
+def _moment(text: str | None, option: str, now_ms: int) -> int | None:
+    return None if text is None else parse_moment(text, option, now_ms)

@@ -1,53 +1,56 @@
-"""Whether exports are what their manifests say, and what the source says."""
+"""`spark-export verify`: compares exports with their manifests and with the source."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from kctl.errors import CliError
-from kctl.options import Session
-from kctl.spark.log_source import LogSource
-from kctl.spark.plan import OffsetRange
-from kctl.spark.results import UNKNOWN, ExportedFile
-from kctl.spark.selection import Source
-from kctl.spark.session import SparkOptions
-from kctl.spark.settings import IsolationLevel, TaskSettings
-from kctl.spark.spark_target import open_target
-from kctl.spark.target import Exports
-from kctl.spark.task import count_records
-from kctl.spark.wire_source import WireSource
-from kctl.tables import Column
+from kctl.cli.errors import CliError
+from kctl.cli.options import Session
+from kctl.cli.tables import Column
+from kctl.spark.engine.session import SparkOptions
+from kctl.spark.planning.origin import difference
+from kctl.spark.planning.plan import OffsetRange
+from kctl.spark.planning.selection import Source
+from kctl.spark.planning.settings import IsolationLevel, TaskSettings
+from kctl.spark.publishing.export_directory import ExportDirectory, exported_end
+from kctl.spark.publishing.spark_export_directory import open_export_directory
+from kctl.spark.reading.cluster import ClusterSource
+from kctl.spark.reading.log_directory import LogDirectorySource
+from kctl.spark.reading.pieces import count_records
+from kctl.spark.writing.results import UNKNOWN, ExportedFile
 
 FINDING_COLUMNS = [Column("export", right=True), Column("what"), Column("problem")]
-_TASK_BYTES = 1 << 40  # one piece per segment: nothing is spread over tasks here
+_TASK_BYTES = 1 << 40  # one piece per segment, because there are no tasks
 
 
 @dataclass(frozen=True)
 class Finding:
-    """Something that is not as it should be."""
+    """One problem of an export."""
 
     export: int
     what: str
     problem: str
 
 
-def verify_target(
+def verify_exports(
     location: str, from_dirs: tuple[Path, ...], session: Session, options: SparkOptions
 ) -> list[Finding]:
-    """Look at every export of a target; CliError if there is none."""
-    with open_target(location, options) as target:
+    """Verify every export in a directory; CliError if there are no exports."""
+    with open_export_directory(location, options) as target:
         return _verify(target, from_dirs, session)
 
 
-def _verify(target: Exports, from_dirs: tuple[Path, ...], session: Session) -> list[Finding]:
+def _verify(
+    target: ExportDirectory, from_dirs: tuple[Path, ...], session: Session
+) -> list[Finding]:
     if not target.exports():
-        raise CliError(f"{target.path}: holds no export", "kctl spark-export TOPIC… --to DIR")
+        raise CliError(f"{target.path}: contains no exports", "kctl spark-export TOPIC… --to DIR")
     source: Source | None = None
     servers = ""
     if from_dirs:
-        source = LogSource(from_dirs)
+        source = LogDirectorySource(from_dirs)
     elif session.bootstrap_server:
-        source, servers = WireSource(session), session.bootstrap_servers()
+        source, servers = ClusterSource(session), session.bootstrap_servers()
     findings: list[Finding] = []
     for number in target.exports():
         findings += verify_files(target, number)
@@ -62,8 +65,8 @@ def _verify(target: Exports, from_dirs: tuple[Path, ...], session: Session) -> l
     return findings
 
 
-def verify_files(target: Exports, number: int) -> Iterator[Finding]:
-    """Compare the files of one export with its manifest: presence, size, checksum, sums."""
+def verify_files(target: ExportDirectory, number: int) -> Iterator[Finding]:
+    """Compare the files of an export with its manifest: presence, size, checksum, records."""
     manifest = target.manifest(number)
     found = target.found_files(number)
     expected = {fields["path"]: ExportedFile(**fields) for fields in manifest["files"]}
@@ -92,11 +95,11 @@ def _file_problem(found: ExportedFile | None, expected: ExportedFile) -> str:
 
 
 def verify_source(
-    target: Exports, number: int, source: Source, settings: TaskSettings
+    target: ExportDirectory, number: int, source: Source, settings: TaskSettings
 ) -> Iterator[Finding]:
-    """Count the exported ranges in the source again, and compare.
+    """Count the records of the exported ranges in the source and compare.
 
-    Where retention has removed records since, nothing can be compared, which is a finding too.
+    A range that retention has removed since cannot be compared, which is reported too.
     """
     manifest = target.manifest(number)
     isolation = IsolationLevel(manifest["settings"]["isolation"])
@@ -110,7 +113,11 @@ def verify_source(
             is_committed=isolation is IsolationLevel.READ_COMMITTED,
         )
     }
+    origin = source.origin(there)
     for each, entry in zip(ranges, manifest["partitions"], strict=True):
+        if problem := difference(each.topic_partition, exported_end(manifest, entry), origin):
+            yield Finding(number, str(each.topic_partition), problem)
+            continue
         exported = entry["records"] + entry["undecodable"]
         problem = _source_problem(each, there.get(each.topic_partition), source, settings, exported)
         if problem:
@@ -129,9 +136,7 @@ def _source_problem(
     if there is None:
         return "is not in the source"
     if exported.first_offset < there.first_offset:
-        return (
-            f"begins at offset {there.first_offset} by now, the export at {exported.first_offset}"
-        )
+        return f"now begins at offset {there.first_offset}, the export at {exported.first_offset}"
     if exported.end_offset > there.end_offset:
         return f"ends at offset {there.end_offset}, the export at {exported.end_offset}"
     found = sum(count_records(piece, settings) for piece in source.pieces(exported, _TASK_BYTES))

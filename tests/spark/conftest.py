@@ -1,4 +1,4 @@
-"""One Spark for all tests of a run that need one; `kctl spark-export` finds and uses it."""
+"""One Spark session for all tests; `kctl spark-export` uses it because it is active."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -6,18 +6,18 @@ from typing import Any
 
 import pytest
 
-from kctl.spark.session import SparkOptions, spark_session
+from kctl.spark.engine.session import SparkOptions, spark_session
 
 
 @pytest.fixture(scope="session")
 def lake(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The directory behind viewfs://lake/data, a file system that only Hadoop knows."""
+    """The directory behind viewfs://lake/data, a file system of Hadoop."""
     return tmp_path_factory.mktemp("lake")
 
 
 @pytest.fixture(scope="session")
 def spark(lake: Path) -> Iterator[Any]:
-    """A local Spark with two cores that gives a task three tries; mark the test `spark`."""
+    """A local Spark with two cores and three attempts per task; mark the test `spark`."""
     conf = {
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.shuffle.partitions": "2",

@@ -9,12 +9,12 @@ import pyarrow.dataset as ds
 
 from broker.records.builder import BatchSettings, build_batch
 from broker.records.record import RecordTuple
-from kctl.spark.log_source import LogSource
-from kctl.spark.plan import Plan, pack
-from kctl.spark.selection import Selection, choose_ranges
-from kctl.spark.settings import TaskSettings
-from kctl.spark.target import Target
-from kctl.spark.task import run_task
+from kctl.spark.execution.task import run_task
+from kctl.spark.planning.plan import Plan, pack
+from kctl.spark.planning.selection import Selection, choose_ranges
+from kctl.spark.planning.settings import TaskSettings
+from kctl.spark.publishing.export_directory import LocalExportDirectory
+from kctl.spark.reading.log_directory import LogDirectorySource
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 LOGS = GOLDEN / "logs" / "magic2"
@@ -39,21 +39,23 @@ def write_log(directory: Path, batches: Sequence[Sequence[RecordTuple]], base: i
 
 def make_plan(
     log_dir: Path,
-    target: Target,
+    target: LocalExportDirectory,
     *topics: str,
     task_bytes: int = 1 << 30,
     settings: TaskSettings | None = None,
 ) -> Plan:
     """The plan for everything in these topics of a log directory."""
-    source = LogSource([log_dir])
+    source = LogDirectorySource([log_dir])
     ranges = choose_ranges(source, Selection(topics))
     pieces = [p for each in ranges if not each.is_empty for p in source.pieces(each, task_bytes)]
     fields = (settings or TaskSettings("")).to_json() | {"staging": str(target.staging.path)}
     return Plan(tuple(ranges), pack(pieces, task_bytes), fields, run_id="test")
 
 
-def export_without_spark(log_dir: Path, target: Target, *topics: str, **options: Any) -> Plan:
-    """What the command does, with the tasks run here one after the other."""
+def export_without_spark(
+    log_dir: Path, target: LocalExportDirectory, *topics: str, **options: Any
+) -> Plan:
+    """Run the export like the command, with the tasks in this process."""
     plan = make_plan(log_dir, target, *topics, **options)
     with target.staging.locked():
         target.staging.begin(plan)

@@ -1,4 +1,4 @@
-"""A Spark that is not ours: a master and a worker, started as an operator starts them."""
+"""A Spark standalone cluster: a master and a worker."""
 
 import os
 import subprocess
@@ -18,7 +18,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(500)]
 
 @pytest.fixture
 def bare_python(tmp_path: Path) -> Path:
-    """A Python with our dependencies and without kctl: what runs no .pth finds no editable code."""
+    """A Python with our dependencies but without kctl: it ignores the editable install."""
     packages = Path(pa.__file__).parents[1]
     path = tmp_path / "python"
     command = f'PYTHONPATH="$PYTHONPATH:{packages}" exec {sys.executable} -S "$@"'
@@ -53,7 +53,7 @@ def master(tmp_path: Path) -> Iterator[str]:
             yield address
 
 
-def test_workers_without_kctl_are_sent_what_they_need(
+def test_workers_without_kctl_receive_its_code(
     master: str, bare_python: Path, tmp_path: Path
 ) -> None:
     lacking = subprocess.run([bare_python, "-c", "import kctl"], capture_output=True, cwd=tmp_path)

@@ -5,8 +5,8 @@ from hypothesis import strategies as st
 
 from broker.records.batch import iterate_batches
 from broker.records.builder import BatchSettings, build_batch
-from broker.records.record import RecordTuple
-from kctl.spark.columns import TYPES, ColumnGatherer
+from broker.records.record import Header, RecordTuple
+from kctl.spark.decoding.columns import TYPES, ColumnGatherer
 
 BYTES = st.none() | st.binary(max_size=200)
 HEADERS = st.lists(st.tuples(st.text(max_size=5), st.none() | st.binary(max_size=5)), max_size=3)
@@ -16,8 +16,8 @@ RECORDS = st.lists(
 
 
 def with_offsets(
-    rows: list[tuple[int, int, bytes | None, bytes | None, list]],
-) -> list[RecordTuple]:  # type: ignore[type-arg]
+    rows: list[tuple[int, int, bytes | None, bytes | None, list[Header]]],
+) -> list[RecordTuple]:
     """Records whose offsets rise by the first field, as compaction leaves them."""
     records: list[RecordTuple] = []
     offset = 0
@@ -29,7 +29,7 @@ def with_offsets(
 
 @given(RECORDS, st.lists(st.integers(0, 30), max_size=4), st.integers(0, 80), st.integers(0, 80))
 def test_table_has_the_records_of_all_batches_within_the_range(
-    rows: list[tuple[int, int, bytes | None, bytes | None, list]],  # type: ignore[type-arg]
+    rows: list[tuple[int, int, bytes | None, bytes | None, list[Header]]],
     cuts: list[int],
     first: int,
     end: int,
@@ -61,7 +61,7 @@ def test_table_has_the_records_of_all_batches_within_the_range(
     assert {row["timestamp_type"] for row in found} == {"CreateTime"}
 
 
-def test_what_a_batch_does_not_have_is_null() -> None:
+def test_missing_batch_fields_are_null() -> None:
     (batch,) = iterate_batches(build_batch([(0, -1, None, None, ())], BatchSettings()))
     gatherer = ColumnGatherer("t", 0, ("timestamp", "leader_epoch", "producer_id"))
     gatherer.add(batch, 0, 1)

@@ -1,4 +1,4 @@
-"""`kctl spark-export` as far as it goes without Spark: plans, refusals, verification."""
+"""`kctl spark-export` without Spark: plans, errors, verification."""
 
 import json
 import os
@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from kctl.spark.target import Target
+from kctl.spark.publishing.export_directory import LocalExportDirectory
 from tests.spark.support import LOGS, export_without_spark, make_plan
 from tests.support.kctl import Kctl
 
@@ -38,22 +38,25 @@ def test_dry_run_shows_tasks_ranges_and_bytes_and_writes_nothing(kctl: Kctl, out
 @pytest.mark.parametrize(
     ("arguments", "status", "said"),
     [
-        (["nosuch", "--from-dir", str(LOGS)], 1, "no topic is called nosuch"),
+        (["nosuch", "--from-dir", str(LOGS)], 1, "no topic matches nosuch"),
         (["txn", "--from-dir", "/nowhere"], 1, "/nowhere: no such file or directory"),
-        (["--from-dir", str(LOGS)], 2, "no topic named"),
-        (["txn"], 2, "no cluster named"),
+        (["--from-dir", str(LOGS)], 2, "no topic given"),
+        (["txn"], 2, "no cluster specified"),
         (["txn", "-b", "127.0.0.1:1"], 1, "cannot reach the cluster"),
-        (["txn", "--append", "--overwrite"], 2, "--append and --overwrite exclude each other"),
+        (["txn", "--append", "--overwrite"], 2, "--append and --overwrite are mutually exclusive"),
         (["txn", "--format", "xls"], 2, "--format xls: unknown"),
         (["txn", "--columns", "offset,size"], 2, "--columns size: unknown"),
         (["txn", "--partition-by", "key"], 2, "--partition-by key: unknown"),
         (["txn", "--isolation", "dirty"], 2, "--isolation dirty: unknown"),
-        (["txn", "--since", "tomorrow"], 2, "expected"),
+        (["txn", "--since", "tomorrow"], 2, "--since tomorrow: expected a time"),
+        (["txn", "--until", "12:00"], 2, "--until 12:00: expected a time"),
+        (["txn", "--partition-by", "date,date"], 2, "--partition-by date,date: repeated name"),
+        (["txn", "--columns", "topic", "--partition-by", "topic"], 2, "would have no columns"),
         (["txn", "--conf", "spark.x", "--from-dir", str(LOGS)], 2, "expected KEY=VALUE"),
-        (["--resume"], 1, "there is no export to resume"),
+        (["--resume"], 1, "no export to resume"),
     ],
 )
-def test_bad_input_is_one_clear_line_and_leaves_nothing(
+def test_invalid_input_is_a_one_line_error_and_leaves_no_files(
     kctl: Kctl, out: str, arguments: list[str], status: int, said: str
 ) -> None:
     result = kctl("spark-export", *arguments, "--to", out)
@@ -74,21 +77,19 @@ def test_offsets_out_of_range_are_refused(kctl: Kctl, out: str, tmp_path: Path) 
     assert not Path(out).exists()
 
 
-def test_target_that_holds_an_export_needs_a_word(kctl: Kctl, out: str) -> None:
-    export_without_spark(LOGS, Target(out), "txn")
+def test_directory_with_an_export_needs_an_explicit_mode(kctl: Kctl, out: str) -> None:
+    export_without_spark(LOGS, LocalExportDirectory(out), "txn")
     result = kctl("spark-export", "txn", "--from-dir", str(LOGS), "--to", out)
     assert result.exit_code == 1
-    assert "holds an export already" in result.stderr
+    assert "already contains an export" in result.stderr
     for flag in ("--append", "--incremental", "--overwrite"):
         assert flag in result.stderr
 
 
-def test_regression_run_that_finds_another_running_leaves_its_work_alone(
-    kctl: Kctl, out: str
-) -> None:
-    other = Target(out).staging
+def test_regression_second_run_does_not_remove_the_files_of_the_first(kctl: Kctl, out: str) -> None:
+    other = LocalExportDirectory(out).staging
     with other.locked():
-        other.begin(make_plan(LOGS, Target(out), "txn"))
+        other.begin(make_plan(LOGS, LocalExportDirectory(out), "txn"))
         result = kctl("spark-export", "txn", "--from-dir", str(LOGS), "--to", out, "--append")
         assert result.exit_code == 1
         assert "is running" in result.stderr
@@ -96,16 +97,16 @@ def test_regression_run_that_finds_another_running_leaves_its_work_alone(
 
 
 @pytest.mark.parametrize("flag", ["--append", "--overwrite", "--incremental"])
-def test_directory_with_other_things_is_left_alone(kctl: Kctl, tmp_path: Path, flag: str) -> None:
+def test_directory_with_other_files_is_refused(kctl: Kctl, tmp_path: Path, flag: str) -> None:
     (tmp_path / "thesis.txt").touch()
     result = kctl("spark-export", "txn", "--from-dir", str(LOGS), "--to", str(tmp_path), flag)
     assert result.exit_code == 1
-    assert "holds something else" in result.stderr
+    assert "contains files that are not exports" in result.stderr
     assert [path.name for path in tmp_path.iterdir()] == ["thesis.txt"]
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
-def test_target_that_cannot_be_written_is_named(kctl: Kctl, tmp_path: Path) -> None:
+def test_unwritable_directory_is_named(kctl: Kctl, tmp_path: Path) -> None:
     tmp_path.chmod(0o500)
     result = kctl("spark-export", "txn", "--from-dir", str(LOGS), "--to", str(tmp_path / "out"))
     assert result.exit_code == 1
@@ -113,24 +114,24 @@ def test_target_that_cannot_be_written_is_named(kctl: Kctl, tmp_path: Path) -> N
 
 
 class TestVerify:
-    def test_sound_export_agrees_with_its_source(self, kctl: Kctl, out: str) -> None:
-        export_without_spark(LOGS, Target(out), "txn", "compacted", "codec-.*")
+    def test_intact_export_agrees_with_its_source(self, kctl: Kctl, out: str) -> None:
+        export_without_spark(LOGS, LocalExportDirectory(out), "txn", "compacted", "codec-.*")
         result = kctl("spark-export", "verify", out, "--from-dir", str(LOGS))
         assert result.exit_code == 0, result.output
-        assert "nothing to complain about" in result.stderr
+        assert "no problems found" in result.stderr
 
-    def test_source_that_lost_records_is_a_finding(
+    def test_records_missing_in_the_source_are_reported(
         self, kctl: Kctl, out: str, tmp_path: Path
     ) -> None:
-        export_without_spark(LOGS, Target(out), "txn")
+        export_without_spark(LOGS, LocalExportDirectory(out), "txn")
         (tmp_path / "empty").mkdir()
         arguments = (out, "--from-dir", str(tmp_path / "empty"), "-o", "json")
         result = kctl("spark-export", "verify", *arguments)
         assert result.exit_code == 3
         assert [finding["problem"] for finding in result.json] == ["is not in the source"]
 
-    def test_count_that_differs_is_a_finding(self, kctl: Kctl, out: str) -> None:
-        target = Target(out)
+    def test_different_record_count_is_reported(self, kctl: Kctl, out: str) -> None:
+        target = LocalExportDirectory(out)
         export_without_spark(LOGS, target, "plain")
         path = target.export_path(1) / "_manifest.json"
         path.write_text(path.read_text().replace('"records": 200', '"records": 199'))
@@ -140,4 +141,4 @@ class TestVerify:
     def test_directory_without_exports_is_an_error(self, kctl: Kctl, tmp_path: Path) -> None:
         result = kctl("spark-export", "verify", str(tmp_path))
         assert result.exit_code == 1
-        assert "holds no export" in result.stderr
+        assert "contains no exports" in result.stderr

@@ -13,14 +13,13 @@ import pytest
 from pyarrow import orc
 
 from broker.records.record import RecordTuple
-from kctl.errors import CliError
-from kctl.spark.log_source import LogSource
-from kctl.spark.request import infer_schema
-from kctl.spark.schema import decode_struct, encode_struct, infer_struct, parse_ddl
-from kctl.spark.selection import Selection, choose_ranges
-from kctl.spark.settings import ContentType, PartitionColumn, TaskSettings
-from kctl.spark.target import Target
-from kctl.spark.writers import ExportFormat
+from kctl.cli.errors import CliError
+from kctl.spark.decoding.schema import decode_struct, encode_struct, infer_struct, parse_ddl
+from kctl.spark.driver import infer_schema
+from kctl.spark.planning.selection import Selection, choose_ranges
+from kctl.spark.planning.settings import ContentType, ExportFormat, PartitionColumn, TaskSettings
+from kctl.spark.publishing.export_directory import LocalExportDirectory
+from kctl.spark.reading.log_directory import LogDirectorySource
 from tests.spark.support import export_without_spark, exported, write_log
 
 DAY_MS = 86_400_000
@@ -39,13 +38,13 @@ def log_dir(tmp_path: Path) -> Path:
     return tmp_path / "logs"
 
 
-def export(log_dir: Path, **settings: Any) -> Target:
-    target = Target(str(log_dir.parent / "out"))
+def export(log_dir: Path, **settings: Any) -> LocalExportDirectory:
+    target = LocalExportDirectory(str(log_dir.parent / "out"))
     export_without_spark(log_dir, target, "t", settings=TaskSettings("", **settings))
     return target
 
 
-def only_file(target: Target, suffix: str) -> Path:
+def only_file(target: LocalExportDirectory, suffix: str) -> Path:
     (path,) = target.export_path(1).glob(f"*.{suffix}")
     return path
 
@@ -60,7 +59,7 @@ def test_json_lines_have_bytes_in_base64(log_dir: Path) -> None:
     assert rows[1]["timestamp"] == "1970-01-02T00:00:00+00:00"
 
 
-def test_csv_has_a_heading_and_headers_as_json(log_dir: Path) -> None:
+def test_csv_has_a_header_line_and_record_headers_as_json(log_dir: Path) -> None:
     path = only_file(export(log_dir, export_format=ExportFormat.CSV), "csv")
     with path.open(newline="") as file:
         rows = list(csv.DictReader(file))
@@ -75,7 +74,7 @@ def test_orc_has_the_same_rows_as_parquet(log_dir: Path, tmp_path: Path) -> None
     assert found == [(offset, key, value) for offset, _, key, value, _ in RECORDS]
 
 
-def test_chosen_columns_are_written_and_no_others(log_dir: Path) -> None:
+def test_only_chosen_columns_are_written(log_dir: Path) -> None:
     target = export(log_dir, columns=("offset", "leader_epoch"))
     assert pq.read_schema(only_file(target, "parquet")).names == ["offset", "leader_epoch"]
 
@@ -94,7 +93,7 @@ def test_rows_go_to_directories_by_topic_partition_and_date(log_dir: Path) -> No
     assert [row["offset"] for row in exported(target.path)] == [0, 1, 2, 3, 4]
 
 
-def test_hours_are_those_of_utc(log_dir: Path) -> None:
+def test_hours_are_in_utc(log_dir: Path) -> None:
     target = export(log_dir, partition_by=(PartitionColumn.HOUR,))
     assert {path.name for path in target.export_path(1).glob("hour=*")} == {
         "hour=00",
@@ -103,29 +102,27 @@ def test_hours_are_those_of_utc(log_dir: Path) -> None:
     }
 
 
-def test_new_file_begins_when_one_is_full(log_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kctl.spark.task.CHUNK_BYTES", 1)
+def test_full_file_is_followed_by_a_new_one(log_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kctl.spark.reading.pieces.CHUNK_BYTES", 1)
     target = export(log_dir, file_bytes=1)
     assert len(list(target.export_path(1).glob("*.parquet"))) == 2
     assert [row["offset"] for row in exported(target.path)] == [0, 1, 2, 3, 4]
 
 
-def test_more_directories_than_files_may_be_open(
-    log_dir: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("kctl.spark.sink.MAX_OPEN_FILES", 1)
-    monkeypatch.setattr("kctl.spark.task.CHUNK_BYTES", 1)
+def test_more_directories_than_open_files(log_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kctl.spark.writing.output.MAX_OPEN_FILES", 1)
+    monkeypatch.setattr("kctl.spark.reading.pieces.CHUNK_BYTES", 1)
     target = export(log_dir, partition_by=(PartitionColumn.HOUR,))
     assert [row["offset"] for row in exported(target.path)] == [0, 1, 2, 3, 4]
 
 
 class TestUndecodable:
-    def aside(self, target: Target) -> list[dict[str, Any]]:
+    def aside(self, target: LocalExportDirectory) -> list[dict[str, Any]]:
         (path,) = (target.export_path(1) / "_undecodable").glob("*.parquet")
         rows: list[dict[str, Any]] = pq.read_table(path).to_pylist()
         return rows
 
-    def test_key_that_is_no_text_goes_aside_as_it_was(self, log_dir: Path) -> None:
+    def test_key_that_is_not_utf_8_is_kept_aside_unchanged(self, log_dir: Path) -> None:
         target = export(log_dir, key_type=ContentType.STRING, value_type=ContentType.STRING)
         assert [row["key"] for row in exported(target.path)] == ["k", None, "k", "k"]
         (row,) = self.aside(target)
@@ -133,13 +130,13 @@ class TestUndecodable:
         (partition,) = target.manifest(1)["partitions"]
         assert (partition["records"], partition["undecodable"]) == (4, 1)
 
-    def test_value_that_is_no_json_goes_aside(self, log_dir: Path) -> None:
+    def test_value_that_is_not_json_is_kept_aside(self, log_dir: Path) -> None:
         target = export(log_dir, value_type=ContentType.JSON)
         values = [row["value"] for row in exported(target.path)]
         assert [value and json.loads(value)["id"] for value in values] == [1, 2, None, "no number"]
         assert [row["offset"] for row in self.aside(target)] == [2]
 
-    def test_json_that_does_not_fit_the_schema_goes_aside(self, log_dir: Path) -> None:
+    def test_json_that_does_not_fit_the_schema_is_kept_aside(self, log_dir: Path) -> None:
         schema = encode_struct(parse_ddl("id INT, name STRING, tags ARRAY<STRING>"))
         target = export(log_dir, value_type=ContentType.JSON, value_schema=schema)
         assert [row["value"] for row in exported(target.path)] == [
@@ -150,7 +147,7 @@ class TestUndecodable:
         assert [row["offset"] for row in self.aside(target)] == [2, 4]
 
 
-def test_struct_is_inferred_from_the_objects_there_are() -> None:
+def test_struct_is_inferred_from_json_objects() -> None:
     values = [b'{"a": 1, "b": null}', None, b"no json", b"[1]", b'{"a": 2, "c": [{"d": 0.5}]}']
     kind = infer_struct(values)
     assert str(kind) == ("struct<a: int64, b: string, c: list<item: struct<d: double>>>")
@@ -158,12 +155,12 @@ def test_struct_is_inferred_from_the_objects_there_are() -> None:
 
 
 @pytest.mark.parametrize("values", [[], [b"x"], [b'{"a": 1}', b'{"a": "x"}'], [b'{"a": [1, {}]}']])
-def test_no_struct_is_inferred_where_none_fits(values: list[bytes]) -> None:
+def test_no_struct_is_inferred_if_types_conflict(values: list[bytes]) -> None:
     assert infer_struct(values) is None
 
 
 def test_schema_of_json_values_is_taken_from_a_sample(log_dir: Path) -> None:
-    source = LogSource([log_dir])
+    source = LogDirectorySource([log_dir])
     pieces = [
         p for each in choose_ranges(source, Selection(("t",))) for p in source.pieces(each, 9)
     ]
@@ -174,17 +171,17 @@ def test_schema_of_json_values_is_taken_from_a_sample(log_dir: Path) -> None:
     )
 
 
-def test_ddl_with_nested_types_is_understood() -> None:
+def test_ddl_with_nested_types_is_parsed() -> None:
     kind = parse_ddl("a BIGINT, `b` STRUCT<c: DOUBLE, d: ARRAY<INT>>, e BOOLEAN")
     assert str(kind) == ("struct<a: int64, b: struct<c: double, d: list<item: int32>>, e: bool>")
 
 
 @pytest.mark.parametrize("ddl", ["a", "a NUMBER", "a MAP<INT, INT>"])
-def test_ddl_that_is_not_understood_is_refused(ddl: str) -> None:
-    with pytest.raises(CliError, match="is not understood"):
+def test_invalid_ddl_is_refused(ddl: str) -> None:
+    with pytest.raises(CliError, match="is not valid"):
         parse_ddl(ddl)
 
 
-def test_times_read_back_are_those_of_the_records(log_dir: Path) -> None:
+def test_timestamps_are_those_of_the_records(log_dir: Path) -> None:
     rows = exported(export(log_dir).path)
     assert rows[1]["timestamp"] == datetime(1970, 1, 2, tzinfo=UTC)

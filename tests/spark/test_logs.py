@@ -1,4 +1,4 @@
-"""Logs that Apache Kafka wrote, exported without Spark: what its own tool prints is the oracle."""
+"""Logs written by Apache Kafka, exported without Spark and compared with its own tool."""
 
 import shutil
 from pathlib import Path
@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 
 from broker.errors import CorruptRecord
-from kctl.errors import CliError
-from kctl.spark.log_source import LogSource
-from kctl.spark.selection import Selection, choose_ranges
-from kctl.spark.settings import IsolationLevel, TaskSettings
-from kctl.spark.target import Target
-from kctl.spark.task import piece_tables
+from kctl.cli.errors import CliError
+from kctl.spark.planning.selection import Selection, choose_ranges
+from kctl.spark.planning.settings import IsolationLevel, TaskSettings
+from kctl.spark.publishing.export_directory import LocalExportDirectory
+from kctl.spark.reading.log_directory import LogDirectorySource
+from kctl.spark.reading.pieces import piece_tables
 from tests.spark.support import (
     GOLDEN,
     LOGS,
@@ -34,7 +34,7 @@ CASES += [(tree, topic) for tree in ("magic0", "magic1") for topic in OLD]
 def test_exported_records_are_those_that_kafka_prints(
     tmp_path: Path, tree: str, topic: str, task_bytes: int
 ) -> None:
-    target = Target(str(tmp_path / "out"))
+    target = LocalExportDirectory(str(tmp_path / "out"))
     export_without_spark(GOLDEN / "logs" / tree, target, topic, task_bytes=task_bytes)
     printed = kafka_printed(tree, f"{topic}-0")
     assert printed
@@ -42,7 +42,7 @@ def test_exported_records_are_those_that_kafka_prints(
 
 
 def test_keys_values_and_times_are_the_bytes_that_were_written(tmp_path: Path) -> None:
-    target = Target(str(tmp_path / "out"))
+    target = LocalExportDirectory(str(tmp_path / "out"))
     export_without_spark(LOGS, target, "txn")
     first = exported(target.path)[0]
     assert (first["key"], first["value"]) == (b"0", b"txn 0 row 0" * 4)
@@ -50,15 +50,15 @@ def test_keys_values_and_times_are_the_bytes_that_were_written(tmp_path: Path) -
     assert first["timestamp_type"] == "CreateTime"
 
 
-def test_memory_of_a_task_is_bounded_whatever_the_size_of_the_partition(
+def test_memory_of_a_task_does_not_depend_on_the_size_of_the_partition(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("kctl.spark.task.CHUNK_BYTES", 100_000)
+    monkeypatch.setattr("kctl.spark.reading.pieces.CHUNK_BYTES", 100_000)
     batches = [
         [(at + base, 0, None, bytes(1000), ()) for at in range(10)] for base in range(0, 2000, 10)
     ]
     write_log(tmp_path / "t-0", batches)
-    source = LogSource([tmp_path])
+    source = LogDirectorySource([tmp_path])
     (offsets,) = choose_ranges(source, Selection(("t",)))
     (piece,) = source.pieces(offsets, 1 << 30)
     tables = piece_tables(piece, TaskSettings(""), ("offset", "value"))
@@ -68,7 +68,7 @@ def test_memory_of_a_task_is_bounded_whatever_the_size_of_the_partition(
 
 
 def test_one_large_partition_becomes_many_tasks() -> None:
-    source = LogSource([LOGS])
+    source = LogDirectorySource([LOGS])
     (offsets,) = choose_ranges(source, Selection(("rolled",)))
     pieces = list(source.pieces(offsets, 5000))
     assert len(pieces) > len(list((LOGS / "rolled-0").glob("*.log")))
@@ -83,7 +83,7 @@ def test_read_committed_leaves_out_what_was_aborted(tmp_path: Path) -> None:
     printed = [offset for offset, *_ in kafka_printed("magic2", "txn-0")]
     both = {}
     for level in IsolationLevel:
-        target = Target(str(tmp_path / level))
+        target = LocalExportDirectory(str(tmp_path / level))
         settings = TaskSettings("", isolation=level)
         export_without_spark(LOGS, target, "txn", settings=settings, task_bytes=500)
         both[level] = exported(target.path)
@@ -94,13 +94,13 @@ def test_read_committed_leaves_out_what_was_aborted(tmp_path: Path) -> None:
 
 
 def test_trimmed_log_begins_at_its_log_start_offset(tmp_path: Path) -> None:
-    target = Target(str(tmp_path / "out"))
+    target = LocalExportDirectory(str(tmp_path / "out"))
     export_without_spark(LOGS, target, "trimmed")
     assert [row["offset"] for row in exported(target.path)] == list(range(321, 500))
 
 
 def test_empty_partition_has_a_manifest_and_no_file(tmp_path: Path) -> None:
-    target = Target(str(tmp_path / "out"))
+    target = LocalExportDirectory(str(tmp_path / "out"))
     export_without_spark(LOGS, target, "empty")
     manifest = target.manifest(1)
     assert manifest["files"] == []
@@ -108,7 +108,7 @@ def test_empty_partition_has_a_manifest_and_no_file(tmp_path: Path) -> None:
 
 
 def test_manifest_names_offsets_records_bytes_and_files(tmp_path: Path) -> None:
-    target = Target(str(tmp_path / "out"))
+    target = LocalExportDirectory(str(tmp_path / "out"))
     export_without_spark(LOGS, target, "compacted")
     manifest = target.manifest(1)
     rows = exported(target.path)
@@ -128,7 +128,7 @@ def damaged(tmp_path: Path, name: str) -> Path:
 
 
 def test_torn_tail_ends_the_log(tmp_path: Path) -> None:
-    target = Target(str(tmp_path / "out"))
+    target = LocalExportDirectory(str(tmp_path / "out"))
     export_without_spark(damaged(tmp_path, "torn-0"), target, "rolled")
     whole = kafka_printed("magic2", "rolled-0")
     found = sizes(exported(target.path))
@@ -137,15 +137,15 @@ def test_torn_tail_ends_the_log(tmp_path: Path) -> None:
 
 
 def test_wrong_index_changes_nothing(tmp_path: Path) -> None:
-    target = Target(str(tmp_path / "out"))
+    target = LocalExportDirectory(str(tmp_path / "out"))
     logs = damaged(tmp_path, "badindex-0")
     export_without_spark(logs, target, "rolled", task_bytes=3000)
     offsets = [row["offset"] for row in exported(target.path)]
     assert offsets == [offset for offset, *_ in kafka_printed("magic2", "rolled-0")]
 
 
-def test_flipped_bit_is_found_and_named(tmp_path: Path) -> None:
-    target = Target(str(tmp_path / "out"))
+def test_flipped_bit_is_an_error_with_file_and_position(tmp_path: Path) -> None:
+    target = LocalExportDirectory(str(tmp_path / "out"))
     with pytest.raises(CorruptRecord, match=r"rolled-0/\d{20}\.log position \d+: .*expected crc"):
         export_without_spark(damaged(tmp_path, "flipped-0"), target, "rolled")
     assert target.exports() == []
@@ -154,28 +154,28 @@ def test_flipped_bit_is_found_and_named(tmp_path: Path) -> None:
 def test_partition_without_a_segment_is_empty(tmp_path: Path) -> None:
     write_log(tmp_path / "t-0", [[(0, 1, None, b"x", ())]])
     (tmp_path / "t-1").mkdir()
-    ranges = choose_ranges(LogSource([tmp_path]), Selection(("t",)))
+    ranges = choose_ranges(LogDirectorySource([tmp_path]), Selection(("t",)))
     assert [(each.partition, each.is_empty) for each in ranges] == [(0, False), (1, True)]
 
 
-def test_of_two_replicas_the_longer_counts(tmp_path: Path) -> None:
+def test_longer_of_two_replicas_is_used(tmp_path: Path) -> None:
     write_log(tmp_path / "a" / "t-0", [[(0, 1, None, b"x", ())]])
     write_log(tmp_path / "b" / "t-0", [[(0, 1, None, b"x", ())], [(1, 1, None, b"y", ())]])
-    source = LogSource([tmp_path / "a", tmp_path / "b"])
+    source = LogDirectorySource([tmp_path / "a", tmp_path / "b"])
     (offsets,) = choose_ranges(source, Selection(("t",)))
     assert (offsets.first_offset, offsets.end_offset) == (0, 2)
 
 
 def test_unreadable_directory_is_named(tmp_path: Path) -> None:
     with pytest.raises(CliError, match="no such file or directory"):
-        LogSource([tmp_path / "nowhere"])
+        LogDirectorySource([tmp_path / "nowhere"])
 
 
 def test_times_are_found_by_record_and_not_by_batch(tmp_path: Path) -> None:
     first = [(at, 1000 + at, None, b"v", ()) for at in range(10)]
     second = [(at, 1000 + at, None, b"v", ()) for at in range(10, 20)]
     write_log(tmp_path / "t-0", [first, second])
-    source = LogSource([tmp_path])
+    source = LogDirectorySource([tmp_path])
     (found,) = choose_ranges(source, Selection(("t",), since_ms=1005, until_ms=1013))
     assert (found.first_offset, found.end_offset) == (5, 13)
     (late,) = choose_ranges(source, Selection(("t",), since_ms=5000))

@@ -1,4 +1,4 @@
-"""How far an export is: what Spark says of its tasks, and what a terminal shows."""
+"""Progress of an export: Spark's task status and the progress bar."""
 
 import io
 import sys
@@ -7,22 +7,22 @@ from pathlib import Path
 
 import pytest
 
-from kctl.spark.export import Progress, run_plan
-from kctl.spark.jobs import DiskFull, explain
-from kctl.spark.plan import ExportTask, Piece, Plan
-from kctl.spark.progress import progress_bar
-from kctl.spark.results import TaskResult
-from kctl.spark.session import SparkOptions
-from kctl.spark.settings import TaskSettings
-from kctl.spark.target import Target
-from kctl.spark.task import run_task
+from kctl.spark.engine.jobs import DiskFull, explain
+from kctl.spark.engine.session import SparkOptions
+from kctl.spark.execution.progress import progress_bar
+from kctl.spark.execution.runner import Progress, run_plan
+from kctl.spark.execution.task import run_task
+from kctl.spark.planning.plan import ExportTask, Piece, Plan
+from kctl.spark.planning.settings import TaskSettings
+from kctl.spark.publishing.export_directory import LocalExportDirectory
+from kctl.spark.writing.results import TaskResult
 from tests.spark.support import LOGS, make_plan
 
 
 @pytest.mark.spark
 @pytest.mark.timeout(400)
 @pytest.mark.usefixtures("spark")
-def test_tasks_that_run_are_told_by_spark_and_records_by_those_that_ended(
+def test_progress_counts_running_tasks_and_finished_records(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     release = tmp_path / "release"
@@ -39,8 +39,8 @@ def test_tasks_that_run_are_told_by_spark_and_records_by_those_that_ended(
         if state.running_tasks:
             release.touch()
 
-    monkeypatch.setattr("kctl.spark.export.run_task", waiting)
-    target = Target(str(tmp_path / "out"))
+    monkeypatch.setattr("kctl.spark.execution.runner.run_task", waiting)
+    target = LocalExportDirectory(str(tmp_path / "out"))
     plan = make_plan(LOGS, target, "rolled", task_bytes=20_000)
     target.staging.begin(plan)
     run_plan(plan, target, TaskSettings.from_json(plan.options), SparkOptions(), watch)
@@ -52,7 +52,7 @@ def test_tasks_that_run_are_told_by_spark_and_records_by_those_that_ended(
 
 
 class Terminal(io.StringIO):
-    """A stderr that a person can see."""
+    """A stderr that is a terminal."""
 
     def isatty(self) -> bool:
         return True
@@ -71,7 +71,7 @@ def test_bar_shows_tasks_records_and_bytes(monkeypatch: pytest.MonkeyPatch) -> N
     assert "1.0/2.0 MB" in shown
 
 
-def test_nothing_is_shown_where_nobody_looks(capsys: pytest.CaptureFixture[str]) -> None:
+def test_no_bar_without_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
     with progress_bar(Plan((), ())) as watch:
         watch(Progress(1, 1, 0, 5, 5))
     assert capsys.readouterr() == ("", "")
@@ -83,5 +83,5 @@ Caused by: java.io.IOException: No space left on device
 """
 
 
-def test_full_disk_is_known_by_what_java_says_too() -> None:
+def test_full_disk_is_recognized_in_a_java_error() -> None:
     assert isinstance(explain(RuntimeError(JAVA_SAID)), DiskFull)

@@ -1,4 +1,4 @@
-"""Clusters behind TLS: tasks get in as the driver does, and nobody else gets to see how."""
+"""Clusters with TLS: tasks authenticate like the driver, and secrets are not written anywhere."""
 
 import json
 import pickle
@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from broker.model import TopicPartition
-from kctl.security.settings import read_security
-from kctl.spark.columns import DEFAULT_COLUMNS
+from kctl.cli.security.settings import read_security
 from kctl.spark.data_source import Request
-from kctl.spark.plan import Piece
-from kctl.spark.settings import TaskSettings
-from kctl.spark.task import piece_tables
+from kctl.spark.decoding.columns import DEFAULT_COLUMNS
+from kctl.spark.planning.plan import Piece
+from kctl.spark.planning.settings import TaskSettings
+from kctl.spark.reading.pieces import piece_tables
 from tests.spark.support import exported
 from tests.support.certificates import Authority
 from tests.support.kctl import Kctl, run_kctl
@@ -55,10 +55,10 @@ def safe(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Safe]:
 
 
 def _nobody(what: str) -> None:
-    """Nobody is there to be asked for a password."""
+    """There is no terminal to ask for a password."""
 
 
-def test_task_reads_through_tls_what_the_driver_was_told(safe: Safe) -> None:
+def test_task_reads_through_tls_with_the_settings_of_the_driver(safe: Safe) -> None:
     settings = TaskSettings(
         "", bootstrap_servers=safe.address, security=read_security(safe.properties, _nobody)
     )
@@ -67,21 +67,21 @@ def test_task_reads_through_tls_what_the_driver_was_told(safe: Safe) -> None:
     assert table.column("value").to_pylist() == [b"one"]
 
 
-def test_data_source_takes_client_properties(safe: Safe) -> None:
+def test_data_source_reads_client_properties(safe: Safe) -> None:
     options = {
         "topics": "orders",
         "bootstrap.servers": safe.address,
         "command.config": str(safe.config),
     }
     request = Request(options)
-    source = request.source()
-    ranges = source.whole_ranges([TopicPartition("orders", 0)], is_committed=True)
-    (each,) = request.pieces(source, ranges)
+    with request.source() as source:
+        ranges = source.whole_ranges([TopicPartition("orders", 0)], is_committed=True)
+        (each,) = request.pieces(source, ranges)
     ((table, _),) = piece_tables(each.piece, request.settings, ("value",))
     assert table.column("value").to_pylist() == [b"one"]
 
 
-def test_secrets_are_in_no_plan_and_no_text() -> None:
+def test_secrets_are_not_in_plans_or_reprs() -> None:
     settings = TaskSettings("", bootstrap_servers="a:1", security=read_security(LOGIN, _nobody))
     assert PASSWORD not in json.dumps(settings.to_json())
     assert PASSWORD not in repr(settings)

@@ -1,4 +1,4 @@
-"""`kctl spark-export` with a real Spark, from log directories and through the wire."""
+"""`kctl spark-export` with a real Spark, from log directories and clusters."""
 
 import errno
 import json
@@ -17,13 +17,14 @@ import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from kctl.spark.plan import ExportTask
-from kctl.spark.results import TaskResult
-from kctl.spark.settings import TaskSettings
-from kctl.spark.staging import Staging
-from kctl.spark.task import run_task
+from kctl.spark.execution.task import run_task
+from kctl.spark.planning.plan import ExportTask
+from kctl.spark.planning.settings import TaskSettings
+from kctl.spark.publishing.staging import Staging
+from kctl.spark.writing.results import TaskResult
 from tests.spark.support import GOLDEN, LOGS, exported
 from tests.support.broker import RunningBroker, running_broker
+from tests.support.consumed import headers_of, offset_of, partition_of
 from tests.support.kctl import Kctl
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(400), pytest.mark.usefixtures("spark")]
@@ -66,11 +67,10 @@ def consumed(broker: RunningBroker, topic: str, partitions: int = 2) -> list[Row
         message = consumer.poll(10)
         assert message is not None
         if message.error():
-            ended.add(message.partition())
+            ended.add(partition_of(message))
         else:
-            headers = [(key, value) for key, value in message.headers() or []]
-            fields = (message.key(), message.value(), headers)
-            rows.append((message.partition(), message.offset(), *fields))
+            fields = (message.key(), message.value(), headers_of(message))
+            rows.append((partition_of(message), offset_of(message), *fields))
     consumer.close()
     return sorted(rows, key=lambda row: row[:2])
 
@@ -141,6 +141,38 @@ def export(kctl: Kctl, *arguments: object) -> Any:
     return result.json
 
 
+@pytest.mark.parametrize("is_by_wire", [True, False])
+def test_regression_recreated_topic_is_refused_by_incremental_and_found_by_verify(
+    kctl: Kctl, broker: RunningBroker, tmp_path: Path, is_by_wire: bool
+) -> None:
+    topic = create_topic(broker, f"recreated-{is_by_wire}", 1)
+    write(broker, topic, 100)
+    source = ("-b", broker.bootstrap_servers) if is_by_wire else ("--from-dir", broker.log_dir)
+    export(kctl, topic, *source, "--to", tmp_path / "out", "--incremental")
+    manifest = json.loads((tmp_path / "out" / "export=00001" / "_manifest.json").read_text())
+    (partition,) = manifest["partitions"]
+    assert manifest["cluster_id"] and partition["topic_id"]
+    assert partition["leader_epoch"] == 0
+    admin = AdminClient({"bootstrap.servers": broker.bootstrap_servers})
+    admin.delete_topics([topic])[topic].result(10)
+    create_topic(broker, topic, 1)
+    write(broker, topic, 150)
+    words = [topic, *map(str, source), "--to", str(tmp_path / "out"), "--incremental"]
+    again = kctl("spark-export", *words)
+    assert again.exit_code == 1
+    assert f"topic {topic} was recreated" in again.stderr
+    found = kctl("spark-export", "verify", str(tmp_path / "out"), *map(str, source))
+    assert found.exit_code == 3
+    assert "was recreated" in found.output
+
+
+def write(broker: RunningBroker, topic: str, count: int) -> None:
+    producer = Producer({"bootstrap.servers": broker.bootstrap_servers})
+    for number in range(count):
+        producer.produce(topic, str(number), partition=0)
+    assert producer.flush(20) == 0
+
+
 def test_cluster_is_exported_as_a_consumer_reads_it(
     kctl: Kctl, broker: RunningBroker, orders: str, tmp_path: Path
 ) -> None:
@@ -168,7 +200,7 @@ def test_spark_reads_the_export_with_its_columns(spark: Any, kctl: Kctl, tmp_pat
     assert dict(table.dtypes)["value"] == "binary"
 
 
-def test_incremental_runs_while_a_producer_writes_miss_and_repeat_nothing(
+def test_incremental_runs_during_writes_are_exact(
     kctl: Kctl, broker: RunningBroker, tmp_path: Path
 ) -> None:
     topic = create_topic(broker, "growing")
@@ -205,10 +237,10 @@ def test_incremental_runs_while_a_producer_writes_miss_and_repeat_nothing(
     assert sorted(int(row["value"]) for row in found) == list(range(written))
     again = kctl("spark-export", *map(str, arguments))
     assert (again.exit_code, again.output) == (0, "")
-    assert "nothing new" in again.stderr
+    assert "no new records" in again.stderr
 
 
-def test_task_killed_in_the_middle_is_tried_again(
+def test_killed_task_is_retried(
     kctl: Kctl, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     witness = tmp_path / "died"
@@ -221,7 +253,7 @@ def test_task_killed_in_the_middle_is_tried_again(
                 os.kill(os.getpid(), signal.SIGKILL)
         return run_task(task, settings)
 
-    monkeypatch.setattr("kctl.spark.export.run_task", dying)
+    monkeypatch.setattr("kctl.spark.execution.runner.run_task", dying)
     export(kctl, "rolled", "--from-dir", LOGS, "--to", tmp_path / "out")
     assert witness.exists()
     assert [row["offset"] for row in exported(tmp_path / "out")] == list(range(1500))
@@ -229,27 +261,27 @@ def test_task_killed_in_the_middle_is_tried_again(
 
 
 def failing(tmp_path: Path, kctl: Kctl, *arguments: object) -> str:
-    """The one line that a failing export says; it must leave nothing."""
+    """The one-line error of a failing export; it must leave no files."""
     result = kctl("spark-export", *map(str, arguments), "--to", str(tmp_path / "out"))
     assert result.exit_code == 1
     assert not (tmp_path / "out").exists()
     return result.stderr.splitlines()[0]
 
 
-def test_damaged_log_fails_in_one_line_and_leaves_nothing(kctl: Kctl, tmp_path: Path) -> None:
+def test_damaged_log_is_a_one_line_error_and_leaves_no_files(kctl: Kctl, tmp_path: Path) -> None:
     shutil.copytree(GOLDEN / "logs" / "corrupt" / "flipped-0", tmp_path / "logs" / "rolled-0")
     said = failing(tmp_path, kctl, "rolled", "--from-dir", tmp_path / "logs")
     assert "rolled-0/" in said
     assert "expected crc" in said
 
 
-def test_full_disk_fails_in_one_line_and_leaves_nothing(
+def test_full_disk_is_a_one_line_error_and_leaves_no_files(
     kctl: Kctl, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     def full(task: ExportTask, settings: TaskSettings) -> TaskResult:
         raise OSError(errno.ENOSPC, "No space left on device", settings.staging)
 
-    monkeypatch.setattr("kctl.spark.export.run_task", full)
+    monkeypatch.setattr("kctl.spark.execution.runner.run_task", full)
     said = failing(tmp_path, kctl, "rolled", "--from-dir", LOGS)
     assert said.startswith("error: the disk is full")
 
@@ -264,20 +296,20 @@ def test_interrupted_run_publishes_nothing_and_resume_finishes_it(
             signal.raise_signal(signal.SIGINT)
 
     with monkeypatch.context() as patch:
-        patch.setattr("kctl.spark.export._Watcher.look", interrupt)
+        patch.setattr("kctl.spark.execution.runner._Watcher.look", interrupt)
         stopped = kctl("spark-export", *arguments)
     assert stopped.exit_code == 130
     assert "--resume" in stopped.stderr
     refused = kctl("spark-export", *arguments)
     assert refused.exit_code == 1
-    assert "broken off" in refused.stderr
+    assert "interrupted" in refused.stderr
     export(kctl, "--resume", "--to", tmp_path / "out")
     assert [row["offset"] for row in exported(tmp_path / "out")] == list(range(1500))
 
 
 INTERRUPTED = """
 import pathlib, sys, time
-import kctl.spark.export
+import kctl.spark.execution.runner
 
 def waiting(task, settings):
     pathlib.Path(settings.staging, "attempts", "half").mkdir()
@@ -285,14 +317,14 @@ def waiting(task, settings):
     time.sleep(300)
 
 witness = sys.argv.pop(1)
-kctl.spark.export.run_task = waiting
+kctl.spark.execution.runner.run_task = waiting
 from kctl.app import main
 main()
 """
 
 
 @pytest.mark.slow
-def test_ctrl_c_cancels_what_runs_and_leaves_nothing(tmp_path: Path) -> None:
+def test_ctrl_c_cancels_running_tasks_and_leaves_no_files(tmp_path: Path) -> None:
     witness = tmp_path / "witness"
     arguments = ["spark-export", "txn", "--from-dir", str(LOGS), "--to", str(tmp_path / "out")]
     command = [sys.executable, "-c", INTERRUPTED, str(witness), *arguments, "--master", "local[1]"]
@@ -306,14 +338,14 @@ def test_ctrl_c_cancels_what_runs_and_leaves_nothing(tmp_path: Path) -> None:
         _, said = running.communicate(timeout=60)
     assert running.returncode == 130, said
     assert b"interrupted" in said
-    assert b"nothing was published; nothing is left of it" in said
+    assert b"nothing was published; no files were left behind" in said
     assert not (tmp_path / "out").exists()
 
 
 KILLED_BEFORE_COMMIT = """
 import os, signal
-from kctl.spark.target import Target
-Target.commit = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
+from kctl.spark.publishing.export_directory import LocalExportDirectory
+LocalExportDirectory.commit = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
 from kctl.app import main
 main()
 """

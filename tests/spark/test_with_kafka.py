@@ -1,4 +1,4 @@
-"""What others have made: a running Apache Kafka, and the module with which Spark writes Avro."""
+"""Exports from a running Apache Kafka, and with Spark's Avro module."""
 
 import subprocess
 import sys
@@ -34,11 +34,12 @@ def test_kafka_is_exported_as_a_consumer_reads_it(
 AVRO = "org.apache.spark:spark-avro_2.13:4.0.0"
 
 
-def test_avro_is_written_by_the_module_that_was_given(tmp_path: Path) -> None:
+def test_avro_is_written_with_the_given_module(tmp_path: Path) -> None:
     fetch = ["mvn", "-q", "-B", "dependency:copy", f"-Dartifact={AVRO}"]
     subprocess.run([*fetch, f"-DoutputDirectory={tmp_path}"], cwd=tmp_path, check=True)
     (jar,) = tmp_path.glob("*.jar")
-    words = ["spark-export", "plain", "--from-dir", LOGS, "--to", tmp_path / "out", "--format"]
+    words: list[str | Path] = ["spark-export", "plain", "--from-dir", LOGS]
+    words += ["--to", tmp_path / "out", "--format"]
     answer = subprocess.run(
         [sys.executable, "-m", "kctl", *words, "avro", "--jars", jar, "--master", "local[1]"],
         capture_output=True,

@@ -1,0 +1,1 @@
+"""Spark sessions and jobs, and file systems accessed through Spark."""

@@ -1,0 +1,1 @@
+"""Tasks, and the runner that executes them on Spark."""

@@ -1,0 +1,167 @@
+"""Settings of the tasks of an export, stored with the plan."""
+
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, field, replace
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from kctl.cli.errors import CliError, ExitStatus
+from kctl.spark.decoding.columns import DEFAULT_COLUMNS, TYPES
+from kctl.spark.decoding.schema import encode_struct, parse_ddl
+
+if TYPE_CHECKING:
+    from kctl.cli.security.settings import SecuritySettings
+
+DEFAULT_FILE_BYTES = 256 * 1024 * 1024
+
+
+class ExportFormat(StrEnum):
+    """Values of `--format`."""
+
+    PARQUET = "parquet"
+    JSONL = "jsonl"
+    CSV = "csv"
+    ORC = "orc"
+    AVRO = "avro"
+
+    @property
+    def spark_name(self) -> str:
+        """Spark's name of the format."""
+        return "json" if self is ExportFormat.JSONL else self.value
+
+
+class IsolationLevel(StrEnum):
+    """Values of `--isolation`."""
+
+    READ_COMMITTED = "read_committed"
+    READ_UNCOMMITTED = "read_uncommitted"
+
+
+class ContentType(StrEnum):
+    """How keys and values are decoded."""
+
+    BINARY = "binary"
+    STRING = "string"
+    JSON = "json"
+
+
+class PartitionColumn(StrEnum):
+    """Values of `--partition-by`: a directory level each, as in Hive."""
+
+    TOPIC = "topic"
+    PARTITION = "partition"
+    DATE = "date"
+    HOUR = "hour"
+
+
+Choice = TypeVar("Choice", bound=StrEnum)
+
+
+def _choice(kind: type[Choice], option: str, text: str) -> Choice:
+    try:
+        return kind(text)
+    except ValueError:
+        raise _unknown(option, text, kind) from None
+
+
+def _unknown(option: str, text: str, choices: Iterable[str]) -> CliError:
+    return CliError(
+        f"{option} {text}: unknown", f"choose from {', '.join(choices)}", ExitStatus.USAGE
+    )
+
+
+def _names(text: str | None) -> tuple[str, ...]:
+    return tuple(name.strip() for name in (text or "").split(",") if name.strip())
+
+
+def read_schema(path: Path) -> str:
+    """The schema in a DDL file; CliError if it is not valid."""
+    try:
+        return encode_struct(parse_ddl(" ".join(path.read_text().split())))
+    except OSError as error:
+        raise CliError(f"{path}: {(error.strerror or str(error)).lower()}") from error
+
+
+@dataclass(frozen=True)
+class TaskSettings:
+    """The settings of a task."""
+
+    staging: str
+    """The staging directory of the run."""
+    bootstrap_servers: str = ""
+    """Bootstrap servers; empty if pieces are parts of files."""
+    timeout_s: float = 30.0
+    isolation: IsolationLevel = IsolationLevel.READ_COMMITTED
+    export_format: ExportFormat = ExportFormat.PARQUET
+    columns: tuple[str, ...] = DEFAULT_COLUMNS
+    partition_by: tuple[PartitionColumn, ...] = ()
+    key_type: ContentType = ContentType.BINARY
+    value_type: ContentType = ContentType.BINARY
+    value_schema: str = ""
+    """The schema of JSON values (`encode_struct`); empty: text that is known to be JSON."""
+    is_schema_inferred: bool = False
+    """Whether the schema comes from a sample: then values with other fields are kept aside. With a
+    schema given by the user, other fields are left out deliberately."""
+    file_bytes: int = DEFAULT_FILE_BYTES
+    security: "SecuritySettings | None" = field(default=None, repr=False)
+    """TLS and SASL settings. They contain secrets: they are sent to tasks with their code and never
+    written to a plan or a manifest."""
+
+    @classmethod
+    def parse(
+        cls,
+        *,
+        isolation: str,
+        export_format: str,
+        columns: str | None,
+        partition_by: str | None,
+        key_type: str,
+        value_type: str,
+        schema_file: Path | None,
+    ) -> "TaskSettings":
+        """Parse options; CliError names an invalid one and its choices."""
+        names = _names(columns) or DEFAULT_COLUMNS
+        for name in names:
+            if name not in TYPES:
+                raise _unknown("--columns", name, TYPES)
+        levels = _names(partition_by)
+        if len(set(levels)) < len(levels):
+            raise CliError(f"--partition-by {partition_by}: repeated name", "", ExitStatus.USAGE)
+        if not set(names) - set(levels):
+            raise CliError(
+                "every column is a directory level, so files would have no columns",
+                "add a column that is not in --partition-by",
+                ExitStatus.USAGE,
+            )
+        return cls(
+            staging="",
+            isolation=_choice(IsolationLevel, "--isolation", isolation),
+            export_format=_choice(ExportFormat, "--format", export_format),
+            columns=tuple(name for name in TYPES if name in names),
+            partition_by=tuple(_choice(PartitionColumn, "--partition-by", name) for name in levels),
+            key_type=_choice(ContentType, "--key", key_type),
+            value_type=_choice(ContentType, "--value", value_type),
+            value_schema="" if schema_file is None else read_schema(schema_file),
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """As a JSON document, without `security`."""
+        fields = asdict(replace(self, security=None))
+        del fields["security"]
+        return fields
+
+    @classmethod
+    def from_json(cls, fields: dict[str, Any]) -> "TaskSettings":
+        """The inverse of `to_json`."""
+        return cls(
+            **{
+                **fields,
+                "isolation": IsolationLevel(fields["isolation"]),
+                "export_format": ExportFormat(fields["export_format"]),
+                "columns": tuple(fields["columns"]),
+                "partition_by": tuple(PartitionColumn(name) for name in fields["partition_by"]),
+                "key_type": ContentType(fields["key_type"]),
+                "value_type": ContentType(fields["value_type"]),
+            }
+        )

@@ -1,0 +1,1 @@
+"""The export directory: staging, manifest, and publication by one rename."""

@@ -1,0 +1,1 @@
+"""Reads records from log directories and clusters."""

@@ -1,0 +1,1 @@
+"""Arrow tables → files: content types, formats, directories, results."""
