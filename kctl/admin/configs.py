@@ -1,9 +1,6 @@
-"""Settings of topics and brokers, where they come from, and changes to them."""
+"""Configs of topics and brokers: descriptions and changes."""
 
-import asyncio
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from enum import IntEnum, StrEnum
 
 from broker.errors import ApiError, ErrorCode
 from broker.net.client import Client
@@ -19,126 +16,44 @@ from broker.protocol.messages.incremental_alter_configs import (
     IncrementalAlterConfigsRequest,
 )
 from broker.protocol.schema import Request, ResponseT
-from kctl.outcomes import Outcome, outcome
+from kctl.admin.broker_queries import each_broker
+from kctl.model.configs import (
+    BROKER_DEFAULTS,
+    DEFAULT_SOURCE,
+    SOURCES,
+    Change,
+    Config,
+    Entity,
+    EntityType,
+    Synonym,
+)
+from kctl.model.outcomes import Outcome, outcome
 
-BROKER_DEFAULTS = ""
-"""The name of the entity that stands for every broker."""
-
-
-class EntityType(StrEnum):
-    """What has settings, under the name Kafka's tool gives it."""
-
-    TOPICS = "topics"
-    BROKERS = "brokers"
-    BROKER_LOGGERS = "broker-loggers"
-
-    @property
-    def resource_type(self) -> int:
-        """Kafka's number for it."""
-        return {"topics": 2, "brokers": 4, "broker-loggers": 8}[self]
-
-    @property
-    def singular(self) -> str:
-        """`topic`, as the tool puts it in sentences."""
-        return self.value[:-1]
-
-
-class Operation(IntEnum):
-    """What IncrementalAlterConfigs does with a value."""
-
-    SET = 0
-    DELETE = 1
-    APPEND = 2
-    SUBTRACT = 3
-
-
-SOURCES = {
-    1: "DYNAMIC_TOPIC_CONFIG",
-    2: "DYNAMIC_BROKER_CONFIG",
-    3: "DYNAMIC_DEFAULT_BROKER_CONFIG",
-    4: "STATIC_BROKER_CONFIG",
-    5: "DEFAULT_CONFIG",
-    6: "DYNAMIC_BROKER_LOGGER_CONFIG",
-    7: "DYNAMIC_CLIENT_METRICS_CONFIG",
-    8: "DYNAMIC_GROUP_CONFIG",
-}
-DEFAULT_SOURCE = "DEFAULT_CONFIG"
 TYPES = ["-", "boolean", "string", "int", "short", "long", "double", "list", "class", "password"]
-
-
-@dataclass(frozen=True)
-class Entity:
-    """A topic, a broker, all brokers, or the loggers of a broker."""
-
-    type: EntityType
-    name: str
-
-    def __str__(self) -> str:
-        if self.type is EntityType.BROKERS and self.name == BROKER_DEFAULTS:
-            return "broker defaults"
-        return f"{self.type.singular} {self.name}"
-
-    @property
-    def own_source(self) -> str | None:
-        """The source of what was set for this very entity; None where everything counts."""
-        if self.type is EntityType.TOPICS:
-            return SOURCES[1]
-        if self.type is EntityType.BROKERS:
-            return SOURCES[3] if self.name == BROKER_DEFAULTS else SOURCES[2]
-        return None
-
-
-@dataclass(frozen=True)
-class Synonym:
-    """One of the places a value can come from, in the order in which they count."""
-
-    name: str
-    value: str | None
-    source: str
-
-
-@dataclass(frozen=True)
-class Config:
-    """One setting; `value` is None where it is secret or not set."""
-
-    name: str
-    value: str | None
-    source: str
-    read_only: bool
-    sensitive: bool
-    type: str
-    synonyms: tuple[Synonym, ...]
-    documentation: str | None
-
-    @property
-    def is_default(self) -> bool:
-        """Whether nobody has set it anywhere."""
-        return self.source == DEFAULT_SOURCE
-
-
-@dataclass(frozen=True)
-class Change:
-    """What shall become of one setting of an entity."""
-
-    name: str
-    operation: Operation
-    value: str | None = None
 
 
 async def describe_configs(
     client: Client, entities: Sequence[Entity], *, synonyms: bool = True, docs: bool = False
 ) -> dict[Entity, list[Config]]:
-    """All settings of each entity, by name; ApiError for one that cannot be described."""
-    answers = await asyncio.gather(
-        *(_describe(client, node, group, synonyms, docs) for node, group in by_node(entities))
+    """All configs of each entity, sorted by name; ApiError if an entity does not exist.
+
+    In a partial query, the entities of brokers that did not answer are missing.
+    """
+    groups = by_node(entities)
+    anywhere = [entity for node, group in groups if node is None for entity in group]
+    answers = await each_broker(
+        client,
+        {node: group for node, group in groups if node is not None},
+        lambda node, group: _describe(client, node, group, synonyms, docs),
     )
-    return {entity: configs for answer in answers for entity, configs in answer.items()}
+    found = await _describe(client, None, anywhere, synonyms, docs) if anywhere else {}
+    return found | {e: configs for answer in answers.values() for e, configs in answer.items()}
 
 
 async def alter_configs(
     client: Client, changes: Mapping[Entity, Sequence[Change]], *, validate_only: bool = False
 ) -> list[Outcome]:
-    """Make the changes, all those of one entity or none; what became of each entity."""
+    """Make the changes, atomically per entity; the outcome of each entity."""
     outcomes = []
     for node, group in by_node(changes):
         request = IncrementalAlterConfigsRequest(
@@ -158,7 +73,7 @@ async def alter_configs(
 
 
 def by_node(entities: Iterable[Entity]) -> list[tuple[int | None, list[Entity]]]:
-    """Entities by the broker to ask, None for any: a broker tells its own settings only."""
+    """Entities by the broker that must be queried; None for any broker."""
     groups: dict[int | None, list[Entity]] = {}
     for entity in entities:
         is_one_broker = entity.type is not EntityType.TOPICS and entity.name != BROKER_DEFAULTS

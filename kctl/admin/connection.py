@@ -1,22 +1,33 @@
-"""One question to a cluster: it is answered, or it fails in words."""
+"""The connection of one command run to its cluster; failures become CliError.
+
+A run has one client and one event loop, also while it polls: `ask` opens them on first use and the
+session closes them at the end of the run.
+"""
 
 import asyncio
+import threading
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
 from broker.errors import ApiError, ErrorCode
 from broker.net.authentication import PLAINTEXT
-from broker.net.client import Client
+from broker.net.client import Client, Cluster
 from broker.net.failures import SecurityFailed, SecurityProblem
 from kctl import __version__
-from kctl.errors import CliError, ExitStatus
-from kctl.options import Session
-from kctl.outcomes import HINTS
+from kctl.admin.broker_queries import SCOPE, BrokerUnavailable, QueryScope
+from kctl.cli.errors import CliError, ExitStatus
+from kctl.cli.options import DEFAULT_TIMEOUT_S, Session
+from kctl.views.outcomes import HINTS
 
 Answer = TypeVar("Answer")
+Query = Callable[[Client], Awaitable[Answer]]
 
 CLIENT_ID = f"kctl/{__version__}"
-"""What brokers log and count requests under."""
+"""The client id in the brokers' request logs and quotas."""
+
+BROKER_TIMEOUT_S = 5.0
+"""For each broker of a query to several, unless a timeout was given: one hung broker must not
+hold up a command for the 30 s that a single request may take."""
 
 KAFKA_WITH = {
     "CreateTopics": "0.10.1",
@@ -39,58 +50,145 @@ KAFKA_WITH = {
     "DescribeTransactions": "3.0",
     "ListTransactions": "3.0",
 }
-"""The first Kafka that serves an API, for those that came after the first releases."""
+"""The first Kafka version with an API, for APIs added after 0.10.0."""
 
 
 SECURITY_HINTS = {
-    SecurityProblem.NOT_TLS: "name the port of a TLS listener, or use security.protocol=PLAINTEXT",
+    SecurityProblem.NOT_TLS: "use the port of a TLS listener, or security.protocol=PLAINTEXT",
     SecurityProblem.WANTS_TLS: "set security.protocol=SSL or SASL_SSL in client.properties",
     SecurityProblem.UNTRUSTED_CERTIFICATE: (
-        "ssl.truststore.location names a PEM file with the certificate of its authority"
+        "set ssl.truststore.location to a PEM file with the certificate of its authority"
     ),
     SecurityProblem.HOSTNAME_MISMATCH: (
-        "connect to a name that is in the certificate; an empty "
-        "ssl.endpoint.identification.algorithm turns the check off"
+        "connect to a name in the certificate; an empty "
+        "ssl.endpoint.identification.algorithm disables the check"
     ),
     SecurityProblem.CERTIFICATE_WANTED: (
-        "ssl.keystore.location names a PEM file with a certificate and its private key"
+        "set ssl.keystore.location to a PEM file with a certificate and its private key"
     ),
-    SecurityProblem.TLS_REFUSED: "the two sides have no TLS version or cipher in common",
-    SecurityProblem.NO_SASL: "use security.protocol=PLAINTEXT or SSL, or name a SASL listener",
-    SecurityProblem.MECHANISM_NOT_ENABLED: "set sasl.mechanism to one that it offers",
+    SecurityProblem.TLS_REFUSED: "client and broker have no TLS version or cipher in common",
+    SecurityProblem.NO_SASL: "use security.protocol=PLAINTEXT or SSL, or a SASL listener",
+    SecurityProblem.MECHANISM_NOT_ENABLED: "set sasl.mechanism to one that the broker offers",
     SecurityProblem.BAD_CREDENTIALS: "check the user name, the password and the mechanism",
 }
-"""What to do where the connection could not be made safe."""
+"""What to do if a secure connection could not be established."""
 
 
-def ask(session: Session, question: Callable[[Client], Awaitable[Answer]]) -> Answer:
-    """Run `question` on a client of the session's cluster; CliError if it cannot be answered."""
+class ClusterConnection:
+    """One client and one event loop for a whole command run.
+
+    Calls from several threads take turns.
+    """
+
+    def __init__(self, session: Session) -> None:
+        self._client = _client(session)
+        self._runner = asyncio.Runner()
+        self._lock = threading.Lock()
+
+    def run(self, query: Query[Answer], scope: QueryScope, timeout_s: float | None) -> Answer:
+        """The result of `query`; TimeoutError if it takes longer than `timeout_s`."""
+        with self._lock:
+            return self._runner.run(self._run(query, scope, timeout_s))
+
+    def close(self) -> None:
+        """Close all connections and the event loop."""
+        with self._lock, self._runner:
+            self._runner.run(self._client.close())
+
+    async def _run(
+        self, query: Query[Answer], scope: QueryScope, timeout_s: float | None
+    ) -> Answer:
+        client = self._client
+        SCOPE.set(scope)
+        # Connections closed by a broker since the last query are noticed only while the loop runs.
+        await asyncio.sleep(0)
+        # Leaders and controller may have changed since then; nodes are kept as addresses.
+        client.cluster = Cluster(client.cluster.cluster_id, -1, client.cluster.nodes)
+        try:
+            async with asyncio.timeout(timeout_s):
+                return await query(client)
+        except TimeoutError:
+            await client.close()  # a later query must not wait on the same silent connection
+            raise
+        finally:
+            await _cancel_other_tasks()
+
+
+async def _cancel_other_tasks() -> None:
+    """Cancel what a failed query left behind, as `asyncio.run` does at its end."""
+    others = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in others:
+        task.cancel()
+    await asyncio.gather(*others, return_exceptions=True)
+
+
+def ask(
+    session: Session, query: Query[Answer], *, partial: bool = False, check: str = ""
+) -> Answer:
+    """Run `query` on the client of this run; CliError if it fails.
+
+    `check` is for queries that change the cluster: the command that shows whether the change was
+    made. After a timeout the error says that it may have been.
+
+    With `partial`, brokers that do not answer are left out of the result and recorded in
+    `session.unanswered`; see `broker_queries`. Then there is no timeout for the whole query, only
+    one for each request and each broker.
+    """
+    scope = QueryScope(_broker_timeout_s(session, partial=partial), is_partial=partial)
     try:
-        return asyncio.run(_ask(_client(session), session.timeout, question))
+        return _connection(session).run(query, scope, None if partial else session.timeout)
+    except BrokerUnavailable as error:
+        hint = "check that it is running; --timeout SECONDS waits longer"
+        raise _timed_out(str(error.failure), hint, check) from error
     except TimeoutError as error:
-        raise CliError(
-            f"no answer from {session.bootstrap_servers()} within {session.timeout:g} s",
-            "is this a Kafka listener? --timeout gives it longer",
-            ExitStatus.TIMED_OUT,
-        ) from error
+        servers = session.bootstrap_servers()
+        hint = "check that this is a Kafka listener; --timeout SECONDS waits longer"
+        message = f"no answer from {servers} within {session.timeout:g} s"
+        raise _timed_out(message, hint, check) from error
     except SecurityFailed as error:
         raise CliError(str(error), SECURITY_HINTS[error.problem]) from error
     except OSError as error:
         raise CliError(
             f"cannot reach the cluster: {error}",
-            "check the address, and whether the broker is running",
+            "check the address, and that the broker is running",
         ) from error
     except ApiError as error:
         if error.code is ErrorCode.UNSUPPORTED_VERSION:
             raise _too_old(error) from error
         hint = HINTS.get(error.code, "")
         raise CliError(f"the cluster refused: {error} ({error.code.name})", hint) from error
+    finally:
+        session.unanswered |= {b: str(failure) for b, failure in scope.failures.items()}
+
+
+def _timed_out(message: str, hint: str, check: str) -> CliError:
+    if check:
+        message, hint = f"{message}: the change may have been made", f"{check} shows whether it was"
+    return CliError(message, hint, ExitStatus.TIMED_OUT)
+
+
+def _broker_timeout_s(session: Session, *, partial: bool) -> float:
+    """The timeout of one broker in a query to several."""
+    if session.timeout != DEFAULT_TIMEOUT_S:
+        # Less than that of the whole query, so that the message names the broker.
+        return session.timeout if partial else session.timeout * 0.9
+    return BROKER_TIMEOUT_S if partial else 2 * BROKER_TIMEOUT_S
+
+
+def _connection(session: Session) -> ClusterConnection:
+    if not isinstance(session.connection, ClusterConnection):
+        session.connection = ClusterConnection(session)
+    return session.connection
 
 
 def _too_old(error: ApiError) -> CliError:
-    """Which Kafka has what this cluster lacks; the error's text begins with the API's name."""
+    """Names the Kafka version that has the API; the error's text begins with the API's name."""
     since = KAFKA_WITH.get(str(error).split()[0], "")
-    hint = f"Kafka {since} and newer have it" if since else "kctl api-versions shows what it has"
+    hint = (
+        f"this needs Kafka {since} or newer"
+        if since
+        else "kctl api-versions lists what the brokers support"
+    )
     return CliError(f"the cluster is too old for this: {error}", hint)
 
 
@@ -98,7 +196,7 @@ def _client(session: Session) -> Client:
     servers = session.bootstrap_servers()
     security = PLAINTEXT
     if session.security is not None:
-        from kctl.security.clients import client_security  # few runs need it
+        from kctl.cli.security.clients import client_security  # imported here: few runs need it
 
         security = client_security(session.security)
     try:
@@ -106,11 +204,4 @@ def _client(session: Session) -> Client:
             servers, client_id=CLIENT_ID, request_timeout_s=session.timeout, security=security
         )
     except ValueError as error:
-        raise CliError(str(error), "give it as -b HOST:PORT", ExitStatus.USAGE) from error
-
-
-async def _ask(
-    client: Client, timeout_s: float, question: Callable[[Client], Awaitable[Answer]]
-) -> Answer:
-    async with client, asyncio.timeout(timeout_s):
-        return await question(client)
+        raise CliError(str(error), "specify it as -b HOST:PORT", ExitStatus.USAGE) from error

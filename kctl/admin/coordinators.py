@@ -1,4 +1,4 @@
-"""Who coordinates which groups or transactional ids."""
+"""Coordinators of groups and transactional ids."""
 
 from collections import defaultdict
 from collections.abc import Iterable
@@ -6,30 +6,36 @@ from collections.abc import Iterable
 from broker.errors import ApiError, ErrorCode
 from broker.net.client import GROUP, TRANSACTION, Client
 from broker.protocol.api_keys import ApiKey
+from broker.protocol.messages.api_versions import ApiVersionsRequest
 from broker.protocol.messages.find_coordinator import FindCoordinatorRequest
+from kctl import __version__
 
 _MANY_KEYS_SINCE = 4
-"""The version of FindCoordinator that takes several keys at once."""
+"""The first version of FindCoordinator that takes several keys."""
 _NOUNS = {GROUP: "group", TRANSACTION: "transactional id"}
 
 
 async def coordinators_of(
     client: Client, keys: Iterable[str], key_type: int = GROUP
 ) -> dict[int, list[str]]:
-    """Keys by the broker that coordinates them; one question for all where that is possible."""
+    """Keys by the id of their coordinator; one request for all keys since Kafka 3.0."""
     wanted = list(dict.fromkeys(keys))
     if not wanted:
         return {}
     await client.refresh_metadata()
-    anyone = next(iter(client.cluster.nodes))
-    newest = (await client.versions_of(anyone)).get(ApiKey.FIND_COORDINATOR, (0, 0))[1]
+    # From the broker that `send` uses: another one, picked here, could be hung.
+    request = ApiVersionsRequest(client_software_name="kctl", client_software_version=__version__)
+    served = await client.send(request)
+    newest = max(
+        (a.max_version for a in served.api_keys if a.api_key == ApiKey.FIND_COORDINATOR), default=0
+    )
     by_node: dict[int, list[str]] = defaultdict(list)
     if newest < _MANY_KEYS_SINCE:
         for key in wanted:
             by_node[await _find_one(client, key, key_type)].append(key)
         return by_node
-    request = FindCoordinatorRequest(coordinator_keys=wanted, key_type=key_type)
-    for found in (await client.send(request)).coordinators:
+    query = FindCoordinatorRequest(coordinator_keys=wanted, key_type=key_type)
+    for found in (await client.send(query)).coordinators:
         _check(found.error_code, found.error_message, found.key, key_type)
         by_node[found.node_id].append(found.key)
     return by_node

@@ -1,8 +1,7 @@
-"""Deleting the oldest records of partitions."""
+"""DeleteRecords."""
 
 from collections import defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from broker.errors import ErrorCode
 from broker.model import TopicPartition
@@ -12,24 +11,13 @@ from broker.protocol.messages.delete_records import (
     DeleteRecordsRequest,
     DeleteRecordsTopic,
 )
-
-HIGH_WATERMARK = -1
-"""As an offset to delete before: all that consumers can see."""
-
-
-@dataclass(frozen=True)
-class Deletion:
-    """What became of one partition; `low_watermark` is its first offset now."""
-
-    partition: TopicPartition
-    low_watermark: int
-    error: ErrorCode
+from kctl.model.offsets import Deletion
 
 
 async def delete_records(
     client: Client, before: Mapping[TopicPartition, int], *, timeout_s: float
 ) -> list[Deletion]:
-    """Delete what lies before each offset; every leader is asked for its own partitions."""
+    """Delete the records before each offset, on the partition leaders."""
     results = {}
     for leader, partitions in (await client.leaders_of(before)).items():
         if leader < 0:

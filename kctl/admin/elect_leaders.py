@@ -1,32 +1,14 @@
-"""Electing leaders of partitions."""
+"""ElectLeaders."""
 
 from collections import defaultdict
 from collections.abc import Iterable
-from enum import StrEnum
 
 from broker.errors import ApiError, ErrorCode
 from broker.model import TopicPartition
 from broker.net.client import Client
 from broker.protocol.messages.elect_leaders import ElectLeadersRequest, TopicPartitions
-from kctl.outcomes import Outcome, outcome
-
-
-class ElectionType(StrEnum):
-    """Whom to elect."""
-
-    PREFERRED = "preferred"
-    """The first of the assigned replicas, if it is in sync."""
-    UNCLEAN = "unclean"
-    """Any replica that is left, though records may be lost: for partitions without a leader."""
-
-    @property
-    def number(self) -> int:
-        """Kafka's number for it."""
-        return int(self is ElectionType.UNCLEAN)
-
-
-Election = tuple[TopicPartition, Outcome]
-"""What became of one partition."""
+from kctl.model.elections import Election, ElectionType
+from kctl.model.outcomes import outcome
 
 
 async def elect_leaders(
@@ -36,7 +18,7 @@ async def elect_leaders(
     *,
     timeout_s: float,
 ) -> list[Election]:
-    """Hold elections; of all partitions (None) only those come back that needed one."""
+    """Run elections; for all partitions (None), only those that needed one are returned."""
     request = ElectLeadersRequest(
         election_type=election_type.number,
         topic_partitions=None if partitions is None else _by_topic(partitions),

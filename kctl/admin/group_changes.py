@@ -1,4 +1,4 @@
-"""Delete groups, and send members away."""
+"""Deletion of groups, and removal of members."""
 
 import asyncio
 from collections.abc import Iterable, Sequence
@@ -7,14 +7,14 @@ from broker.net.client import Client
 from broker.protocol.messages.delete_groups import DeleteGroupsRequest
 from broker.protocol.messages.leave_group import LeaveGroupRequest, MemberIdentity
 from kctl.admin.coordinators import coordinators_of
-from kctl.admin.groups import Member
-from kctl.outcomes import Outcome, outcome
+from kctl.model.groups import Member
+from kctl.model.outcomes import Outcome, outcome
 
 REASON = "removed with kctl"
 
 
 async def delete_groups(client: Client, groups: Iterable[str]) -> list[Outcome]:
-    """Delete groups that have no members; what became of each, by name."""
+    """Delete groups without members; outcomes sorted by name."""
     by_node = await coordinators_of(client, groups)
     answers = await asyncio.gather(
         *(
@@ -27,9 +27,9 @@ async def delete_groups(client: Client, groups: Iterable[str]) -> list[Outcome]:
 
 
 async def remove_members(client: Client, group: str, members: Sequence[Member]) -> list[Outcome]:
-    """Send members away; a consumer that is alive joins again, a static one that is gone does not.
+    """Remove members; a live consumer joins again.
 
-    Static members are named by their instance id alone, as Kafka's admin client does.
+    Static members are identified by their instance id alone, as Kafka's admin client does.
     """
     leaving = [
         MemberIdentity(

@@ -1,8 +1,8 @@
-"""What groups have committed: read it, store it, forget it."""
+"""Committed offsets of groups: fetch, commit, delete."""
 
-import asyncio
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
+from functools import partial
 
 from broker.errors import ApiError, ErrorCode
 from broker.model import TopicPartition
@@ -19,20 +19,21 @@ from broker.protocol.messages.offset_delete import (
     OffsetDeleteRequestTopic,
 )
 from broker.protocol.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestGroup
+from kctl.admin.broker_queries import each_broker
 from kctl.admin.coordinators import coordinators_of
 
 Offsets = dict[TopicPartition, int]
 Outcomes = dict[TopicPartition, ErrorCode]
 
 _MANY_GROUPS_SINCE = 8
-"""The version of OffsetFetch that takes several groups at once."""
+"""The first version of OffsetFetch that takes several groups."""
 
 
 async def committed_offsets(client: Client, groups: Iterable[str]) -> dict[str, Offsets]:
-    """The committed offsets of each group; a group that has none has an empty map."""
+    """The committed offsets of each group; empty for a group without offsets."""
     by_node = await coordinators_of(client, groups)
-    answers = await asyncio.gather(*(_fetch(client, *item) for item in by_node.items()))
-    return {group: offsets for answer in answers for group, offsets in answer.items()}
+    answers = await each_broker(client, by_node, partial(_fetch, client))
+    return {group: offsets for found in answers.values() for group, offsets in found.items()}
 
 
 async def _fetch(client: Client, node_id: int, groups: list[str]) -> dict[str, Offsets]:
@@ -73,7 +74,7 @@ def _check(error_code: int, group: str) -> None:
 async def commit_offsets(
     client: Client, group: str, offsets: Mapping[TopicPartition, int]
 ) -> Outcomes:
-    """Store offsets for a group without members; what became of each partition."""
+    """Commit offsets for a group without members; the outcome of each partition."""
     by_topic: dict[str, list[OffsetCommitRequestPartition]] = defaultdict(list)
     for (topic, partition), offset in offsets.items():
         by_topic[topic].append(
@@ -97,7 +98,7 @@ async def commit_offsets(
 async def delete_offsets(
     client: Client, group: str, partitions: Iterable[TopicPartition]
 ) -> tuple[ErrorCode, Outcomes]:
-    """Forget what a group has committed: what became of the request, and of each partition."""
+    """Delete committed offsets: the error of the request, and of each partition."""
     by_topic: dict[str, list[OffsetDeleteRequestPartition]] = defaultdict(list)
     for topic, partition in partitions:
         by_topic[topic].append(OffsetDeleteRequestPartition(partition_index=partition))

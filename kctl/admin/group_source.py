@@ -1,4 +1,4 @@
-"""Where groups are kept: at their coordinators, or, those of old consumers, in ZooKeeper."""
+"""Storage of groups: coordinators, or ZooKeeper for old consumers."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
@@ -9,62 +9,63 @@ from broker.net.client import Client
 from kctl.admin.connection import ask
 from kctl.admin.group_changes import delete_groups
 from kctl.admin.group_offsets import Offsets, Outcomes, commit_offsets, committed_offsets
-from kctl.admin.groups import Group, GroupListing, describe_groups, list_groups
-from kctl.errors import CliError, ExitStatus
-from kctl.options import Session
-from kctl.outcomes import Outcome
+from kctl.admin.groups import describe_groups, list_groups
+from kctl.cli.errors import CliError, ExitStatus
+from kctl.cli.options import Session
+from kctl.model.groups import Group, GroupListing
+from kctl.model.outcomes import Outcome
 
 Answer = TypeVar("Answer")
 
 
 class GroupSource(Protocol):
-    """What can be asked and changed, whoever keeps the groups."""
+    """Operations on groups, independent of where they are stored."""
 
     async def listed(self, states: Sequence[str] = ()) -> list[GroupListing]:
-        """All groups; `states` leaves out the others."""
+        """All groups, or those in one of `states`."""
         ...
 
     async def described(self, names: Iterable[str]) -> list[Group]:
-        """The groups in the order of their names; one that is not there is Dead."""
+        """The groups sorted by name; unknown ones are Dead."""
         ...
 
     async def committed(self, names: Iterable[str]) -> dict[str, Offsets]:
-        """The offsets of each group; a group that has none has an empty map."""
+        """Committed offsets by group; empty for a group without offsets."""
         ...
 
     async def commit(self, group: str, offsets: Mapping[TopicPartition, int]) -> Outcomes:
-        """Store offsets; what became of each."""
+        """Commit offsets; the outcome of each partition."""
         ...
 
     async def deleted(self, names: Iterable[str]) -> list[Outcome]:
-        """Delete groups that have no members; what became of each."""
+        """Delete groups without members; the outcome of each."""
         ...
 
 
 class CoordinatedGroups:
-    """Groups as their coordinators keep them."""
+    """Groups stored by their coordinators."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
 
     async def listed(self, states: Sequence[str] = ()) -> list[GroupListing]:
-        """All groups; `states` leaves out the others."""
+        """All groups, or those in one of `states`."""
         return await list_groups(self._client, states)
 
     async def described(self, names: Iterable[str]) -> list[Group]:
-        """The groups in the order of their names; one that is not there is Dead."""
+        """The groups sorted by name; unknown ones are Dead."""
         return await describe_groups(self._client, names)
 
     async def committed(self, names: Iterable[str]) -> dict[str, Offsets]:
-        """The offsets of each group; a group that has none has an empty map."""
+        """Committed offsets by group; empty for a group without offsets."""
         return await committed_offsets(self._client, names)
 
     async def commit(self, group: str, offsets: Mapping[TopicPartition, int]) -> Outcomes:
-        """Store offsets; what became of each."""
+        """Commit offsets; the outcome of each partition."""
         return await commit_offsets(self._client, group, offsets)
 
     async def deleted(self, names: Iterable[str]) -> list[Outcome]:
-        """Delete groups that have no members; what became of each."""
+        """Delete groups without members; the outcome of each."""
         return await delete_groups(self._client, names)
 
 
@@ -72,10 +73,12 @@ def ask_groups(
     session: Session,
     zookeeper: str | None,
     question: Callable[[GroupSource], Awaitable[Answer]],
+    *,
+    partial: bool = False,
 ) -> Answer:
-    """Ask about groups alone: of those in `zookeeper` no broker is needed."""
+    """Query groups without their logs: for groups in `zookeeper` no broker is needed."""
     if zookeeper is None:
-        return ask(session, lambda client: question(CoordinatedGroups(client)))
+        return ask(session, lambda client: question(CoordinatedGroups(client)), partial=partial)
     from kctl.admin.metadata_place import zookeeper_place  # kazoo is slow to import
     from kctl.admin.old_groups import OldGroups
 
@@ -90,14 +93,18 @@ def ask_groups_and_logs(
     session: Session,
     zookeeper: str | None,
     question: Callable[[Client, GroupSource], Awaitable[Answer]],
+    *,
+    partial: bool = False,
 ) -> Answer:
-    """Ask about groups and the logs they read; the brokers are those that ZooKeeper knows.
+    """Query groups and the logs they read.
 
-    Unless others were named with -b or in the environment: ZooKeeper may know brokers by
-    addresses that cannot be reached from here.
+    For groups in `zookeeper`, the brokers are those registered there, unless bootstrap servers
+    were given: the registered addresses may be unreachable from here.
     """
     if zookeeper is None:
-        return ask(session, lambda client: question(client, CoordinatedGroups(client)))
+        return ask(
+            session, lambda client: question(client, CoordinatedGroups(client)), partial=partial
+        )
     from kctl.admin.metadata_place import zookeeper_place
     from kctl.admin.old_groups import OldGroups, registered_brokers
 
@@ -117,7 +124,7 @@ def ask_groups_and_logs(
     if not session.bootstrap_server:
         raise CliError(
             f"no broker with a {protocol} listener is registered at {zookeeper}",
-            "name one with -b HOST:PORT",
+            "specify one with -b HOST:PORT",
             ExitStatus.FAILED,
         )
-    return ask(session, with_logs)
+    return ask(session, with_logs, partial=partial)

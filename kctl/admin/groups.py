@@ -1,8 +1,7 @@
-"""Consumer groups: which there are, who is in them, and who coordinates them."""
+"""Consumer groups: listings and descriptions."""
 
-import asyncio
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from functools import partial
 
 from broker.errors import ApiError, ErrorCode
 from broker.model import TopicPartition
@@ -15,73 +14,24 @@ from broker.protocol.messages.describe_groups import (
     DescribeGroupsRequest,
 )
 from broker.protocol.messages.list_groups import ListGroupsRequest
-from kctl.admin.cluster import Broker
+from kctl.admin.broker_queries import each_broker, every_broker
 from kctl.admin.coordinators import coordinators_of
+from kctl.model.cluster import Broker
+from kctl.model.groups import DEAD, Group, GroupListing, Member
 
-CONSUMER_PROTOCOL_TYPE = "consumer"
-DEAD, EMPTY, STABLE = "Dead", "Empty", "Stable"
 _NEWEST_ASSIGNMENT = ConsumerProtocolAssignment.versions[1]
 
 
-@dataclass(frozen=True)
-class GroupListing:
-    """A group as a broker lists it; state and type are empty on clusters that do not tell."""
-
-    group_id: str
-    protocol_type: str
-    state: str
-    type: str
-
-    @property
-    def is_consumer_group(self) -> bool:
-        """Whether consumers are in it, or were; Connect's workers form groups of another kind."""
-        return self.protocol_type in (CONSUMER_PROTOCOL_TYPE, "")
-
-
-@dataclass(frozen=True)
-class Member:
-    """One consumer, and what it was given to read."""
-
-    member_id: str
-    group_instance_id: str | None
-    client_id: str
-    host: str
-    assignment: tuple[TopicPartition, ...]
-
-
-@dataclass(frozen=True)
-class Group:
-    """A group as its coordinator sees it; one that does not exist is Dead."""
-
-    group_id: str
-    state: str
-    assignor: str
-    members: tuple[Member, ...]
-    coordinator: Broker
-
-    @property
-    def exists(self) -> bool:
-        """Whether the coordinator knows it."""
-        return self.state != DEAD
-
-    @property
-    def has_coordinator(self) -> bool:
-        """Whether a broker keeps it: groups of old consumers have none."""
-        return self.coordinator.id >= 0
-
-
 async def list_groups(client: Client, states: Sequence[str] = ()) -> list[GroupListing]:
-    """The consumer groups of all brokers, as they list them; `states` leaves out the others.
+    """The consumer groups of all brokers, or those in one of `states`.
 
-    States are compared here, because clusters before 2.6 cannot be asked for them.
+    States are compared here, because clusters before 2.6 cannot filter by state.
     """
-    answers = await client.send_to_all(ListGroupsRequest())
+    answers = await every_broker(client, lambda node: client.send_to(node, ListGroupsRequest()))
     found = []
-    for answer in answers.values():
-        if isinstance(answer, Exception):
-            raise answer
+    for node, answer in answers.items():
         if answer.error_code:
-            raise ApiError(ErrorCode(answer.error_code), "the groups could not be listed")
+            raise ApiError(ErrorCode(answer.error_code), f"broker {node} cannot list its groups")
         found += [
             GroupListing(group.group_id, group.protocol_type, group.group_state, group.group_type)
             for group in answer.groups
@@ -95,10 +45,11 @@ async def list_groups(client: Client, states: Sequence[str] = ()) -> list[GroupL
 
 
 async def describe_groups(client: Client, groups: Iterable[str]) -> list[Group]:
-    """The groups in the order of their names; every coordinator is asked once."""
+    """The groups sorted by name; one request per coordinator."""
     by_node = await coordinators_of(client, groups)
-    answers = await asyncio.gather(*(_describe(client, *item) for item in by_node.items()))
-    return sorted((group for answer in answers for group in answer), key=lambda g: g.group_id)
+    answers = await each_broker(client, by_node, partial(_describe, client))
+    found = (group for answer in answers.values() for group in answer)
+    return sorted(found, key=lambda group: group.group_id)
 
 
 async def _describe(client: Client, node_id: int, groups: list[str]) -> list[Group]:
@@ -128,7 +79,7 @@ def _member(found: DescribedGroupMember) -> Member:
 
 
 def _assigned(data: bytes) -> list[TopicPartition]:
-    """What a member was given; while the group rebalances that is nothing."""
+    """The assignment of a member; empty during a rebalance."""
     if len(data) < 2:
         return []
     version = min(int.from_bytes(data[:2], "big"), _NEWEST_ASSIGNMENT)

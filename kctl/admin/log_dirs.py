@@ -1,7 +1,6 @@
-"""Log directories of brokers: what is in them and how large it is."""
+"""DescribeLogDirs."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from broker.errors import ErrorCode
 from broker.model import TopicPartition
@@ -11,32 +10,9 @@ from broker.protocol.messages.describe_log_dirs import (
     DescribeLogDirsRequest,
     DescribeLogDirsResult,
 )
-from kctl.admin.topics import Topic
-from kctl.errors import CliError
-
-
-@dataclass(frozen=True)
-class Replica:
-    """One replica in a directory."""
-
-    partition: TopicPartition
-    size_bytes: int
-    offset_lag: int
-    """How far behind the high watermark, or behind the replica it is to take the place of."""
-    is_future: bool
-    """Whether it is a copy on its way from another directory of the same broker."""
-
-
-@dataclass(frozen=True)
-class LogDir:
-    """One directory of one broker; replicas in the order the broker names them."""
-
-    broker_id: int
-    path: str
-    error: ErrorCode
-    total_bytes: int | None
-    usable_bytes: int | None
-    replicas: tuple[Replica, ...]
+from kctl.admin.broker_queries import each_broker
+from kctl.model.log_dirs import LogDir, Replica
+from kctl.model.topics import Topic
 
 
 async def describe_log_dirs(
@@ -44,7 +20,7 @@ async def describe_log_dirs(
 ) -> list[LogDir]:
     """The directories of these brokers (None: all), with the replicas of these topics (None: all).
 
-    CliError if a broker does not answer: sizes that leave one out would be wrong without a sign.
+    In a partial query, the directories of brokers that did not answer are missing.
     """
     wanted = None
     if topics is not None:
@@ -52,15 +28,17 @@ async def describe_log_dirs(
             DescribableLogDirTopic(topic=topic.name, partitions=[p.id for p in topic.partitions])
             for topic in topics
         ]
-    answers = await client.send_to_all(DescribeLogDirsRequest(topics=wanted))
-    asked = set(answers) if broker_ids is None else set(broker_ids)
-    found = []
-    for broker_id in sorted(asked & answers.keys()):
-        answer = answers[broker_id]
-        if isinstance(answer, Exception):
-            raise CliError(f"broker {broker_id} did not tell: {answer}", "is it up?") from answer
-        found += [_log_dir(broker_id, result) for result in answer.results]
-    return found
+    request = DescribeLogDirsRequest(topics=wanted)
+    await client.refresh_metadata()
+    brokers = sorted(client.cluster.nodes.keys() if broker_ids is None else set(broker_ids))
+    answers = await each_broker(
+        client, dict.fromkeys(brokers), lambda broker_id, _: client.send_to(broker_id, request)
+    )
+    return [
+        _log_dir(broker_id, result)
+        for broker_id, answer in answers.items()
+        for result in answer.results
+    ]
 
 
 def _log_dir(broker_id: int, result: DescribeLogDirsResult) -> LogDir:

@@ -1,9 +1,7 @@
-"""Offsets of partitions: where a log starts and ends, and where a time falls in it."""
+"""Offsets of partitions: log start, log end, or at a timestamp."""
 
-import asyncio
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 
 from broker.errors import ErrorCode
 from broker.model import TopicPartition
@@ -13,23 +11,12 @@ from broker.protocol.messages.list_offsets import (
     ListOffsetsRequest,
     ListOffsetsTopic,
 )
-from kctl.words.missing import no_such
-
-LATEST_TIMESTAMP = -1
-EARLIEST_TIMESTAMP = -2
-"""Timestamps that name a place in the log."""
+from kctl.admin.broker_queries import each_broker
+from kctl.cli.missing import no_such
+from kctl.model.offsets import EARLIEST_TIMESTAMP, LATEST_TIMESTAMP, OffsetAnswer
 
 _CONSUMER = -1
-"""The replica id of a client that is none."""
-
-
-@dataclass(frozen=True)
-class OffsetAnswer:
-    """What a leader said of one partition; `offset` is -1 if there is none for the time."""
-
-    offset: int
-    timestamp: int
-    leader_epoch: int
+"""The replica id of a consumer."""
 
 
 async def partitions_of(client: Client, topics: Iterable[str]) -> dict[str, list[int]]:
@@ -57,27 +44,28 @@ async def known_partitions(client: Client, topics: Iterable[str]) -> dict[str, l
 async def list_offsets(
     client: Client, wanted: Mapping[TopicPartition, int], *, read_committed: bool = False
 ) -> dict[TopicPartition, OffsetAnswer]:
-    """The offset of each partition at its timestamp; all leaders are asked at once.
+    """The offset of each partition at its timestamp; leaders are queried in parallel.
 
-    A partition without a leader, or that its leader has nothing to say of, is not in the answer.
-    With `read_committed` the end of a log is its last stable offset.
+    Partitions without a leader, or whose leader returns an error, are missing. With
+    `read_committed` the log end is the last stable offset.
     """
     by_leader = await client.leaders_of(wanted)
-    isolation = int(read_committed)
-    answers = await asyncio.gather(
-        *(
-            _ask_leader(client, leader, {tp: wanted[tp] for tp in partitions}, isolation)
+    answers = await each_broker(
+        client,
+        {
+            leader: {tp: wanted[tp] for tp in partitions}
             for leader, partitions in by_leader.items()
             if leader >= 0
-        )
+        },
+        lambda leader, own: _ask_leader(client, leader, own, int(read_committed)),
     )
-    return {partition: found for answer in answers for partition, found in answer.items()}
+    return {tp: offset for answer in answers.values() for tp, offset in answer.items()}
 
 
 async def log_ends(
     client: Client, partitions: Iterable[TopicPartition], *, read_committed: bool = False
 ) -> dict[TopicPartition, int]:
-    """Where each log ends for a reader."""
+    """The high watermark or last stable offset of each partition."""
     wanted = dict.fromkeys(partitions, LATEST_TIMESTAMP)
     found = await list_offsets(client, wanted, read_committed=read_committed)
     return {partition: answer.offset for partition, answer in found.items()}
@@ -86,7 +74,7 @@ async def log_ends(
 async def log_starts(
     client: Client, partitions: Iterable[TopicPartition]
 ) -> dict[TopicPartition, int]:
-    """Where each log starts."""
+    """The log start offset of each partition."""
     found = await list_offsets(client, dict.fromkeys(partitions, EARLIEST_TIMESTAMP))
     return {partition: answer.offset for partition, answer in found.items()}
 

@@ -1,13 +1,12 @@
-"""`kctl metadata copy`: a cluster's metadata from one store to another.
+"""`kctl metadata copy`: copies a cluster's metadata from one store to another.
 
-What a Kafka needs to start on it is copied: topics with their ids, assignments and partition
-states, configs, ACLs, tokens, features, producer ids, offsets in znodes, the cluster id and the
-controller epoch, so that epochs go on growing. What belongs to running brokers stays: their
-registrations and all other ephemeral nodes, the controller's seat, and the notes of changes, which
-only brokers that were there before have not yet seen.
+Copied is what brokers need to start: topics with ids, assignments and partition states, configs,
+ACLs, tokens, features, producer ids, offsets in znodes, the cluster id and the controller epoch,
+so that epochs keep increasing. Not copied is what belongs to running brokers: registrations and
+all other ephemeral nodes, the controller, and change notifications.
 
-The target must have nothing of Kafka's in it. The cluster id goes in last: should a copy in batches
-break off, no broker that belongs to the cluster starts on what is there.
+The target must not contain Kafka metadata. The cluster id is written last: if a copy in batches
+fails, no broker of the cluster starts on the partial copy.
 """
 
 import re
@@ -20,11 +19,11 @@ from broker.metadata.store import Create, MetadataStore, Operation, SetData, par
 from broker.metadata.znodes.brokers import BROKER_IDS_PATH, BROKER_SEQUENCE_ID_PATH
 from broker.metadata.znodes.cluster import CLUSTER_PATH, ClusterIdZnode
 from broker.metadata.znodes.controller import ControllerZnode
-from broker.metadata.znodes.layout import CHANGE_NOTE_PARENTS, TOP_LEVEL_PATHS
+from broker.metadata.znodes.layout import CHANGE_NOTIFICATION_PARENTS, TOP_LEVEL_PATHS
 from kctl.admin.metadata_place import NothingThere, Place
-from kctl.errors import CliError
+from kctl.cli.errors import CliError
 
-# What a node is to people, by its path; the first that fits.
+# Kinds of nodes, by path; the first match counts.
 KINDS = {
     "topics": r"/brokers/topics/[^/]+",
     "partitions": r"/brokers/topics/[^/]+/partitions/\d+/state",
@@ -41,7 +40,7 @@ KINDS = {
     "controller epoch": r"/controller_epoch",
     "producer ids": r"/latest_producer_id_block",
     "features": r"/feature",
-    "change notes": r"(?:" + "|".join(CHANGE_NOTE_PARENTS) + r")/.+",
+    "change notes": r"(?:" + "|".join(CHANGE_NOTIFICATION_PARENTS) + r")/.+",
     "broker registrations": rf"{BROKER_IDS_PATH}/.+",
     "controller": ControllerZnode.PATH,
     "other nodes": r".*",
@@ -50,12 +49,12 @@ KINDS = {
 
 @dataclass
 class CopyPlan:
-    """What goes over, and what stays."""
+    """What is copied, and what is not."""
 
     cluster_id: str
     operations: list[Operation] = field(default_factory=list)
     copied: dict[str, int] = field(default_factory=dict)
-    """How many nodes of each kind go over."""
+    """The number of copied nodes of each kind."""
     left_out: dict[str, int] = field(default_factory=dict)
 
     def count(self, path: str, counts: dict[str, int]) -> None:
@@ -65,7 +64,7 @@ class CopyPlan:
 
 
 def plan_copy(nodes: Iterable[BranchNode], cluster_id: str) -> CopyPlan:
-    """Decide what becomes of each node; parents must come before their children."""
+    """Decide for each node whether it is copied; parents must come before their children."""
     plan = CopyPlan(cluster_id)
     last: list[Operation] = []
     for node in nodes:
@@ -75,19 +74,19 @@ def plan_copy(nodes: Iterable[BranchNode], cluster_id: str) -> CopyPlan:
         plan.count(node.path, plan.copied)
         to = last if node.path in (CLUSTER_PATH, ClusterIdZnode.PATH) else plan.operations
         to.append(Create(node.path, node.data))
-        if node.path == BROKER_SEQUENCE_ID_PATH:  # its version is what Kafka counts with
+        if node.path == BROKER_SEQUENCE_ID_PATH:  # Kafka uses its version as a counter
             to += [SetData(node.path, node.data)] * node.stat.version
     plan.operations += last
     return plan
 
 
 def _is_copied(node: BranchNode) -> bool:
-    is_note = parent_of(node.path) in CHANGE_NOTE_PARENTS
+    is_note = parent_of(node.path) in CHANGE_NOTIFICATION_PARENTS
     return not (node.stat.ephemeral_owner or is_note or node.path == ControllerZnode.PATH)
 
 
 async def read_plan(source: Place, *, live: bool) -> CopyPlan:
-    """Read the whole source; CliError if there is no cluster in it, or one that runs."""
+    """Read the whole source; CliError if it has no cluster, or a running one."""
     async with source.opened(create=False) as store:
         if not await store.exists(ClusterIdZnode.PATH):
             raise NothingThere(source.text)
@@ -97,18 +96,18 @@ async def read_plan(source: Place, *, live: bool) -> CopyPlan:
     if running and not live:
         raise CliError(
             f"brokers are running on {source.text}: {', '.join(running)}",
-            "stop them, so that nothing changes while it is copied; or say --live",
+            "stop them, so that nothing changes during the copy; or use --live",
         )
     return plan_copy(nodes, cluster_id)
 
 
 async def check_target(target: Place, cluster_id: str) -> None:
-    """CliError unless the target is free, and its partitions, if any, of this cluster."""
+    """CliError unless the target is empty and its partitions, if any, belong to this cluster."""
     owner = target.belongs_to()
     if owner not in (None, cluster_id):
         raise CliError(
             f"{target.text} belongs to another cluster: {owner}, not {cluster_id}",
-            "its meta.properties says so; a broker of this cluster would not start there",
+            "see its meta.properties; a broker of this cluster would not start there",
         )
     try:
         async with target.opened(create=False) as store:
@@ -118,7 +117,7 @@ async def check_target(target: Place, cluster_id: str) -> None:
 
 
 async def write_plan(target: Place, plan: CopyPlan) -> None:
-    """Make the nodes. The embedded store takes them as one change, ZooKeeper in batches."""
+    """Create the nodes: in one transaction in the embedded store, in batches in ZooKeeper."""
     async with target.opened(create=True) as store:
         await _refuse_what_is_there(target, store)
         if isinstance(store, EmbeddedStore):
@@ -131,6 +130,6 @@ async def _refuse_what_is_there(target: Place, store: MetadataStore) -> None:
     found = [path for path in TOP_LEVEL_PATHS if await store.exists(path)]
     if found:
         raise CliError(
-            f"{target.text} has metadata already: {', '.join(found)}",
-            "nothing was changed; copy to an empty place",
+            f"{target.text} already contains metadata: {', '.join(found)}",
+            "nothing was changed; choose an empty target",
         )

@@ -1,4 +1,4 @@
-"""Where a cluster keeps its metadata: a ZooKeeper, or the directory of a broker that is alone."""
+"""Metadata stores: ZooKeeper, or the log directory of a standalone broker."""
 
 import logging
 from collections.abc import AsyncIterator
@@ -11,9 +11,9 @@ from broker.metadata.errors import ConnectionLoss, NoNode, StoreError, StoreInUs
 from broker.metadata.store import MetadataStore
 from broker.metadata.znodes.json_text import MalformedZnode
 from broker.metadata.zookeeper import ZooKeeperSettings, ZooKeeperStore
-from kctl.errors import CliError, ExitStatus
+from kctl.cli.errors import CliError, ExitStatus
 
-# kctl reports what went wrong itself; `-v` shows what else the broker's rooms have to say.
+# kctl reports errors itself; `-v` also shows the broker code's log messages.
 logging.getLogger("broker").addHandler(logging.NullHandler())
 
 ZOOKEEPER_SCHEME = "zookeeper://"
@@ -21,15 +21,15 @@ ZOOKEEPER_SESSION_MS = 18_000
 
 
 class Place:
-    """Where metadata is kept: a broker's directory, or a ZooKeeper."""
+    """A metadata store: a broker's log directory, or a ZooKeeper."""
 
     def __init__(self, text: str, timeout_s: float) -> None:
         self.text = text
         self._timeout_s = timeout_s
         if "://" in text and not text.startswith(ZOOKEEPER_SCHEME):
             raise CliError(
-                f"{text} is neither a directory nor a ZooKeeper",
-                f"write a ZooKeeper as {ZOOKEEPER_SCHEME}HOST:PORT/CHROOT",
+                f"{text} is neither a directory nor a ZooKeeper address",
+                f"specify a ZooKeeper as {ZOOKEEPER_SCHEME}HOST:PORT/CHROOT",
                 ExitStatus.USAGE,
             )
 
@@ -40,7 +40,7 @@ class Place:
 
     @asynccontextmanager
     async def opened(self, *, create: bool) -> AsyncIterator[MetadataStore]:
-        """The store, open; with `create` one that is not there yet is made."""
+        """The opened store; with `create` a missing one is created."""
         store = await self._open(create)
         try:
             yield store
@@ -67,8 +67,8 @@ class Place:
     def _file(self, directory: Path, create: bool) -> Path:
         if not directory.is_dir():
             raise CliError(
-                f"there is no directory {directory}",
-                f"a ZooKeeper is written {ZOOKEEPER_SCHEME}HOST:PORT/CHROOT",
+                f"no such directory: {directory}",
+                f"specify a ZooKeeper as {ZOOKEEPER_SCHEME}HOST:PORT/CHROOT",
             )
         path = directory / METADATA_FILE
         if not create and not path.exists():
@@ -78,11 +78,13 @@ class Place:
     def _understood(self, error: StoreError) -> CliError:
         match error:
             case StoreInUse():
-                return CliError(f"a running broker uses {self.text}", "stop the broker first")
+                return CliError(
+                    f"{self.text} is in use by a running broker", "stop the broker first"
+                )
             case ConnectionLoss():
                 return CliError(
-                    f"no ZooKeeper answers at {self.text}",
-                    "check the address; --timeout gives it longer",
+                    f"no answer from ZooKeeper at {self.text}",
+                    "check the address; --timeout SECONDS waits longer",
                     ExitStatus.TIMED_OUT,
                 )
             case NoNode():
@@ -90,11 +92,11 @@ class Place:
         return CliError(f"{self.text}: {error}")
 
     def belongs_to(self) -> str | None:
-        """The cluster whose partitions are in the directory; None where nothing says."""
+        """The cluster id in the directory's meta.properties; None if there is none."""
         try:
             found = read_meta_properties(self.directory) if self.directory else None
         except CorruptCheckpoint as error:
-            raise CliError(str(error), "is this the directory of a broker?") from error
+            raise CliError(str(error), "check that it is a broker's log directory") from error
         return found.cluster_id if found else None
 
 
@@ -104,11 +106,11 @@ def zookeeper_place(connect: str, timeout_s: float) -> Place:
 
 
 class NothingThere(CliError):
-    """A place without metadata: wrong to copy from, right to copy to."""
+    """The store has no metadata: an error for a source, required for a target."""
 
     def __init__(self, place: str) -> None:
         super().__init__(
-            f"there is no metadata at {place}",
-            f"a broker keeps {METADATA_FILE} in the first of its log.dirs; "
-            "a ZooKeeper's chroot may differ from the one given",
+            f"no metadata found at {place}",
+            f"a broker stores {METADATA_FILE} in the first of its log.dirs; for ZooKeeper, check "
+            "the chroot",
         )

@@ -1,10 +1,10 @@
-"""Groups of old consumers (before Kafka 0.9, and long after), which live in ZooKeeper alone.
+"""Groups of old consumers (the Scala consumer of Kafka 0.8), which are stored in ZooKeeper only.
 
-    /consumers/G/ids/C          a member that is alive; ephemeral
-    /consumers/G/owners/T/N     which thread of which member reads the partition; ephemeral
-    /consumers/G/offsets/T/N    the next offset to read
+    /consumers/G/ids/C         a live member; ephemeral
+    /consumers/G/owners/T/N    the thread and member that reads the partition; ephemeral
+    /consumers/G/offsets/T/N   the next offset to read
 
-No coordinator knows of them. What is written here is read by consumers when they start.
+They have no coordinator. Consumers read the offsets stored here when they start.
 """
 
 import asyncio
@@ -22,17 +22,17 @@ from broker.metadata.znodes.consumers import (
     consumer_owner_path,
 )
 from broker.model import TopicPartition
-from kctl.admin.cluster import Broker
 from kctl.admin.group_offsets import Offsets, Outcomes
-from kctl.admin.groups import DEAD, EMPTY, STABLE, Group, GroupListing, Member
-from kctl.outcomes import Outcome
+from kctl.model.cluster import Broker
+from kctl.model.groups import DEAD, EMPTY, STABLE, Group, GroupListing, Member
+from kctl.model.outcomes import Outcome
 
 TYPE = "zookeeper"
-NOBODY = Broker(-1, "", -1, None)
-"""Who coordinates such a group."""
+NO_COORDINATOR = Broker(-1, "", -1, None)
+"""The coordinator of such a group: none."""
 
 _CONSUMER_ID = re.compile(r"_(?P<host>.+)-\d+-[0-9a-f]+")
-"""What follows the group's name in a member's id: host, time, and some hexadecimal digits."""
+"""The part of a member id after the group: host, time, and hexadecimal digits."""
 
 
 class OldGroups:
@@ -42,7 +42,7 @@ class OldGroups:
         self._store = store
 
     async def listed(self, states: Sequence[str] = ()) -> list[GroupListing]:
-        """All groups, by name; `states` leaves out the others."""
+        """All groups sorted by name, or those in one of `states`."""
         names = await self._children(CONSUMERS_PATH)
         groups = await self.described(names)
         wanted = {state.lower() for state in states}
@@ -53,17 +53,17 @@ class OldGroups:
         ]
 
     async def described(self, names: Iterable[str]) -> list[Group]:
-        """The groups in the order of their names; one that is not there is Dead."""
+        """The groups sorted by name; unknown ones are Dead."""
         return list(await asyncio.gather(*(self._describe(name) for name in sorted(names))))
 
     async def committed(self, names: Iterable[str]) -> dict[str, Offsets]:
-        """The offsets of each group; a group that has none has an empty map."""
+        """Committed offsets by group; empty for a group without offsets."""
         wanted = list(names)
         found = await asyncio.gather(*(self._offsets(name) for name in wanted))
         return dict(zip(wanted, found, strict=True))
 
     async def commit(self, group: str, offsets: Mapping[TopicPartition, int]) -> Outcomes:
-        """Store offsets; members that are alive would write theirs over them."""
+        """Store offsets; live members would overwrite them."""
         for place, offset in offsets.items():
             path, data = ConsumerOffsetZnode.path(group, place), ConsumerOffsetZnode.encode(offset)
             try:
@@ -73,7 +73,7 @@ class OldGroups:
         return dict.fromkeys(offsets, ErrorCode.NONE)
 
     async def deleted(self, names: Iterable[str]) -> list[Outcome]:
-        """Delete groups that have no members; what became of each, by name."""
+        """Delete groups without members; outcomes sorted by name."""
         return [await self._delete(group) for group in await self.described(names)]
 
     async def _delete(self, group: Group) -> Outcome:
@@ -87,11 +87,11 @@ class OldGroups:
     async def _describe(self, group: str) -> Group:
         top = join(CONSUMERS_PATH, group)
         if not await self._store.exists(top):
-            return Group(group, DEAD, "", (), NOBODY)
+            return Group(group, DEAD, "", (), NO_COORDINATOR)
         ids = await self._children(f"{top}/ids")
         owners = await self._owners(group) if ids else {}
         members = tuple(_member(group, consumer_id, owners) for consumer_id in ids)
-        return Group(group, STABLE if members else EMPTY, "", members, NOBODY)
+        return Group(group, STABLE if members else EMPTY, "", members, NO_COORDINATOR)
 
     async def _owners(self, group: str) -> dict[TopicPartition, str]:
         places = await self._places(f"{CONSUMERS_PATH}/{group}/owners")
@@ -129,19 +129,19 @@ class OldGroups:
     async def _text(self, path: str) -> str:
         try:
             return ((await self._store.get(path)).data or b"").decode()
-        except NoNode:  # gone since its parent was asked
+        except NoNode:  # deleted since its parent was read
             return ""
 
 
 def _member(group: str, consumer_id: str, owners: Mapping[TopicPartition, str]) -> Member:
-    """A member with what its threads read: `ID-0`, `ID-1` and so on."""
+    """A member and the partitions of its threads `ID-0`, `ID-1` and so on."""
     known = _CONSUMER_ID.fullmatch(consumer_id.removeprefix(group))
     own = tuple(place for place, owner in owners.items() if owner.rpartition("-")[0] == consumer_id)
     return Member(consumer_id, None, "", known["host"] if known else "", own)
 
 
 async def registered_brokers(store: MetadataStore, security_protocol: str) -> list[str]:
-    """Addresses of the running brokers' listeners that speak this protocol."""
+    """Addresses of the live brokers' listeners with this security protocol."""
     try:
         ids = await store.children(BROKER_IDS_PATH)
     except NoNode:

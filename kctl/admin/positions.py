@@ -1,12 +1,12 @@
-"""Positions that people write (`-15m`, `@2026-11-01`, `-10`) → offsets of each partition."""
+"""Resolves positions (`-15m`, `@2026-11-01`, `-10`) to offsets of partitions."""
 
 from collections.abc import Sequence
 
 from broker.model import TopicPartition
 from broker.net.client import Client
-from kctl.admin.log_offsets import OffsetAnswer, list_offsets, log_ends, log_starts
-from kctl.errors import CliError
-from kctl.records.position import Anchor, Position
+from kctl.admin.log_offsets import list_offsets, log_ends, log_starts
+from kctl.cli.errors import CliError
+from kctl.model.offsets import Anchor, OffsetAnswer, Position
 
 
 async def resolve_positions(
@@ -16,16 +16,17 @@ async def resolve_positions(
     *,
     read_committed: bool = False,
 ) -> list[dict[TopicPartition, int]]:
-    """The offset of every partition at each position, never outside of its log.
+    """The offset of every partition at each position, limited to its log.
 
-    A time after the last record is the end of the log. CliError for a partition without a leader.
+    A time after the last record is the log end. CliError for a partition without a leader.
     """
     starts = await log_starts(client, partitions)
     ends = await log_ends(client, partitions, read_committed=read_committed)
     silent = [str(partition) for partition in partitions if partition not in starts.keys() & ends]
     if silent:
         raise CliError(
-            f"no leader answers for {', '.join(silent)}", "kctl topics describe says more"
+            f"{', '.join(silent)} has no leader that answers",
+            "kctl topics describe shows the leaders",
         )
     return [
         await _at_time(client, position.number, ends)

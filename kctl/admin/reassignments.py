@@ -1,9 +1,8 @@
-"""Reassignments: which are under way, beginning and cancelling them, and where replicas are."""
+"""Reassignments in progress, starting and cancelling them, and the layout of replicas."""
 
 import asyncio
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 
 from broker.errors import ApiError, ErrorCode
 from broker.model import TopicPartition
@@ -20,51 +19,24 @@ from broker.protocol.messages.describe_log_dirs import (
 from broker.protocol.messages.list_partition_reassignments import (
     ListPartitionReassignmentsRequest,
 )
+from broker.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
+from kctl.admin.broker_queries import from_controller, unavailable_controller
 from kctl.admin.cluster import describe_cluster
-from kctl.admin.topics import Topic, find_topics
-from kctl.outcomes import Outcome, outcome
-from kctl.plans.reassign_draft import Assignment, Layout
+from kctl.admin.topics import find_topics
+from kctl.model.assignments import Assignment, Layout
+from kctl.model.outcomes import Outcome, outcome
+from kctl.model.reassignments import Reassignment
+from kctl.model.topics import Topic
 
 SIZES_S = 5.0
-"""How long a broker may take to tell how large its replicas are."""
-
-
-@dataclass(frozen=True)
-class Reassignment:
-    """One that is under way; `replicas` has those that come and those that go as well."""
-
-    partition: TopicPartition
-    replicas: tuple[int, ...]
-    adding: tuple[int, ...]
-    removing: tuple[int, ...]
-
-    @property
-    def target(self) -> tuple[int, ...]:
-        """The replicas when it is done."""
-        return tuple(broker for broker in self.replicas if broker not in self.removing)
-
-    @property
-    def sources(self) -> tuple[int, ...]:
-        """The replicas that have the data already."""
-        return tuple(broker for broker in self.replicas if broker not in self.adding)
-
-    def row(self) -> dict[str, object]:
-        """The reassignment as a row."""
-        return {
-            "topic": self.partition.topic,
-            "partition": self.partition.partition,
-            "replicas": list(self.replicas),
-            "adding": list(self.adding),
-            "removing": list(self.removing),
-        }
-
-
-Moving = Mapping[TopicPartition, Reassignment]
+"""Timeout of a broker for the sizes of its replicas."""
 
 
 async def list_reassignments(client: Client) -> dict[TopicPartition, Reassignment]:
-    """All reassignments under way, in order of their partitions."""
-    answer = await client.send_to_controller(ListPartitionReassignmentsRequest())
+    """All reassignments in progress, sorted by partition."""
+    answer = await from_controller(client, ListPartitionReassignmentsRequest())
+    if answer is None:
+        raise unavailable_controller(client)
     if answer.error_code:
         raise ApiError(ErrorCode(answer.error_code), answer.error_message or "")
     found = [
@@ -83,14 +55,14 @@ async def list_reassignments(client: Client) -> dict[TopicPartition, Reassignmen
 async def begin_reassignments(
     client: Client, wanted: Assignment, *, timeout_s: float
 ) -> list[Outcome]:
-    """Give partitions other replicas; this only begins it. What became of each."""
+    """Start reassignments; the outcome of each partition."""
     return await _alter(client, {tp: list(replicas) for tp, replicas in wanted.items()}, timeout_s)
 
 
 async def cancel_reassignments(
     client: Client, partitions: Iterable[TopicPartition], *, timeout_s: float
 ) -> list[Outcome]:
-    """Go back to the replicas that partitions had; what became of each."""
+    """Cancel reassignments; the outcome of each partition."""
     return await _alter(client, dict.fromkeys(partitions), timeout_s)
 
 
@@ -116,9 +88,9 @@ async def _alter(
 
 
 async def find_layout(client: Client, topics: Iterable[Topic]) -> Layout:
-    """Where the replicas of these topics are, how large they are, and which brokers there are.
+    """Replicas, sizes and brokers of these topics.
 
-    The size of a partition is that of its leader, or of its largest replica if nobody leads it.
+    The size of a partition is that of its leader, or of its largest replica if it has no leader.
     """
     chosen = list(topics)
     cluster, sizes = await asyncio.gather(describe_cluster(client), replica_sizes(client, chosen))
@@ -152,9 +124,9 @@ def _partition_sizes(
 async def replica_sizes(
     client: Client, topics: Iterable[Topic]
 ) -> dict[tuple[TopicPartition, int], int]:
-    """Bytes of each replica, by partition and broker; copies between directories not counted.
+    """Bytes of each replica by partition and broker, without future replicas.
 
-    A broker that does not tell soon is left out: that it hangs is often why replicas are moved.
+    A broker that does not answer quickly is left out: it may be hung, and the reason for the move.
     """
     asked = [
         DescribableLogDirTopic(topic=topic.name, partitions=[p.id for p in topic.partitions])
@@ -185,8 +157,32 @@ async def _sizes_on(
 async def current_replicas(
     client: Client, partitions: Iterable[TopicPartition]
 ) -> dict[TopicPartition, tuple[int, ...]]:
-    """The replicas that partitions have now; one that does not exist is not in the answer."""
+    """The current replicas of partitions; partitions that do not exist are missing."""
     wanted = set(partitions)
     topics = await find_topics(client, sorted({partition.topic for partition in wanted}))
     found = {TopicPartition(t.name, p.id): p.replicas for t in topics for p in t.partitions}
     return {partition: found[partition] for partition in sorted(wanted & found.keys())}
+
+
+async def are_known_everywhere(client: Client, replicas: Assignment) -> bool:
+    """Whether the metadata of every broker that answers soon has these replicas."""
+    topics = [MetadataRequestTopic(name=name) for name in sorted({tp.topic for tp in replicas})]
+    request = MetadataRequest(topics=topics, allow_auto_topic_creation=False)
+    await client.refresh_metadata()
+    known = await asyncio.gather(*(_metadata(client, n, request) for n in client.cluster.nodes))
+    return all(found is None or replicas.items() <= found.items() for found in known)
+
+
+async def _metadata(
+    client: Client, broker: int, request: MetadataRequest
+) -> dict[TopicPartition, tuple[int, ...]] | None:
+    try:
+        async with asyncio.timeout(SIZES_S):
+            answer = await client.send_to(broker, request)
+    except (OSError, TimeoutError, ApiError):
+        return None
+    return {
+        TopicPartition(topic.name or "", one.partition_index): tuple(one.replica_nodes)
+        for topic in answer.topics
+        for one in topic.partitions
+    }

@@ -1,6 +1,5 @@
-"""The timestamp of the record at an offset: read from the log itself."""
+"""Timestamps of records at given offsets, read from the log."""
 
-import asyncio
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 
@@ -8,19 +7,20 @@ from broker.model import TopicPartition, Uuid
 from broker.net.client import Client
 from broker.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic, PartitionData
 from broker.records.batch import iterate_batches
+from kctl.admin.broker_queries import each_broker
 
 Place = tuple[TopicPartition, int]
 """A partition and an offset in it."""
 
 SMALL_BYTES = 1 << 16
-"""Enough for the batches of most producers; a larger one is fetched by itself."""
+"""Enough for most batches; a larger one is fetched separately."""
 _MAX_BYTES = 1 << 26
 
 
 async def record_times(client: Client, places: Iterable[Place]) -> dict[Place, int]:
-    """When the first record at or after each offset was written, in ms since 1970.
+    """The timestamp of the first record at or after each offset.
 
-    A place that has none, or whose leader does not answer for it, is left out.
+    Offsets without a record, or whose leader does not answer, are missing.
     """
     wanted = set(places)
     if not wanted:
@@ -35,7 +35,7 @@ async def record_times(client: Client, places: Iterable[Place]) -> dict[Place, i
 
 
 def _rounds(places: Iterable[Place]) -> list[dict[TopicPartition, int]]:
-    """The places in as few groups as can be that have no partition twice: one fetch each."""
+    """Offsets grouped into as few fetches as possible, without a partition twice in one."""
     rounds: list[dict[TopicPartition, int]] = []
     times_seen: Counter[TopicPartition] = Counter()
     for partition, offset in sorted(places):
@@ -51,14 +51,16 @@ async def _ask_leaders(
     client: Client, offsets: Mapping[TopicPartition, int], ids: Mapping[str, Uuid]
 ) -> dict[TopicPartition, int]:
     by_leader = await client.leaders_of(offsets)
-    found = await asyncio.gather(
-        *(
-            _from_leader(client, leader, {tp: offsets[tp] for tp in partitions}, ids)
+    found = await each_broker(
+        client,
+        {
+            leader: {tp: offsets[tp] for tp in partitions}
             for leader, partitions in by_leader.items()
             if leader >= 0
-        )
+        },
+        lambda leader, own: _from_leader(client, leader, own, ids),
     )
-    return {partition: time for times in found for partition, time in times.items()}
+    return {partition: time for times in found.values() for partition, time in times.items()}
 
 
 async def _from_leader(
@@ -66,7 +68,7 @@ async def _from_leader(
 ) -> dict[TopicPartition, int]:
     times = await _fetch(client, leader, offsets, ids)
     for partition in offsets.keys() - times.keys():
-        # Alone in a request, a partition gets a whole batch however large it is.
+        # A fetch of a single partition returns a complete batch of any size.
         times |= await _fetch(client, leader, {partition: offsets[partition]}, ids)
     return times
 
@@ -100,7 +102,7 @@ async def _fetch(
 
 
 def _first_time(found: PartitionData, offset: int) -> int | None:
-    """The timestamp of the first record at or after `offset` in what was fetched."""
+    """The timestamp of the first fetched record at or after `offset`."""
     if not isinstance(found.records, bytes | bytearray | memoryview):
         return None
     for batch in iterate_batches(found.records):

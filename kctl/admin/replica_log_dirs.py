@@ -1,4 +1,4 @@
-"""Moving replicas between the directories of their broker."""
+"""Moves of replicas between the log directories of a broker."""
 
 import asyncio
 from collections import defaultdict
@@ -12,7 +12,7 @@ from broker.protocol.messages.alter_replica_log_dirs import (
     AlterReplicaLogDirsRequest,
     AlterReplicaLogDirTopic,
 )
-from kctl.plans.reassign_files import ReplicaPlace
+from kctl.model.assignments import ReplicaPlace
 
 RETRY_S = 0.1
 
@@ -20,10 +20,10 @@ RETRY_S = 0.1
 async def move_replicas(
     client: Client, wanted: Mapping[ReplicaPlace, str], *, timeout_s: float
 ) -> dict[ReplicaPlace, str]:
-    """Begin to move replicas to directories; those that could not begin in time are left out.
+    """Start moves of replicas to directories; returns those that started in time.
 
-    A replica that a reassignment is about to bring is not there yet, so it is tried again until
-    it is. ApiError if a broker refuses.
+    A replica that a reassignment is about to add does not exist yet, so the request is repeated
+    until it does. ApiError if a broker refuses.
     """
     pending = dict(wanted)
     deadline = asyncio.get_running_loop().time() + timeout_s

@@ -1,103 +1,81 @@
-"""Throttles of replication in a cluster: found, set, and taken away one by one."""
+"""Config changes of throttles, made entity by entity and verified on the brokers."""
 
 import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 
 from broker.errors import ApiError, ErrorCode
 from broker.net.client import Client
-from kctl.admin.cluster import describe_cluster
-from kctl.admin.configs import (
-    Change,
-    Config,
-    Entity,
-    EntityType,
-    Operation,
-    alter_configs,
-    describe_configs,
-)
-from kctl.admin.reassignments import list_reassignments
-from kctl.admin.topics import find_topics
-from kctl.outcomes import Outcome
-from kctl.plans.throttles import Throttle, throttles_in
+from kctl.admin.configs import alter_configs, describe_configs
+from kctl.model.configs import Change, Config, Entity, Operation
+from kctl.model.outcomes import Outcome
 
-LOOKS = 50
-LOOK_AGAIN_S = 0.1
-"""How often and after which pause to look whether a change has reached the brokers."""
-
-
-async def find_throttles(client: Client) -> list[Throttle]:
-    """Every throttle of every broker and topic, brokers first."""
-    cluster, topics, moving = await asyncio.gather(
-        describe_cluster(client), find_topics(client), list_reassignments(client)
-    )
-    entities = [Entity(EntityType.BROKERS, str(broker.id)) for broker in cluster.brokers]
-    entities += [Entity(EntityType.TOPICS, topic.name) for topic in topics]
-    configs = await describe_configs(client, entities, synonyms=False)
-    return throttles_in({entity: configs[entity] for entity in entities}, moving)
+VERIFY_POLLS = 50
+VERIFY_PAUSE_S = 0.1
+"""How often, and with which pause, to check whether a change has reached the brokers."""
 
 
 async def own_configs(client: Client, entities: Iterable[Entity]) -> dict[Entity, list[Config]]:
-    """The settings of these entities as they are before something is changed."""
+    """The current configs of these entities, without synonyms."""
     return await describe_configs(client, list(entities), synonyms=False)
 
 
-async def change_each(client: Client, changes: Mapping[Entity, Sequence[Change]]) -> list[Outcome]:
-    """Make the changes, entity by entity; one that fails keeps none of the others from theirs.
+async def alter_each(client: Client, changes: Mapping[Entity, Sequence[Change]]) -> list[Outcome]:
+    """Make the changes entity by entity; the failure of one does not affect the others.
 
-    That is what clearing needs: a broker that is down must not keep the throttle of one that is
-    up. What was to be deleted from a topic that is gone is deleted.
+    Clearing throttles relies on it: a broker that is down must not keep the throttles of the
+    others in place. Deleting configs of a topic that no longer exists counts as success.
     """
-    answers = await asyncio.gather(*(_change(client, e, some) for e, some in changes.items()))
+    answers = await asyncio.gather(*(_alter(client, e, some) for e, some in changes.items()))
     return list(answers)
 
 
-async def change_and_see(
+async def alter_and_verify(
     client: Client, changes: Mapping[Entity, Sequence[Change]]
 ) -> list[Outcome]:
-    """The same, and wait until the brokers say so themselves: they learn of it a moment later."""
-    outcomes = await change_each(client, changes)
-    made = [e for e, one in zip(changes, outcomes, strict=True) if not one.error]
-    for _ in range(LOOKS):
-        present = await _described(client, made)
-        made = [entity for entity in made if not _is_made(entity, changes[entity], present)]
-        if not made:
+    """Like `alter_each`, and wait until the brokers report the new values themselves."""
+    outcomes = await alter_each(client, changes)
+    pending = [e for e, one in zip(changes, outcomes, strict=True) if not one.error]
+    for _ in range(VERIFY_POLLS):
+        present = await _described(client, pending)
+        pending = [e for e in pending if not _is_applied(e, changes[e], present)]
+        if not pending:
             break
-        await asyncio.sleep(LOOK_AGAIN_S)
-    late = {str(entity) for entity in made}
-    message = "the broker still says otherwise"
+        await asyncio.sleep(VERIFY_PAUSE_S)
+    late = {str(entity) for entity in pending}
+    message = "the broker still reports the old value"
     return [
         Outcome(one.name, ErrorCode.REQUEST_TIMED_OUT, message) if one.name in late else one
         for one in outcomes
     ]
 
 
-def _soon(client: Client) -> asyncio.Timeout:
-    """Well before the whole question times out: a broker that hangs must not take it along."""
+def _per_broker_timeout(client: Client) -> asyncio.Timeout:
+    """Shorter than the timeout of the whole query, so that one hung broker does not fail it."""
     return asyncio.timeout(client.request_timeout_s / 3)
 
 
 async def _described(client: Client, entities: Sequence[Entity]) -> dict[Entity, list[Config]]:
-    """Settings; of a topic that is gone, or a broker that does not answer, none at all."""
+    """Configs; empty for a deleted topic and for a broker that does not answer."""
     found: dict[Entity, list[Config]] = {}
     for entity in entities:
         try:
-            async with _soon(client):
+            async with _per_broker_timeout(client):
                 found |= await own_configs(client, [entity])
         except (OSError, TimeoutError, ApiError):
             found[entity] = []
     return found
 
 
-def _is_made(
+def _is_applied(
     entity: Entity, changes: Sequence[Change], present: Mapping[Entity, Sequence[Config]]
 ) -> bool:
     own = {c.name: c.value for c in present[entity] if c.source == entity.own_source}
     return all(own.get(change.name) == change.value for change in changes)
 
 
-async def _change(client: Client, entity: Entity, changes: Sequence[Change]) -> Outcome:
+async def _alter(client: Client, entity: Entity, changes: Sequence[Change]) -> Outcome:
     try:
-        async with _soon(client):
+        async with _per_broker_timeout(client):
             (answer,) = await alter_configs(client, {entity: changes})
     except TimeoutError:
         return Outcome(str(entity), ErrorCode.REQUEST_TIMED_OUT, "no answer")

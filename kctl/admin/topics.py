@@ -1,7 +1,7 @@
-"""Topics: which there are, how they are laid out, and changes to them."""
+"""Topics: metadata, creation, deletion, new partitions."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 from broker.errors import ApiError, ErrorCode
 from broker.model import TopicPartition, Uuid
@@ -31,75 +31,18 @@ from broker.protocol.messages.metadata import (
     MetadataResponsePartition,
     MetadataResponseTopic,
 )
-from kctl.outcomes import Outcome, outcome
-
-Assignment = Sequence[Sequence[int]]
-"""Replicas of partition 0, 1, …; the first of each is the preferred leader."""
+from kctl.admin.broker_queries import from_controller
+from kctl.model.outcomes import Outcome, outcome
+from kctl.model.topics import NewTopic, Partition, Topic, TopicAssignment
 
 _DELETE_BY_STATE = 6
-"""The version of DeleteTopics from which on topics are named in another field."""
-
-
-@dataclass(frozen=True)
-class Partition:
-    """One partition, as the cluster sees it now."""
-
-    id: int
-    leader: int | None
-    leader_epoch: int
-    replicas: tuple[int, ...]
-    isr: tuple[int, ...]
-    adding: tuple[int, ...] | None = None
-    """Replicas a reassignment adds; None when none is under way."""
-    removing: tuple[int, ...] | None = None
-
-    @property
-    def replication_factor(self) -> int:
-        """As many replicas as there are meant to be, those on their way not counted."""
-        if self.adding is None or not {*self.adding, *(self.removing or ())} & {*self.replicas}:
-            return len(self.replicas)
-        return len(self.replicas) - len(self.adding)
-
-    @property
-    def is_under_replicated(self) -> bool:
-        """Whether a replica is missing from the ISR."""
-        return self.replication_factor > len(self.isr)
-
-
-@dataclass(frozen=True)
-class Topic:
-    """One topic; its partitions in order of their ids."""
-
-    name: str
-    topic_id: Uuid | None
-    is_internal: bool
-    partitions: tuple[Partition, ...]
-
-    @property
-    def replication_factor(self) -> int:
-        """That of the first partition, as Kafka's tool has it."""
-        return self.partitions[0].replication_factor if self.partitions else 0
-
-    def assignment(self) -> list[list[int]]:
-        """The replicas of every partition."""
-        return [list(partition.replicas) for partition in self.partitions]
-
-
-@dataclass(frozen=True)
-class NewTopic:
-    """A topic to create; what is None is left to the brokers' defaults."""
-
-    name: str
-    num_partitions: int | None = None
-    replication_factor: int | None = None
-    assignment: Assignment | None = None
-    configs: Mapping[str, str] = field(default_factory=dict)
+"""The first version of DeleteTopics with the field `topics`."""
 
 
 async def find_topics(client: Client, names: Iterable[str] | None = None) -> list[Topic]:
-    """Topics in order of their names: those of `names` that exist, or all.
+    """Topics sorted by name: those of `names` that exist, or all.
 
-    ApiError for a topic that may not be seen or cannot be described.
+    ApiError for a topic that cannot be described.
     """
     wanted = None if names is None else [MetadataRequestTopic(name=name) for name in names]
     request = MetadataRequest(topics=wanted, allow_auto_topic_creation=False)
@@ -109,17 +52,19 @@ async def find_topics(client: Client, names: Iterable[str] | None = None) -> lis
 
 
 async def with_reassignments(client: Client, topics: Sequence[Topic]) -> list[Topic]:
-    """The same topics with the replicas that come and go.
+    """The topics with the replicas being added and removed.
 
-    Clusters that cannot tell (before Kafka 2.4, or to somebody who may not ask) are taken at
-    their metadata, as Kafka's own tool does.
+    Clusters before 2.4 cannot list reassignments; their metadata is used as it is, like in Kafka's
+    tool. The same holds in a partial query if the controller does not answer.
     """
     try:
-        answer = await client.send_to_controller(ListPartitionReassignmentsRequest())
+        answer = await from_controller(client, ListPartitionReassignmentsRequest())
     except ApiError as error:
         if error.code is ErrorCode.UNSUPPORTED_VERSION:
             return list(topics)
         raise
+    if answer is None:
+        return list(topics)
     moving = {
         TopicPartition(topic.name, partition.partition_index): partition
         for topic in answer.topics
@@ -131,7 +76,7 @@ async def with_reassignments(client: Client, topics: Sequence[Topic]) -> list[To
 async def create_topics(
     client: Client, topics: Sequence[NewTopic], *, timeout_s: float, validate_only: bool = False
 ) -> list[Outcome]:
-    """Create all of them in one request; what became of each, in their order."""
+    """Create the topics in one request; outcomes in the same order."""
     request = CreateTopicsRequest(
         topics=[_creatable(topic) for topic in topics],
         timeout_ms=round(timeout_s * 1000),
@@ -143,7 +88,7 @@ async def create_topics(
 
 
 async def delete_topics(client: Client, names: Sequence[str], *, timeout_s: float) -> list[Outcome]:
-    """Delete all of them in one request; what became of each, in their order."""
+    """Delete the topics in one request; outcomes in the same order."""
     await client.refresh_metadata()
     versions = await client.versions_of(client.cluster.controller_id)
     timeout_ms = round(timeout_s * 1000)
@@ -164,12 +109,12 @@ async def add_partitions(
     client: Client,
     topics: Sequence[Topic],
     count: int,
-    assignment: Assignment | None,
+    assignment: TopicAssignment | None,
     *,
     timeout_s: float,
     validate_only: bool = False,
 ) -> list[Outcome]:
-    """Give each topic `count` partitions in all; `assignment` is that of all partitions."""
+    """Increase each topic to `count` partitions; `assignment` covers all partitions."""
     request = CreatePartitionsRequest(
         topics=[_grown(topic, count, assignment) for topic in topics],
         timeout_ms=round(timeout_s * 1000),
@@ -182,23 +127,23 @@ async def add_partitions(
 
 
 async def gather_topics(client: Client, names: Iterable[str] | None) -> list[Topic]:
-    """Topics with their reassignments: what describing them begins with."""
+    """Topics with their reassignments."""
     topics = await find_topics(client, names)
     return await with_reassignments(client, topics) if topics else topics
 
 
 async def live_brokers(client: Client) -> frozenset[int]:
-    """The ids of the brokers that are up."""
+    """The ids of the live brokers."""
     answer = await client.send(MetadataRequest(topics=[]))
     return frozenset(broker.node_id for broker in answer.brokers)
 
 
 def _exists(topic: MetadataResponseTopic) -> bool:
-    """Whether it is there; ApiError if that cannot be told."""
+    """Whether the topic exists; ApiError if it cannot be described."""
     unknown = (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.INVALID_TOPIC_EXCEPTION)
     if topic.error_code in unknown:
         return False
-    # A topic that is just being made has no leaders yet, and is described as that.
+    # A topic that was just created has no leaders yet.
     if topic.error_code not in (ErrorCode.NONE, ErrorCode.LEADER_NOT_AVAILABLE):
         raise ApiError(ErrorCode(topic.error_code), f"topic {topic.name}")
     return True
@@ -258,7 +203,7 @@ def _creatable(topic: NewTopic) -> CreatableTopic:
     )
 
 
-def _grown(topic: Topic, count: int, assignment: Assignment | None) -> CreatePartitionsTopic:
+def _grown(topic: Topic, count: int, assignment: TopicAssignment | None) -> CreatePartitionsTopic:
     new = None if assignment is None else list(assignment)[len(topic.partitions) :]
     return CreatePartitionsTopic(
         name=topic.name,

@@ -1,9 +1,8 @@
-"""Transactions as coordinators see them, and producers as partitions see them (KIP-664)."""
+"""Transactions of coordinators, and producers of partitions (KIP-664)."""
 
-import asyncio
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from functools import partial
 
 from broker.errors import ApiError, ErrorCode
 from broker.model import TopicPartition
@@ -24,63 +23,40 @@ from broker.protocol.messages.write_txn_markers import (
     WritableTxnMarkerTopic,
     WriteTxnMarkersRequest,
 )
+from kctl.admin.broker_queries import each_broker, every_broker
 from kctl.admin.coordinators import coordinators_of
-from kctl.plans.hanging import ActiveProducer, Transaction
+from kctl.model.transactions import (
+    ALL_TRANSACTIONS,
+    ActiveProducer,
+    Marker,
+    Transaction,
+    TransactionFilter,
+    TransactionListing,
+)
 
 PARTITIONS_AT_ONCE = 500
-"""A broker with many thousands of partitions is asked for them bit by bit."""
-
-
-@dataclass(frozen=True)
-class TransactionFilter:
-    """Which transactions are meant; all of them unless said."""
-
-    states: Sequence[str] = ()
-    producer_ids: Sequence[int] = ()
-    longer_than_ms: int = -1
-
-
-ALL_TRANSACTIONS = TransactionFilter()
-
-
-@dataclass(frozen=True)
-class TransactionListing:
-    """A transactional id as its coordinator lists it."""
-
-    transactional_id: str
-    coordinator_id: int
-    producer_id: int
-    state: str
-
-
-@dataclass(frozen=True)
-class Marker:
-    """What is needed to end a transaction on one partition."""
-
-    partition: TopicPartition
-    producer_id: int
-    producer_epoch: int
-    coordinator_epoch: int
+"""Partitions per DescribeProducers request: brokers may lead many thousands."""
 
 
 async def list_transactions(
     client: Client, wanted: TransactionFilter = ALL_TRANSACTIONS
 ) -> list[TransactionListing]:
-    """What all coordinators list, by broker; ApiError for a state that they do not know."""
+    """The transactions of all coordinators; ApiError for an unknown state."""
     request = ListTransactionsRequest(
         state_filters=list(wanted.states),
         producer_id_filters=list(wanted.producer_ids),
         duration_filter=wanted.longer_than_ms,
     )
     found = []
-    for node_id, answer in (await client.send_to_all(request)).items():
-        if isinstance(answer, Exception):
-            raise answer
+    answers = await every_broker(client, lambda node_id: client.send_to(node_id, request))
+    for node_id, answer in answers.items():
         if answer.error_code:
-            raise ApiError(ErrorCode(answer.error_code), f"broker {node_id} could not list them")
+            raise ApiError(
+                ErrorCode(answer.error_code), f"broker {node_id} cannot list its transactions"
+            )
         if answer.unknown_state_filters:
             unknown = ", ".join(answer.unknown_state_filters)
-            raise ApiError(ErrorCode.INVALID_REQUEST, f"there is no state {unknown}")
+            raise ApiError(ErrorCode.INVALID_REQUEST, f"unknown state {unknown}")
         found += [
             TransactionListing(
                 one.transactional_id, node_id, one.producer_id, one.transaction_state
@@ -90,13 +66,17 @@ async def list_transactions(
     return found
 
 
-async def describe_transactions(client: Client, ids: Iterable[str]) -> list[Transaction | None]:
-    """Each transactional id's transaction, in order; None for one that nobody knows."""
-    wanted = list(ids)
-    by_node = await coordinators_of(client, wanted, TRANSACTION)
-    answers = await asyncio.gather(*(_describe(client, *item) for item in by_node.items()))
-    found = {one.transactional_id: one for answer in answers for one in answer}
-    return [found.get(transactional_id) for transactional_id in wanted]
+async def describe_transactions(
+    client: Client, ids: Iterable[str]
+) -> dict[str, Transaction | None]:
+    """The transaction of each transactional id; None if its coordinator does not know the id.
+
+    In a partial query, ids are missing whose coordinator did not answer.
+    """
+    by_node = await coordinators_of(client, ids, TRANSACTION)
+    answers = await each_broker(client, by_node, partial(_describe, client))
+    found = {one.transactional_id: one for answer in answers.values() for one in answer}
+    return {name: found.get(name) for node_id in answers for name in by_node[node_id]}
 
 
 async def _describe(client: Client, node_id: int, ids: list[str]) -> list[Transaction]:
@@ -131,19 +111,18 @@ def _transaction(node_id: int, state: TransactionState) -> Transaction:
 async def describe_producers(
     client: Client, partitions: Iterable[TopicPartition], broker_id: int | None = None
 ) -> list[ActiveProducer]:
-    """Who writes to the partitions, as their leaders see it, or the replica on `broker_id`."""
+    """The producers of partitions, as known to their leaders or to the replica on `broker_id`."""
     wanted = list(partitions)
     by_node = {broker_id: wanted} if broker_id is not None else await client.leaders_of(wanted)
     if leaderless := by_node.get(-1):
         raise ApiError(ErrorCode.LEADER_NOT_AVAILABLE, f"{leaderless[0]} has no leader")
-    answers = await asyncio.gather(
-        *(
-            _describe_producers(client, node_id, part)
-            for node_id, places in by_node.items()
-            for part in _slices(places)
-        )
-    )
-    return [producer for answer in answers for producer in answer]
+
+    async def describe(node_id: int, places: Sequence[TopicPartition]) -> list[ActiveProducer]:
+        answers = [await _describe_producers(client, node_id, part) for part in _slices(places)]
+        return [producer for answer in answers for producer in answer]
+
+    answers = await each_broker(client, by_node, describe)
+    return [producer for answer in answers.values() for producer in answer]
 
 
 async def _describe_producers(
@@ -182,7 +161,7 @@ def _producer(place: TopicPartition, state: ProducerState) -> ActiveProducer:
 
 
 async def abort_transaction(client: Client, marker: Marker) -> ErrorCode:
-    """Have the partition's leader write the ABORT marker that the coordinator never sent."""
+    """Make the partition's leader write the abort marker that the coordinator never sent."""
     place = marker.partition
     wanted = WritableTxnMarker(
         producer_id=marker.producer_id,

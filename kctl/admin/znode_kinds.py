@@ -1,13 +1,12 @@
-"""What Kafka's znodes say, in a few words. Pure.
+"""Short descriptions of Kafka's znodes.
 
-Passwords, the salted ones of SCRAM and the secrets of tokens included, are replaced by stars: in a
-listing nobody wants them. Data that Kafka could not read is told as such, and never quoted.
+Passwords, including salted SCRAM credentials, and the secrets of tokens are masked. Data that Kafka
+could not read is reported as such, and never quoted.
 """
 
 import json
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, Final
 
 from broker.metadata.znodes.acls import ResourceZnode
@@ -21,34 +20,24 @@ from broker.metadata.znodes.json_text import MalformedZnode
 from broker.metadata.znodes.tokens import DelegationTokenZnode
 from broker.metadata.znodes.topics import PartitionStateZnode, TopicZnode
 from broker.model import TopicPartition
+from kctl.model.znodes import Explained
 
 HIDDEN: Final = "*****"
-UNREADABLE: Final = "not what Kafka keeps here"
+UNREADABLE: Final = "not valid Kafka data"
 _SECRET_KEY: Final = re.compile(r"password|hmac|secret|^SCRAM-|jaas", re.IGNORECASE)
 
 Match = re.Match[str]
 Summary = Callable[[Match, bytes | None], str]
 
 
-@dataclass(frozen=True)
-class Explained:
-    """A znode's data for people and for programs."""
-
-    kind: str
-    """`topic`, `partition state`, …; empty for a node that only has others below it."""
-    summary: str
-    value: Any
-    """What stands there: an object, a number, a text; secrets hidden."""
-
-
 def explain(path: str, data: bytes | None) -> Explained:
-    """Say what the znode at `path` is and what is in it."""
+    """Kind and contents of the znode at `path`."""
     value = _hidden(_value(data))
     for pattern, kind, summary in _KINDS:
         if match := pattern.fullmatch(path):
             try:
                 return Explained(kind, summary(match, data), value)
-            except MalformedZnode:  # a node that Kafka makes before it has something to say
+            except MalformedZnode:  # Kafka creates some nodes before it writes data
                 return Explained(kind, UNREADABLE if data else "", value)
     return Explained("", "" if data is None else _short(value), value)
 
@@ -112,7 +101,7 @@ def _partition_state(match: Match, data: bytes | None) -> str:
 
 def _config(match: Match, data: bytes | None) -> str:
     found = _hidden(ConfigEntityZnode.decode(match[0], data))
-    return ", ".join(f"{key}={value}" for key, value in found.items()) or "no settings"
+    return ", ".join(f"{key}={value}" for key, value in found.items()) or "no configs"
 
 
 def _controller(_: Match, data: bytes | None) -> str:

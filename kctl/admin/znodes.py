@@ -1,45 +1,25 @@
-"""Znodes of a cluster as they stand: one, its children, or a whole branch. Nothing is written."""
+"""Reads znodes: one, its children, or a subtree. Nothing is written."""
 
 import asyncio
 import sys
-from dataclasses import dataclass
 
 from broker.metadata.errors import NoNode
 from broker.metadata.recursive import BranchNode, read_branch
-from broker.metadata.store import MetadataStore, Stat, check_path, join, name_of
+from broker.metadata.store import MetadataStore, check_path, join
 from kctl.admin.metadata_place import Place
-from kctl.admin.znode_kinds import Explained, explain
-from kctl.errors import CliError, ExitStatus
+from kctl.admin.znode_kinds import explain
+from kctl.cli.errors import CliError, ExitStatus
+from kctl.model.znodes import Znode
 
 
-@dataclass(frozen=True)
-class ShownZnode:
-    """A node, read and explained."""
-
-    path: str
-    data: bytes | None
-    stat: Stat
-    explained: Explained
-
-    @property
-    def name(self) -> str:
-        """The last part of its path; `/` for the root."""
-        return name_of(self.path) or "/"
-
-    @property
-    def depth(self) -> int:
-        """How many nodes are above it."""
-        return 0 if self.path == "/" else self.path.count("/")
-
-
-async def read_node(place: Place, path: str) -> ShownZnode:
+async def read_node(place: Place, path: str) -> Znode:
     """One node; CliError if it does not exist."""
     async with place.opened(create=False) as store:
         return await _read(store, _checked(path))
 
 
-async def read_children(place: Place, path: str) -> list[ShownZnode]:
-    """The nodes just below `path`, by name; CliError if it does not exist."""
+async def read_children(place: Place, path: str) -> list[Znode]:
+    """The children of `path`, sorted; CliError if it does not exist."""
     checked = _checked(path)
     async with place.opened(create=False) as store:
         await _read(store, checked)
@@ -47,30 +27,42 @@ async def read_children(place: Place, path: str) -> list[ShownZnode]:
         return list(await asyncio.gather(*(_read(store, join(checked, name)) for name in names)))
 
 
-async def read_tree(place: Place, path: str) -> list[ShownZnode]:
-    """The node and all below it, parents before children; CliError if it does not exist."""
+async def read_tree(place: Place, path: str) -> list[Znode]:
+    """The node and its descendants, parents before children; CliError if it does not exist."""
     async with place.opened(create=False) as store:
         found = await read_branch(store, _checked(path))
     if not found:
         raise _no_node(path)
     ordered = sorted(found, key=lambda node: [_natural(part) for part in node.path.split("/")])
-    return [_shown(node) for node in ordered if not node.path.startswith("/zookeeper")]
+    return [_znode(node) for node in ordered if not node.path.startswith("/zookeeper")]
 
 
-async def _read(store: MetadataStore, path: str) -> ShownZnode:
+async def _read(store: MetadataStore, path: str) -> Znode:
     try:
         data, stat = await store.get(path)
     except NoNode as error:
         raise _no_node(path) from error
-    return _shown(BranchNode(path, data, stat))
+    return _znode(BranchNode(path, data, stat))
 
 
-def _shown(node: BranchNode) -> ShownZnode:
-    return ShownZnode(node.path, node.data, node.stat, explain(node.path, node.data))
+def _znode(node: BranchNode) -> Znode:
+    stat = node.stat
+    return Znode(
+        node.path,
+        node.data,
+        explain(node.path, node.data),
+        version=stat.version,
+        num_children=stat.num_children,
+        is_ephemeral=bool(stat.ephemeral_owner),
+        created_ms=stat.ctime,
+        modified_ms=stat.mtime,
+        czxid=stat.czxid,
+        mzxid=stat.mzxid,
+    )
 
 
 def _checked(path: str) -> str:
-    """`brokers/ids/` as `/brokers/ids`; a usage error for what no node can be called."""
+    """Normalise `brokers/ids/` to `/brokers/ids`; a usage error for an invalid path."""
     full = f"/{path.strip('/')}"
     try:
         check_path(full)
@@ -80,9 +72,9 @@ def _checked(path: str) -> str:
 
 
 def _natural(name: str) -> tuple[int, str]:
-    """Numbers by their size, before everything else by name: partition 2 is before 10."""
+    """Sort key: numbers numerically, before names."""
     return (int(name), "") if name.isdecimal() else (sys.maxsize, name)
 
 
 def _no_node(path: str) -> CliError:
-    return CliError(f"there is no znode {path}", "kctl zk tree shows those there are")
+    return CliError(f"no such znode: {path}", "kctl zk tree shows the znodes")

@@ -1,22 +1,14 @@
-"""`kctl brokers`: the members of the cluster."""
+"""`kctl brokers`."""
 
 import typer
 
 from kctl.admin.cluster import describe_cluster
 from kctl.admin.connection import ask
-from kctl.groups import command, noun
-from kctl.options import session_of
-from kctl.tables import Column
+from kctl.cli.command_tree import command, noun
+from kctl.cli.options import session_of
+from kctl.views.cluster import BROKER_COLUMNS, broker_rows
 
-app = noun("The brokers of the cluster.")
-
-COLUMNS = [
-    Column("id", right=True),
-    Column("host"),
-    Column("port", right=True),
-    Column("rack"),
-    Column("controller"),
-]
+app = noun("List the brokers of the cluster.")
 
 
 @command(
@@ -28,17 +20,7 @@ COLUMNS = [
     ],
 )
 def list_brokers(ctx: typer.Context) -> None:
-    """List the brokers: where they listen, their racks, and which one is the controller."""
+    """List the brokers with their addresses and racks, and the controller."""
     session = session_of(ctx)
     cluster = ask(session, describe_cluster)
-    rows = [
-        {
-            "id": broker.id,
-            "host": broker.host,
-            "port": broker.port,
-            "rack": broker.rack,
-            "controller": broker.id == cluster.controller_id,
-        }
-        for broker in cluster.brokers
-    ]
-    session.out.rows(rows, COLUMNS, name="id")
+    session.out.rows(broker_rows(cluster), BROKER_COLUMNS, name="id")

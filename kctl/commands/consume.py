@@ -1,4 +1,4 @@
-"""`kctl consume`: records of topics, from where and as one likes."""
+"""`kctl consume`: read records from topics."""
 
 import csv
 import io
@@ -19,20 +19,22 @@ from kctl.admin.connection import ask
 from kctl.admin.log_offsets import partitions_of
 from kctl.admin.positions import resolve_positions
 from kctl.admin.topics import find_topics
-from kctl.errors import CliError, ExitStatus
-from kctl.groups import command, lone_command
-from kctl.kafka_text.console_consumer import FORMATTER_PROPERTIES, console_text
-from kctl.options import Session, session_of
-from kctl.output import OutputFormat
+from kctl.cli.arguments.positions import parse_position, parse_range
+from kctl.cli.arguments.topics import INTERNAL_TOPICS, Regex, Selection, select
+from kctl.cli.command_tree import command, lone_command
+from kctl.cli.confirmation import refuse_if_read_only
+from kctl.cli.errors import CliError, ExitStatus, usage
+from kctl.cli.interrupts import TERMINATION, ctrl_c_noted
+from kctl.cli.options import Session, session_of
+from kctl.cli.output import OutputFormat
+from kctl.cli.times import iso_time, now_ms
+from kctl.model.offsets import END, START, STORED, Position
+from kctl.model.records import TopicRecord
 from kctl.records.filters import all_of, parse_filter
 from kctl.records.format import Formatter, compile_format, format_headers
 from kctl.records.json_lines import format_json_line
-from kctl.records.position import END, START, STORED, Position, parse_position, parse_range
-from kctl.records.record import TopicRecord
-from kctl.records.times import iso_time
-from kctl.streaming.choices import IsolationLevel, now_ms, split_properties, usage
-from kctl.streaming.interrupts import ctrl_c_noted
-from kctl.words.topics import INTERNAL_TOPICS, Regex, Selection, select
+from kctl.streaming.choices import IsolationLevel, split_properties
+from kctl.views.kafka_text.console_consumer import FORMATTER_PROPERTIES, console_text
 
 if TYPE_CHECKING:
     from kctl.streaming.reading import Reader
@@ -42,7 +44,7 @@ app = lone_command()
 CSV_FIELDS = ["topic", "partition", "offset", "timestamp", "key", "value", "headers"]
 _KAFKA = "kafka"
 _INTERNAL = ",".join(f"^{name}$" for name in sorted(INTERNAL_TOPICS))
-"""The topics that a group with a pattern is not to have, as librdkafka takes them."""
+"""Topics that a group subscription with a pattern excludes, as a librdkafka pattern."""
 
 
 @dataclass(frozen=True)
@@ -79,13 +81,16 @@ def consume(
     ] = None,
     topic_option: Annotated[
         list[str] | None,
-        typer.Option("--topic", hidden=True, help="Kafka's way of naming a topic."),
+        typer.Option("--topic", hidden=True, help="Topic to read, as in kafka-console-consumer."),
     ] = None,
     regex: Regex = False,
     include: Annotated[
         str | None,
         typer.Option(
-            "--include", "--whitelist", hidden=True, help="Kafka's way of saying TOPIC --regex."
+            "--include",
+            "--whitelist",
+            hidden=True,
+            help="Same as TOPIC --regex, as in kafka-console-consumer.",
         ),
     ] = None,
     begin: Annotated[
@@ -94,62 +99,68 @@ def consume(
             "--from",
             "--offset",
             metavar="POSITION",
-            help="Where to begin: start, end, an offset, -10 (the last ten of each partition), "
-            "+100, -15m, @TIME; a range as in 100:200.",
+            help="Position to start at: start, end, an offset, -10 (ten before the end of each "
+            "partition), +100, -15m, @TIME; or a range such as 100:200.",
         ),
     ] = None,
     end: Annotated[
         str | None,
-        typer.Option("--to", metavar="POSITION", help="Where to end; that one is not shown."),
+        typer.Option("--to", metavar="POSITION", help="Position to stop at, exclusive."),
     ] = None,
     from_beginning: Annotated[
         bool, typer.Option("--from-beginning", help="Same as --from start.")
     ] = False,
     exit_at_end: Annotated[
-        bool, typer.Option("-e", "--exit", help="Stop at the end instead of waiting for more.")
+        bool,
+        typer.Option(
+            "-e", "--exit", help="Exit at the end of the log instead of waiting for new records."
+        ),
     ] = False,
     number: Annotated[
         int | None,
-        typer.Option("-n", "--max-messages", min=1, help="Stop after that many records."),
+        typer.Option("-n", "--max-messages", min=1, help="Exit after this many records."),
     ] = None,
     idle: Annotated[
         float | None,
-        typer.Option(metavar="SECONDS", min=0, help="Stop when nothing came for that long."),
+        typer.Option(metavar="SECONDS", min=0, help="Exit when no record arrives for this long."),
     ] = None,
     timeout_ms: Annotated[
-        int | None, typer.Option(hidden=True, min=0, help="Kafka's word for --idle.")
+        int | None, typer.Option(hidden=True, min=0, help="Same as --idle, in milliseconds.")
     ] = None,
     partitions: Annotated[
         list[int] | None,
-        typer.Option("-p", "--partition", min=0, help="Only this one; can be given again."),
+        typer.Option("-p", "--partition", min=0, help="Read only this partition. Can be repeated."),
     ] = None,
     group: Annotated[
-        str | None, typer.Option("-g", "--group", help="Read as a member of this group.")
+        str | None,
+        typer.Option(
+            "-g",
+            "--group",
+            help="Read as a member of this consumer group; refused in a read-only context.",
+        ),
     ] = None,
-    commit: Annotated[
-        bool, typer.Option(help="Whether the group's offsets move with what is read.")
-    ] = True,
+    commit: Annotated[bool, typer.Option(help="Commit the offsets of the group.")] = True,
     text_format: Annotated[
         str | None,
         typer.Option(
             "-f",
             "--format",
             metavar="FORMAT",
-            help="kcat's letters: %s value, %k key, %t topic, %p partition, %o offset, %T "
-            "timestamp, %h headers, %S %K sizes; or kafka: what kafka-console-consumer prints.",
+            help="Format as in kcat: %s value, %k key, %t topic, %p partition, %o offset, %T "
+            "timestamp, %h headers, %S %K sizes; or kafka, as kafka-console-consumer prints.",
         ),
     ] = None,
-    null: Annotated[str, typer.Option(help="What --format shows for null.")] = "",
+    null: Annotated[str, typer.Option(help="Text that --format prints for null.")] = "",
     filters: Annotated[
         list[str] | None,
         typer.Option(
             "--grep",
             metavar="WHAT",
-            help="Only matches: k:REGEX, v:REGEX, h:NAME=REGEX; all that are given must match.",
+            help="Show only records that match: k:REGEX, v:REGEX, h:NAME=REGEX; all filters must.",
         ),
     ] = None,
     isolation_level: Annotated[
-        IsolationLevel, typer.Option(help="Whether to read what is not committed.")
+        IsolationLevel, typer.Option(help="Isolation level.")
     ] = IsolationLevel.READ_COMMITTED,
     settings: Annotated[
         list[str] | None,
@@ -157,16 +168,17 @@ def consume(
             "-X",
             "--property",
             metavar="KEY=VALUE",
-            help="A setting of librdkafka, or print.key and the like for --format kafka.",
+            help="Set a librdkafka property, or for --format kafka a formatter property such as "
+            "print.key.",
         ),
     ] = None,
 ) -> None:
     """Read records from topics.
 
-    Starts at the beginning and waits for more at the end, until Ctrl-C, --exit, --to, -n or --idle
-    ends it. Prints values, a line each; -o jsonl prints all there is to a record, in the form that
-    `kctl produce --input json` takes. With --regex those topics are read that are there when it
-    begins; a group reads those that come later, too.
+    Starts at the beginning of the log and waits for new records at the end, until stopped by
+    Ctrl-C, --exit, --to, -n or --idle. Prints one value per line; -o jsonl prints complete records
+    in the form that `kctl produce --input json` reads. With --regex, the topics that exist at the
+    start are read; a consumer group also reads matching topics that are created later.
     """
     session = session_of(ctx)
     console, properties = split_properties(settings or [], FORMATTER_PROPERTIES)
@@ -191,7 +203,7 @@ def consume(
     _check(request)
     limit = Limit(number, idle if timeout_ms is None else timeout_ms / 1000)
     try:
-        with open_reader(session, request) as reader, ctrl_c_noted() as interrupted:
+        with open_reader(session, request) as reader, ctrl_c_noted(*TERMINATION) as interrupted:
             _show(session, reader, limit, wanted, write, interrupted)
         if interrupted.is_set():
             raise typer.Exit(ExitStatus.INTERRUPTED)
@@ -204,14 +216,14 @@ def consume(
 
 @dataclass
 class Limit:
-    """When the user has seen enough."""
+    """When to stop."""
 
     number: int | None
     idle_s: float | None
     shown: int = 0
 
     def left(self) -> int | None:
-        """How many more records to show; None for any number."""
+        """Number of records still to show; None if unlimited."""
         return None if self.number is None else self.number - self.shown
 
 
@@ -223,7 +235,7 @@ def _show(
     write: Formatter,
     interrupted: Event,
 ) -> None:
-    """Write matching records until there are enough, none came for too long, or Ctrl-C."""
+    """Write matching records until the limit, the idle timeout or Ctrl-C."""
     if session.output is OutputFormat.CSV:
         session.out.lines([",".join(CSV_FIELDS)])
     heard = time.monotonic()
@@ -231,7 +243,7 @@ def _show(
         chosen = [record for record in batch if wanted(record)]
         if chosen:
             session.out.chunks(map(write, chosen))
-            sys.stdout.flush()  # whoever reads the pipe is waiting for it
+            sys.stdout.flush()  # the reader of the pipe is waiting for it
         reader.took(batch)
         limit.shown += len(chosen)
         heard = time.monotonic() if batch else heard
@@ -242,13 +254,20 @@ def _show(
 
 @contextmanager
 def open_reader(session: Session, request: Request) -> Iterator["Reader"]:
-    """A reader for what was asked; the cluster is known to answer before librdkafka starts."""
+    """A reader for the selection; the cluster must answer before librdkafka is started.
+
+    CliError for a group in a read-only context, also without commits: a new member takes
+    partitions from the others.
+    """
+    if request.group:
+        refuse_if_read_only(session)
 
     async def prepare(client: Client) -> dict[str, list[int]]:
         return await partitions_of(client, await _topics(client, request.topics))
 
     known = ask(session, prepare)
-    from kctl.streaming.config import client_properties  # librdkafka, when it is needed
+    # imports librdkafka
+    from kctl.streaming.config import client_properties, refuse_commits_if_read_only
     from kctl.streaming.reading import GroupReader, PartitionReader, open_consumer
 
     properties = {
@@ -261,6 +280,7 @@ def open_reader(session: Session, request: Request) -> Iterator["Reader"]:
         **({"topic.blacklist": _INTERNAL} if request.topics.exclude_internal else {}),
         **client_properties(session, request.settings),
     }
+    refuse_commits_if_read_only(session, properties)
     if request.group:
         with open_consumer(properties) as consumer:
             yield GroupReader(
@@ -276,21 +296,21 @@ def open_reader(session: Session, request: Request) -> Iterator["Reader"]:
 
 
 async def _topics(client: Client, selection: Selection) -> list[str]:
-    """The topics that are meant; CliError if a pattern fits none."""
+    """The selected topics; CliError if a pattern matches no topic."""
     if selection.exact_names is not None:
         return selection.exact_names
     present = [topic.name for topic in await find_topics(client)]
     found = selection.pick(present)
     if not found:
         raise CliError(
-            f"no topic fits {selection.patterns[0].pattern!r}",
-            "kctl topics list shows those there are",
+            f"no topic matches {selection.patterns[0].pattern!r}",
+            "kctl topics list shows the topics",
         )
     return [*found, *(name for name in selection.names if name not in found)]
 
 
 def _subscription(pattern: re.Pattern[str]) -> str:
-    """A pattern as librdkafka takes it: the circumflex tells it from a name."""
+    """A pattern for librdkafka, which tells it from a name by the leading circumflex."""
     return f"^({pattern.pattern})$"
 
 
@@ -322,7 +342,7 @@ def _offsets(
 def _bounds(
     begin: str | None, end: str | None, group: str | None
 ) -> tuple[Position, Position | None]:
-    """From and to; without a word, a group goes on where it was and others begin at the start."""
+    """Start and end; by default a group continues at its offsets, others begin at the start."""
     now = now_ms()
     if begin is None:
         first, last = STORED if group else START, None
@@ -333,25 +353,29 @@ def _bounds(
 
 def _check(request: Request) -> None:
     if request.topics.is_everything:
-        raise CliError("no topic named", "kctl topics list shows those there are", ExitStatus.USAGE)
+        raise CliError("no topic given", "kctl topics list shows the topics", ExitStatus.USAGE)
     if not request.group:
         if STORED in (request.begin, request.end):
-            raise CliError("only a group has stored offsets", "add --group", ExitStatus.USAGE)
+            raise CliError(
+                "only a consumer group has committed offsets", "add --group", ExitStatus.USAGE
+            )
         return
     if request.partitions or request.begin not in (START, END, STORED):
         raise CliError(
-            "a group shares its partitions and goes on where it was",
-            "move it with kctl groups reset-offsets, or leave out --group",
+            "a group shares its partitions and continues at its committed offsets",
+            "reset its offsets with kctl groups reset-offsets, or omit --group",
             ExitStatus.USAGE,
         )
     if request.end not in (None, END):
-        raise CliError("a group can end at the end only", "use --exit", ExitStatus.USAGE)
+        raise CliError(
+            "a group can only stop at the end of the log", "use --exit", ExitStatus.USAGE
+        )
 
 
 def formatter(
     output: OutputFormat, text_format: str | None, null: str, console: dict[str, str]
 ) -> Formatter:
-    """How records are written; ValueError if the format is none."""
+    """How records are written; ValueError if the format is not valid."""
     if text_format == _KAFKA:
         return lambda record: console_text(record, console)
     if text_format is not None:
@@ -366,7 +390,7 @@ def formatter(
         case OutputFormat.WIDE:
             return compile_format("%t-%p@%o\\t%T{iso}\\t%k\\t%s\\n", b"-")
         case OutputFormat.YAML:
-            raise ValueError("records are not shown as yaml; -o jsonl has everything")
+            raise ValueError("records cannot be shown as yaml; use -o jsonl")
         case _:
             return compile_format("%s\\n", null.encode())
 

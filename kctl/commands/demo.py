@@ -1,7 +1,7 @@
-"""`kctl demo` (`make demo`): a tour of what there is, on a broker started for it.
+"""`kctl demo` (`make demo`): a tour of the features on a temporary broker.
 
-The tour is a list of stops; every feature worth seeing adds one. Commands are run as a user would
-run them, in processes of their own, so that what the tour shows is what one gets.
+The tour is a list of stops. Commands run as separate processes, as a user would run them, so their
+output is what a user gets.
 """
 
 import os
@@ -17,18 +17,18 @@ from pathlib import Path
 
 import typer
 
-from kctl.dev.launch import start_broker, stop_process, wait_until_started
-from kctl.errors import ExitStatus
-from kctl.groups import command, lone_command
-from kctl.options import session_of
-from kctl.output import Output
+from kctl.cli.command_tree import command, lone_command
+from kctl.cli.errors import ExitStatus
+from kctl.cli.options import session_of
+from kctl.cli.output import Output
+from kctl.dev.launch import start_broker
 
 app = lone_command()
 
 
 @dataclass(frozen=True)
 class Stop:
-    """One stop of the tour: what is to be seen, and the command lines that show it."""
+    """One stop of the tour: a heading and its command lines."""
 
     title: str
     commands: tuple[str, ...]
@@ -38,13 +38,13 @@ ORDERS_FILE = "orders.txt"
 ORDERS = "anna:3 apples\nben:1 pear\ncleo:12 plums\ndan:2 figs\n"
 
 TOUR = [
-    Stop("Who is in the cluster?", ("kctl cluster", "kctl brokers list")),
+    Stop("Cluster and brokers", ("kctl cluster", "kctl brokers list")),
     Stop(
-        "Which requests does the broker understand? (USED is what kctl speaks with it)",
+        "API versions of the broker (USED is the version kctl uses)",
         ("kctl api-versions",),
     ),
     Stop(
-        "Make a topic, write records to it, and read them: as text, and with all there is to them",
+        "Create a topic, produce records, consume them as text and as JSON",
         (
             "kctl topics create orders --partitions 3",
             "kctl produce orders {files}/orders.txt --key-separator : -o wide",
@@ -54,7 +54,7 @@ TOUR = [
         ),
     ),
     Stop(
-        "A group reads; how far is it, and what if it must read again?",
+        "Consumer groups: lag, alerts, offset reset",
         (
             "kctl consume orders --group billing --exit",
             "kctl produce orders {files}/orders.txt --key-separator :",
@@ -64,18 +64,18 @@ TOUR = [
         ),
     ),
     Stop(
-        "The same records in the broker's own files",
+        "The same records in the log files of the broker",
         ("kctl dump-log show {data}/orders-0",),
     ),
     Stop(
-        "Whole topics as tables: Parquet, written by Spark (which takes some seconds to start)",
+        "Export topics to Parquet with Spark (which takes a few seconds to start)",
         (
             "kctl spark-export orders --to {files}/table",
             "kctl spark-export verify {files}/table",
         ),
     ),
     Stop(
-        "Records that are written together or not at all; who has written so?",
+        "Transactions: produce atomically, list transactional producers",
         (
             "kctl produce orders {files}/orders.txt --key-separator : --transactional-id till-1",
             "kctl transactions list",
@@ -83,19 +83,19 @@ TOUR = [
         ),
     ),
     Stop(
-        "How fast is it?",
+        "Throughput",
         (
             "kctl perf produce load --num-records 100000 --acks 1",
             "kctl perf consume load --num-records 100000",
         ),
     ),
-    Stop("The same for programs: every command has -o json", ("kctl brokers list -o json",)),
+    Stop("Machine-readable output: every command has -o json", ("kctl brokers list -o json",)),
     Stop(
-        "And in Kafka's own words, for scripts that expect them",
+        "Output of Kafka's own tools, for existing scripts",
         ("kctl cluster id --format kafka",),
     ),
     Stop(
-        "When something is wrong, kctl says what, and what to do",
+        "Error messages with hints",
         ("kctl topics describe oders", "kctl brokers list -b localhost:1"),
     ),
 ]
@@ -103,25 +103,23 @@ TOUR = [
 
 @command(app, "demo", examples=["kctl demo"])
 def demo(ctx: typer.Context) -> None:
-    """Tour kctl on a broker of its own."""
+    """Run a tour of kctl on a temporary broker."""
     out = session_of(ctx).out
     with tempfile.TemporaryDirectory(prefix="kctl-demo-") as directory:
         (Path(directory) / ORDERS_FILE).write_text(ORDERS)
         started = time.monotonic()
         with running_broker(Path(directory)) as address:
             milliseconds = 1000 * (time.monotonic() - started)
-            _title(
-                out, f"A broker is listening on {address}, {milliseconds:.0f} ms after its start"
-            )
+            _title(out, f"Broker started on {address} in {milliseconds:.0f} ms")
             for stop in TOUR:
                 _title(out, stop.title)
                 for line in stop.commands:
                     _show(out, _placed(line, Path(directory)), address)
-    _title(out, "The broker has stopped, and its files are gone. That was the tour")
+    _title(out, "End of the tour. The broker was stopped and its files were deleted")
 
 
 def _placed(line: str, directory: Path) -> str:
-    """The command line with the tour's own directories in it."""
+    """The command line with the directories of the tour filled in."""
     return line.replace("{files}", str(directory)).replace("{data}", str(directory / "data"))
 
 
@@ -134,12 +132,11 @@ def running_broker(directory: Path) -> Iterator[str]:
         "group.initial.rebalance.delay.ms": 0,
     }
     overrides = [f"--override={key}={value}" for key, value in settings.items()]
-    log_file = directory / "broker.log"
-    process = start_broker(overrides, log_file)
+    starting = start_broker(overrides, directory / "broker.log")
     try:
-        yield wait_until_started(process, log_file)
+        yield starting.wait_until_started()
     finally:
-        stop_process(process)
+        starting.stop()
 
 
 def _title(out: Output, title: str) -> None:
@@ -149,7 +146,7 @@ def _title(out: Output, title: str) -> None:
 
 def _show(out: Output, line: str, address: str) -> None:
     out.lines(["", f"$ {line}"])
-    sys.stdout.flush()  # what follows is written by another process
+    sys.stdout.flush()  # the command that follows writes to the same stdout
     environ = {**os.environ, "KCTL_BOOTSTRAP_SERVERS": address, "KCTL_OUTPUT": "table"}
     words = [sys.executable, "-m", "kctl", *shlex.split(line)[1:]]
     status = subprocess.run(words, env=environ, stderr=subprocess.STDOUT).returncode  # noqa: S603

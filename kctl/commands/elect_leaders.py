@@ -1,4 +1,4 @@
-"""`kctl elect-leaders`: let preferred replicas lead again, or anybody at all."""
+"""`kctl elect-leaders`."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -12,40 +12,38 @@ from broker.errors import ErrorCode
 from broker.model import TopicPartition
 from broker.net.client import Client
 from kctl.admin.connection import ask
-from kctl.admin.elect_leaders import Election, ElectionType, elect_leaders
-from kctl.admin.topics import Topic, find_topics, live_brokers
-from kctl.commands.reassign_words import read_text
-from kctl.confirm import DryRun, Plan, Yes, agreed
-from kctl.errors import CliError, ExitStatus
-from kctl.groups import command, lone_command
-from kctl.kafka_text.elections import election_lines, failure_message
-from kctl.options import KafkaText, Session, session_of
-from kctl.outcomes import Outcome, show_outcomes
-from kctl.plans.elections import COLUMNS, Candidate, candidates_of
-from kctl.plans.reassign_files import parse_elections
-from kctl.streaming.interrupts import ctrl_c_noted
-from kctl.words.partitions import (
-    Fits,
-    PartitionChoice,
-    compiled,
-    parse_partition_words,
-    usage_error,
-)
-from kctl.words.topics import KAFKA_PANEL, Regex
+from kctl.admin.elect_leaders import elect_leaders
+from kctl.admin.topics import find_topics, live_brokers
+from kctl.cli.arguments.partitions import PartitionChoice, PartitionRule, compiled, parse_partitions
+from kctl.cli.arguments.plan_files import parse_elections
+from kctl.cli.arguments.topics import KAFKA_PANEL, Regex
+from kctl.cli.command_tree import command, lone_command
+from kctl.cli.confirmation import DryRun, Plan, Yes, confirm_plan
+from kctl.cli.errors import CliError, ExitStatus, usage_error
+from kctl.cli.interrupts import ctrl_c_noted
+from kctl.cli.options import KafkaText, Session, session_of
+from kctl.commands.reassign.options import read_text
+from kctl.model.elections import Candidate, Election, ElectionType
+from kctl.model.outcomes import Outcome
+from kctl.model.topics import Topic
+from kctl.plans.elections import candidates_of
+from kctl.views.elections import COLUMNS, candidate_row
+from kctl.views.kafka_text.elections import election_lines, failure_message
+from kctl.views.outcomes import show_outcomes
 
 app = lone_command()
 
 
 @dataclass(frozen=True)
 class Choice:
-    """Which partitions are meant: by rules, or these very ones, or all."""
+    """The selected partitions: by rules, listed, or all."""
 
-    rules: tuple[Fits, ...] = ()
+    rules: tuple[PartitionRule, ...] = ()
     exact: tuple[TopicPartition, ...] = ()
     broker: int | None = None
 
     def pick(self, topics: Sequence[Topic]) -> list[Topic]:
-        """The topics with only the partitions that are meant."""
+        """The topics, reduced to the selected partitions."""
         every = [TopicPartition(t.name, p.id) for t in topics for p in t.partitions]
         if self.exact:
             meant = set(self.exact)
@@ -92,7 +90,8 @@ def elect(
         typer.Option(
             "--election-type",
             metavar="TYPE",
-            help="preferred: the first replica. unclean: any that is left, where none leads.",
+            help="preferred (the first replica) or unclean (any live replica, if there is no "
+            "leader).",
         ),
     ] = ElectionType.PREFERRED,
     broker: Annotated[
@@ -100,23 +99,31 @@ def elect(
         typer.Option(
             "--broker",
             metavar="ID",
-            help="What this broker would lead; of unclean elections, what it has a replica of.",
+            help="Only partitions whose preferred leader is this broker (unclean: with a "
+            "replica on it).",
         ),
     ] = None,
     everything: Annotated[
-        bool, typer.Option("--all", "--all-topic-partitions", help="All that need an election.")
+        bool,
+        typer.Option(
+            "--all", "--all-topic-partitions", help="All partitions that need an election."
+        ),
     ] = False,
     file: Annotated[
         Path | None,
         typer.Option(
-            "--file", "--path-to-json-file", metavar="FILE", help="The partitions of Kafka's JSON."
+            "--file", "--path-to-json-file", metavar="FILE", help="Partitions in a JSON file."
         ),
     ] = None,
     batch_size: Annotated[
-        int | None, typer.Option("--batch-size", min=1, help="Elections at a time; all, if not.")
+        int | None,
+        typer.Option("--batch-size", min=1, help="Partitions per batch (default: all at once)."),
     ] = None,
     pause: Annotated[
-        float, typer.Option("--pause", metavar="SECONDS", min=0, help="Between batches.")
+        float,
+        typer.Option(
+            "--pause", metavar="SECONDS", min=0, help="Pause between batches, in seconds."
+        ),
     ] = 0.0,
     dry_run: DryRun = False,
     yes: Yes = False,
@@ -126,7 +133,7 @@ def elect(
         typer.Option(
             "--topic",
             metavar="NAME",
-            help="With --partition: the same as TOPIC:PARTITION.",
+            help="With --partition, same as TOPIC:PARTITION.",
             rich_help_panel=KAFKA_PANEL,
         ),
     ] = None,
@@ -135,30 +142,28 @@ def elect(
         typer.Option("--partition", metavar="N", help="See --topic.", rich_help_panel=KAFKA_PANEL),
     ] = None,
 ) -> ExitStatus | None:
-    """Elect leaders of partitions: preferred replicas, or any replica that is left.
+    """Trigger preferred or unclean leader elections.
 
-    After a broker was down others lead its partitions; a preferred election brings them back. An
-    unclean one lets a replica lead that has missed records, which are lost: only for partitions
-    that would stay without a leader.
+    After a broker restart other brokers lead its partitions; a preferred election moves leadership
+    back. An unclean election makes a live out-of-sync replica the leader, and records it has missed
+    are lost: only for partitions that would otherwise stay offline.
     """
     session = session_of(ctx)
     named = list(words or ())
     if kafka_topic is not None:
         named.append(kafka_topic if kafka_partition is None else f"{kafka_topic}:{kafka_partition}")
     if sum([bool(named), file is not None, everything or broker is not None]) != 1:
-        raise usage_error(
-            "which partitions is not said", "name topics, or say --all, --broker or --file"
-        )
+        raise usage_error("no partition specified", "name topics, or use --all, --broker or --file")
     choice = _choice(named, file, broker, regex=regex)
     if text_format and broker is not None:
-        raise usage_error("Kafka's tool knows no --broker", "leave out --format")
+        raise usage_error("--broker cannot be combined with --format kafka", "omit --format")
     if text_format:
         return _as_kafka(session, election_type, named, choice, yes=yes, dry_run=dry_run)
     candidates = _candidates(session, election_type, choice, named if not regex else [])
     if not candidates:
         session.out.note("no election is needed")
         return None
-    if not agreed(session, _plan(election_type, candidates), yes=yes, dry_run=dry_run):
+    if not confirm_plan(session, _plan(election_type, candidates), yes=yes, dry_run=dry_run):
         return None
     partitions = [candidate.partition for candidate in candidates]
     elections = _in_batches(session, election_type, partitions, batch_size, pause)
@@ -173,10 +178,10 @@ def _choice(named: Sequence[str], file: Path | None, broker: int | None, *, rege
         return Choice(exact=tuple(parse_elections(read_text(file), str(file))))
     if regex:
         return Choice(rules=tuple(_fits(compiled(word)) for word in named))
-    return Choice(rules=parse_partition_words(named), broker=broker)
+    return Choice(rules=parse_partitions(named), broker=broker)
 
 
-def _fits(pattern: re.Pattern[str]) -> Fits:
+def _fits(pattern: re.Pattern[str]) -> PartitionRule:
     return lambda partition: bool(pattern.fullmatch(partition.topic))
 
 
@@ -192,7 +197,7 @@ def _candidates(
     if missing := sorted(set(wanted) - there):
         raise CliError(
             f"no such topic: {', '.join(map(repr, missing))}",
-            "kctl topics list shows those there are",
+            "kctl topics list shows the topics",
         )
     return candidates_of(choice.pick(topics), election_type, alive, choice.broker)
 
@@ -200,7 +205,7 @@ def _candidates(
 def _plan(election_type: ElectionType, candidates: Sequence[Candidate]) -> Plan:
     count = f"{len(candidates)} leader{'s' * (len(candidates) != 1)}"
     lossy = " Records may be lost." if election_type is ElectionType.UNCLEAN else ""
-    rows = [candidate.row() for candidate in candidates]
+    rows = [candidate_row(candidate) for candidate in candidates]
     return Plan(f"Elect {count} ({election_type})?{lossy}", rows, COLUMNS, "topic")
 
 
@@ -211,7 +216,7 @@ def _in_batches(
     batch_size: int | None,
     pause_s: float,
 ) -> list[Election]:
-    """Hold the elections; Ctrl-C ends it between two batches."""
+    """Run the elections; Ctrl-C stops after the current batch."""
     elections: list[Election] = []
     with ctrl_c_noted() as stop:
         for number, batch in enumerate(_chunks(partitions, batch_size or len(partitions))):
@@ -231,11 +236,11 @@ def _elect(
     async def question(client: Client) -> list[Election]:
         return await elect_leaders(client, election_type, partitions, timeout_s=session.timeout)
 
-    return ask(session, question)
+    return ask(session, question, check="kctl topics describe")
 
 
 def _needless_is_fine(one: Outcome) -> Outcome:
-    """Somebody else was quicker: what was wanted is so."""
+    """Treats partitions that no longer need an election as success."""
     if one.error is not ErrorCode.ELECTION_NOT_NEEDED:
         return one
     return Outcome(one.name, message="not needed")
@@ -250,11 +255,11 @@ def _as_kafka(
     yes: bool,
     dry_run: bool,
 ) -> ExitStatus | None:
-    """Kafka's tool asks for what was named, whether it needs an election, or exists, or not."""
+    """Like Kafka's tool, request an election for all given partitions, needed or not."""
     partitions = _literally(named, choice)
     rows = [{"topic": tp.topic, "partition": tp.partition} for tp in partitions or ()]
     plan = Plan(f"Elect leaders ({election_type})?", rows, COLUMNS[:2], "topic")
-    if not agreed(session, plan, yes=yes, dry_run=dry_run):
+    if not confirm_plan(session, plan, yes=yes, dry_run=dry_run):
         return None
     elections = _elect(session, election_type, partitions)
     session.out.lines(election_lines(election_type, elections))
@@ -265,13 +270,13 @@ def _as_kafka(
 
 
 def _literally(named: Sequence[str], choice: Choice) -> list[TopicPartition] | None:
-    """The partitions as they were named; None for all."""
+    """The given partitions; None for all."""
     if choice.exact or not named:
         return list(choice.exact) or None
     found = []
     for word in named:
         topic, colon, numbers = word.partition(":")
         if not colon:
-            raise usage_error("Kafka's tool elects partition by partition", "say --partition too")
+            raise usage_error("--format kafka requires a partition", "use --partition")
         found += [TopicPartition(topic, int(number)) for number in numbers.split(",")]
     return found

@@ -1,4 +1,4 @@
-"""`kctl metadata`: what a cluster knows of itself, where it is kept."""
+"""`kctl metadata`."""
 
 import asyncio
 from typing import Annotated
@@ -12,18 +12,13 @@ from kctl.admin.metadata_copy import (
     read_plan,
     write_plan,
 )
-from kctl.admin.metadata_place import Place
-from kctl.groups import command, noun
-from kctl.options import session_of
-from kctl.tables import Column
+from kctl.admin.metadata_place import ZOOKEEPER_SCHEME, Place
+from kctl.cli.command_tree import command, noun
+from kctl.cli.confirmation import refuse_if_read_only
+from kctl.cli.options import session_of
+from kctl.views.metadata_copy import COLUMNS, copy_rows
 
-app = noun("Where a cluster keeps its metadata.")
-
-COLUMNS = [
-    Column("what"),
-    Column("copied", right=True),
-    Column("left_out", right=True),
-]
+app = noun("Copy the metadata of a cluster between stores.")
 
 
 @command(
@@ -39,29 +34,34 @@ def copy(
     source: Annotated[
         str,
         typer.Argument(
-            metavar="FROM", help="A broker's directory, or zookeeper://HOST:PORT/CHROOT."
+            metavar="FROM",
+            help="Source: a broker's log directory, or zookeeper://HOST:PORT/CHROOT.",
         ),
     ],
     target: Annotated[
-        str, typer.Argument(metavar="TO", help="The same; there must be no metadata there yet.")
+        str,
+        typer.Argument(metavar="TO", help="Target, in the same form; must not contain metadata."),
     ],
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Show what would be copied, and change nothing.")
+        bool, typer.Option("--dry-run", help="Show what would be copied without changing anything.")
     ] = False,
     live: Annotated[
-        bool, typer.Option("--live", help="Copy although brokers are running on FROM.")
+        bool, typer.Option("--live", help="Copy even if brokers are running on FROM.")
     ] = False,
 ) -> None:
-    """Copy topics, configs, ids and the rest from one metadata store to another.
+    """Copy topics, configs, ids and other metadata from one store to another.
 
-    With the log directories beside it, our broker goes on where Apache Kafka stopped, or Apache
-    Kafka where ours did: stop the brokers, copy, start the others on the same directories.
-    Registrations of brokers, the controller's seat and notes of changes are left out.
+    Together with the log directories, our broker can replace Apache Kafka and vice versa: stop the
+    brokers, copy the metadata, and start the others on the same directories. Registrations of
+    brokers, the controller and change notifications are not copied.
     """
     session = session_of(ctx)
+    if target.startswith(ZOOKEEPER_SCHEME) and not dry_run:
+        refuse_if_read_only(session)
     places = Place(source, session.timeout), Place(target, session.timeout)
     plan = asyncio.run(_copy(*places, dry_run=dry_run, live=live))
-    session.out.rows(_rows(plan), COLUMNS, name="what")
+    rows = copy_rows(KINDS, plan.copied, plan.left_out)
+    session.out.rows(rows, COLUMNS, name="what")
     done = "would be copied; nothing was changed" if dry_run else "copied"
     session.out.note(f"cluster {plan.cluster_id}: {sum(plan.copied.values())} znodes {done}")
 
@@ -72,11 +72,3 @@ async def _copy(source: Place, target: Place, *, dry_run: bool, live: bool) -> C
     if not dry_run:
         await write_plan(target, plan)
     return plan
-
-
-def _rows(plan: CopyPlan) -> list[dict[str, object]]:
-    return [
-        {"what": kind, "copied": plan.copied.get(kind, 0), "left_out": plan.left_out.get(kind, 0)}
-        for kind in KINDS
-        if kind in plan.copied or kind in plan.left_out
-    ]

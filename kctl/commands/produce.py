@@ -1,4 +1,4 @@
-"""`kctl produce`: records from lines, JSON or files into a topic."""
+"""`kctl produce`: write records to a topic, from lines, JSON or files."""
 
 import sys
 from collections.abc import Iterable, Iterator
@@ -13,11 +13,13 @@ import typer
 from broker.net.client import Client
 from kctl.admin.connection import ask
 from kctl.admin.log_offsets import known_partitions
-from kctl.confirm import DryRun, refuse_if_read_only
-from kctl.errors import CliError, ExitStatus
-from kctl.groups import command, lone_command
-from kctl.options import Session, session_of
-from kctl.output import OutputFormat
+from kctl.cli.command_tree import command, lone_command
+from kctl.cli.confirmation import DryRun, refuse_if_read_only
+from kctl.cli.errors import CliError, ExitStatus, usage
+from kctl.cli.options import Session, session_of
+from kctl.cli.output import OutputFormat
+from kctl.cli.times import now_ms, parse_time_ms
+from kctl.model.records import TopicRecord
 from kctl.records.lines import (
     LineForm,
     numbered_records,
@@ -25,30 +27,22 @@ from kctl.records.lines import (
     parse_separator,
     split_pieces,
 )
-from kctl.records.record import TopicRecord
-from kctl.records.times import parse_time_ms
-from kctl.streaming.choices import Acks, Compression, Partitioner, now_ms, split_properties, usage
-from kctl.tables import Column
+from kctl.streaming.choices import Acks, Compression, Partitioner, split_properties
+from kctl.views.quantities import plural
+from kctl.views.written import COLUMNS, written_row
 
 if TYPE_CHECKING:
     from kctl.streaming.sending import Sender
 
 app = lone_command()
 
-COLUMNS = [
-    Column("topic"),
-    Column("partition", right=True),
-    Column("records", right=True),
-    Column("first_offset", right=True),
-    Column("last_offset", right=True),
-]
 STDIN = "-"
 READER_PROPERTIES = frozenset({"parse.key", "key.separator", "null.marker"})
-"""What kafka-console-producer's `--property` takes, and kctl with it."""
+"""Properties of kafka-console-producer's `--property` that kctl accepts too."""
 
 
 class InputForm(StrEnum):
-    """What a piece of input is."""
+    """How the input is split into records."""
 
     LINES = "lines"
     JSON = "json"
@@ -57,7 +51,7 @@ class InputForm(StrEnum):
 
 @dataclass(frozen=True)
 class Delivery:
-    """How the records are sent."""
+    """How records are sent."""
 
     acks: Acks
     compression: Compression
@@ -81,52 +75,60 @@ def produce(
     ctx: typer.Context,
     topic: Annotated[str, typer.Argument(help="The topic to write to.")],
     files: Annotated[
-        list[str] | None, typer.Argument(help="Files to read; - or none is standard input.")
+        list[str] | None, typer.Argument(help="Files to read; - or no file is standard input.")
     ] = None,
     input_form: Annotated[
         InputForm,
-        typer.Option("-i", "--input", help="A record is a line, a JSON line, or a whole file."),
+        typer.Option("-i", "--input", help="Read one record per line, per JSON line, or per file."),
     ] = InputForm.LINES,
     key_separator: Annotated[
         str | None,
-        typer.Option("-K", "--key-separator", help="What stands between key and value."),
+        typer.Option("-K", "--key-separator", help="Separator between key and value."),
     ] = None,
     delimiter: Annotated[
-        str, typer.Option("-D", "--delimiter", help="What stands between records.")
+        str, typer.Option("-D", "--delimiter", help="Separator between records.")
     ] = "\\n",
     key: Annotated[
-        str | None, typer.Option("-k", "--key", help="The key of records that bring none.")
+        str | None, typer.Option("-k", "--key", help="Key of records without a key.")
     ] = None,
     headers: Annotated[
         list[str] | None,
-        typer.Option("-H", "--header", metavar="NAME=VALUE", help="A header; can be given again."),
+        typer.Option(
+            "-H", "--header", metavar="NAME=VALUE", help="Header to add. Can be repeated."
+        ),
     ] = None,
     null_marker: Annotated[
-        str | None, typer.Option(help="A key or value that is exactly this is null.")
+        str | None, typer.Option(help="Text that stands for a null key or value.")
     ] = None,
     null_empty: Annotated[
-        bool, typer.Option("-Z", "--null-empty", help="An empty key or value is null.")
+        bool, typer.Option("-Z", "--null-empty", help="Write empty keys and values as null.")
     ] = False,
     partition: Annotated[
         int | None, typer.Option("-p", "--partition", min=0, help="Write to this partition only.")
     ] = None,
     timestamp: Annotated[
         str | None,
-        typer.Option(metavar="TIME", help="Of records that bring none: ISO 8601, ms or -15m."),
+        typer.Option(
+            metavar="TIME", help="Timestamp of records without one: ISO 8601, milliseconds or -15m."
+        ),
     ] = None,
     partitioner: Annotated[
         Partitioner,
-        typer.Option(help="By key as Java's clients or librdkafka do it, in turn, or at random."),
+        typer.Option(help="By key hash as in Java clients or librdkafka, round robin, or random."),
     ] = Partitioner.JAVA,
     acks: Annotated[
-        Acks, typer.Option("-a", "--acks", help="Who must have a record before it counts.")
+        Acks, typer.Option("-a", "--acks", help="Acknowledgements to wait for.")
     ] = Acks.ALL,
-    sync: Annotated[bool, typer.Option(help="Wait for every record before the next.")] = False,
+    sync: Annotated[
+        bool,
+        typer.Option(help="Wait for the acknowledgement of each record before sending the next."),
+    ] = False,
     compression: Annotated[
-        Compression, typer.Option("-z", "--compression", help="How batches are compressed.")
+        Compression, typer.Option("-z", "--compression", help="Compression type.")
     ] = Compression.NONE,
     transactional_id: Annotated[
-        str | None, typer.Option(help="Write everything in one transaction: all of it or nothing.")
+        str | None,
+        typer.Option(help="Write all records in one transaction with this transactional id."),
     ] = None,
     settings: Annotated[
         list[str] | None,
@@ -134,16 +136,17 @@ def produce(
             "-X",
             "--property",
             metavar="KEY=VALUE",
-            help="A setting of librdkafka, or parse.key, key.separator and null.marker as "
-            "kafka-console-producer takes them.",
+            help="Set a librdkafka property, or parse.key, key.separator or null.marker of "
+            "kafka-console-producer.",
         ),
     ] = None,
     dry_run: DryRun = False,
 ) -> None:
     """Write records to a topic.
 
-    A line is a record. With --input json it is an object as `kctl consume -o jsonl` prints it, so
-    that what was consumed can be produced again with its keys, headers and timestamps.
+    Each line is a record. With --input json each line is an object as printed by
+    `kctl consume -o jsonl`, so consumed records can be produced again with their keys, headers and
+    timestamps.
     """
     session = session_of(ctx)
     reader, properties = split_properties(settings or [], READER_PROPERTIES)
@@ -163,7 +166,7 @@ def produce(
     records = read_records(files or [STDIN], form, ends)
     if dry_run:
         count = sum(1 for _ in records)
-        session.out.note(f"{count} records for {topic} can be read; nothing was sent")
+        session.out.note(f"{count} records for {topic} are valid; nothing was sent")
         return
     refuse_if_read_only(session)
     delivery = Delivery(acks, compression, partitioner, sync, transactional_id, tuple(properties))
@@ -173,7 +176,7 @@ def produce(
 def read_records(
     names: Iterable[str], form: LineForm, delimiter: bytes | None
 ) -> Iterator[TopicRecord]:
-    """The records of all files, each as soon as it is there; CliError where input is wrong."""
+    """The records of all files, each as soon as it can be read; CliError for invalid input."""
     for name in names:
         with _opened(name) as stream:
             pieces = [stream.read()] if delimiter is None else split_pieces(stream, delimiter)
@@ -215,13 +218,13 @@ def _send_all(
 
 
 def _start(session: Session, topic: str, delivery: Delivery) -> "Sender":
-    """A sender whose cluster is known to answer: librdkafka itself would try for minutes."""
+    """A sender, after the cluster has answered: librdkafka itself would retry for minutes."""
 
     async def count(client: Client) -> int:
         return len((await known_partitions(client, [topic]))[topic] or [0])
 
     partitions = ask(session, count)
-    from kctl.streaming.config import client_properties  # librdkafka, when it is needed
+    from kctl.streaming.config import client_properties  # imports librdkafka
     from kctl.streaming.sending import Sender
 
     properties = {
@@ -237,12 +240,13 @@ def _start(session: Session, topic: str, delivery: Delivery) -> "Sender":
 
 
 def _show(session: Session, sender: "Sender") -> None:
-    from kctl.streaming.sending import outcome_rows
-
     written = sender.outcome.written
     if session.output is not OutputFormat.TABLE:
-        session.out.rows(outcome_rows(written.items()), COLUMNS, name="partition")
+        rows = [
+            written_row(place, part.records, part.first_offset, part.last_offset)
+            for place, part in sorted(written.items())
+        ]
+        session.out.rows(rows, COLUMNS, name="partition")
         return
-    places = len(written)
-    where = f"in {places} partition{'s' if places != 1 else ''}"
+    where = f"in {plural(len(written), 'partition')}"
     session.out.note(f"{sender.outcome.records} records written {where}")

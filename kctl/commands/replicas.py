@@ -1,4 +1,4 @@
-"""`kctl replicas verify`: whether the replicas of partitions hold the same."""
+"""`kctl replicas verify`."""
 
 import asyncio
 import time
@@ -13,22 +13,27 @@ from broker.net.client import Client
 from kctl.admin.connection import ask
 from kctl.admin.describe_topics import topic_configs
 from kctl.admin.log_offsets import list_offsets
-from kctl.admin.replicas import FetchSizes, compare_once
-from kctl.admin.topics import Topic, find_topics
-from kctl.commands.topic_show import require_all_found
-from kctl.errors import ExitStatus
-from kctl.groups import command, noun
-from kctl.kafka_text.replica_verification import finding_lines, lag_line, start_line
-from kctl.options import KafkaText, Session, session_of
-from kctl.plans.replicas_verify import COLUMNS, ReplicaCheck
-from kctl.words.amounts import parse_bytes
-from kctl.words.partitions import no_partition_fits, parse_timestamp
-from kctl.words.topics import KAFKA_PANEL, Regex, Selection, TopicNames, select
+from kctl.admin.topic_selection import require_all_found
+from kctl.admin.topics import find_topics
+from kctl.cli.arguments.amounts import parse_bytes
+from kctl.cli.arguments.partitions import no_partition_matches, parse_timestamp
+from kctl.cli.arguments.topics import KAFKA_PANEL, Regex, Selection, TopicNames, select
+from kctl.cli.command_tree import command, noun
+from kctl.cli.errors import ExitStatus
+from kctl.cli.options import KafkaText, Session, session_of
+from kctl.model.replica_checks import ReplicaComparison
+from kctl.model.topics import Topic
+from kctl.operations.replica_verification import FetchSizes, compare_once
+from kctl.plans.replica_comparison import ReplicaCheck
+from kctl.views.kafka_text.replica_verification import finding_lines, lag_line, start_line
+from kctl.views.quantities import plural
+from kctl.views.replica_checks import COLUMNS, comparison_row
 
-app = noun("Replicas of partitions.")
+app = noun("Verify that the replicas of partitions are identical.")
 
 AT_ONCE = 16
-"""Partitions that are read at a time: what bounds the memory it takes."""
+"""Partitions that are read at a time; limits the memory."""
+IDLE_PAUSE_S = 0.2
 PATIENCE = 4
 """Rounds without progress after which a replica counts as lagging."""
 
@@ -50,14 +55,19 @@ def verify(
     since: Annotated[
         str,
         typer.Option(
-            "--time", metavar="WHEN", help="From where: earliest, a time, milliseconds, or -1h."
+            "--time",
+            metavar="WHEN",
+            help="Where to start: earliest, or a time (ISO 8601, milliseconds, -1h).",
         ),
     ] = "earliest",
     fetch_size: Annotated[
-        str, typer.Option("--fetch-size", metavar="BYTES", help="At a time, of each partition.")
+        str, typer.Option("--fetch-size", metavar="BYTES", help="Bytes per fetch and partition.")
     ] = "1MiB",
     max_wait_ms: Annotated[
-        int, typer.Option("--max-wait-ms", min=0, help="How long a fetch may wait for data.")
+        int,
+        typer.Option(
+            "--max-wait-ms", min=0, help="How long a broker may wait for data, in milliseconds."
+        ),
     ] = 500,
     text_format: KafkaText = None,
     topics_include: Annotated[
@@ -65,15 +75,15 @@ def verify(
         typer.Option(
             "--topics-include",
             metavar="REGEX",
-            help="The same as TOPIC --regex.",
+            help="Same as TOPIC --regex.",
             rich_help_panel=KAFKA_PANEL,
         ),
     ] = None,
 ) -> ExitStatus:
-    """Read all replicas of partitions and compare them, up to the high watermark of now.
+    """Read all replicas of partitions and compare them, up to the current high watermark.
 
-    Batches must have the same offsets and checksums, and bytes that fit these; in compacted topics
-    records at the same offset must be the same. Status 3 if replicas differ, lag or are not there.
+    Offsets and checksums of batches must be equal and the checksums valid; in compacted topics,
+    records at the same offset must be equal. Status 3 if replicas differ, lag or are missing.
     """
     session = session_of(ctx)
     wanted = select(names, regex=regex, kafka_topic=topics_include)
@@ -81,7 +91,7 @@ def verify(
     timestamp = parse_timestamp(since)
     checks, ids = ask(session, lambda client: _begin(client, wanted, timestamp))
     if not checks:
-        raise no_partition_fits(*(names or ()), topics_include)
+        raise no_partition_matches(*(names or ()), topics_include)
     if text_format:
         session.out.lines([start_line(datetime.now())])
     try:
@@ -89,13 +99,13 @@ def verify(
             _compare(session, group, ids, sizes)
     except KeyboardInterrupt:
         raise typer.Exit(ExitStatus.INTERRUPTED) from None
-    return _show(session, checks, as_kafka=bool(text_format))
+    return _show(session, [check.result() for check in checks], as_kafka=bool(text_format))
 
 
 async def _begin(
     client: Client, wanted: Selection, timestamp: int
 ) -> tuple[list[ReplicaCheck], dict[str, Uuid]]:
-    """The checks of all partitions, each at the offset where it begins."""
+    """The checks of all partitions, at their start offsets."""
     found = await find_topics(client, wanted.exact_names)
     chosen = set(wanted.pick(topic.name for topic in found))
     topics = [topic for topic in found if topic.name in chosen]
@@ -107,7 +117,7 @@ async def _begin(
         ReplicaCheck(key, partition.replicas, starts[key].offset, topic.name in compacted)
         for topic in topics
         for partition in topic.partitions
-        # Without a leader there is nothing to compare with; -1: no record is that young.
+        # Partitions without a leader are skipped; -1: no record is that recent.
         if (key := TopicPartition(topic.name, partition.id)) in starts and starts[key].offset >= 0
     ]
     return checks, {topic.name: topic.topic_id or Uuid.ZERO for topic in topics}
@@ -130,7 +140,7 @@ def _groups(checks: Sequence[ReplicaCheck]) -> Iterator[Sequence[ReplicaCheck]]:
 def _compare(
     session: Session, group: Sequence[ReplicaCheck], ids: Mapping[str, Uuid], sizes: FetchSizes
 ) -> None:
-    """Bring the checks of a group to their end, in questions that are never too long."""
+    """Complete the checks of a group, in queries of limited duration."""
 
     async def some_rounds(client: Client) -> int:
         idle = 0
@@ -140,21 +150,24 @@ def _compare(
             if not going or idle == PATIENCE:
                 return PATIENCE
             idle = 0 if await compare_once(client, going, ids, sizes) else idle + 1
-            await asyncio.sleep(0)
+            # Followers learn of a new high watermark only with their next fetch.
+            await asyncio.sleep(IDLE_PAUSE_S if idle else 0)
         return idle
 
     while ask(session, some_rounds) < PATIENCE:
         continue
 
 
-def _show(session: Session, checks: Sequence[ReplicaCheck], *, as_kafka: bool) -> ExitStatus:
+def _show(session: Session, results: Sequence[ReplicaComparison], *, as_kafka: bool) -> ExitStatus:
     if as_kafka:
         now = datetime.now()
-        session.out.lines([*finding_lines(now, checks), lag_line(now, checks)])
+        session.out.lines([*finding_lines(now, results), lag_line(now, results)])
     else:
-        session.out.rows([check.row() for check in checks], COLUMNS, name="topic")
-        worst = max(checks, key=lambda check: check.lag)
+        session.out.rows(map(comparison_row, results), COLUMNS, name="topic")
+        worst = max(results, key=lambda result: result.lag)
         where = f" ({worst.partition})" if worst.lag else ""
-        session.out.note(f"{len(checks)} partitions compared; max lag {worst.lag}{where}")
-    is_well = all(check.status == "same" for check in checks)
+        session.out.note(
+            f"{plural(len(results), 'partition')} compared; max lag {worst.lag}{where}"
+        )
+    is_well = all(result.status == "same" for result in results)
     return ExitStatus.OK if is_well else ExitStatus.FOUND

@@ -1,1 +1,1 @@
-"""Brokers on this machine, for development: started, watched and stopped by `kctl dev`."""
+"""Development brokers on this machine, managed by `kctl dev`."""

@@ -1,33 +1,39 @@
-"""The brokers that `kctl dev` has started: one directory each, with settings, data, log and pid.
+"""The brokers of `kctl dev`: a directory each, with settings, data, log and process id.
 
-<state>/broker-1/server.properties   what it was started with
+<state>/broker-1/server.properties   the settings it was started with
                  data/               its log directory
-                 broker.log          what it says
-                 broker.pid          its process, while it runs
+                 broker.log          its log, appended to at every start
+                 broker.pid          its process id, while it runs
 """
 
+import fcntl
 import os
 import shutil
 import signal
-import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from kctl.dev.launch import start_broker, started_address, wait_until_started
+from broker.log.layout import LOCK_FILE
+from kctl.cli.errors import CliError
+from kctl.dev.launch import StartingBroker, start_broker, started_address
 from kctl.dev.processes import DevProcess
-from kctl.errors import CliError
 
 
-def state_directory() -> Path:
-    """Where development brokers live: `$XDG_STATE_HOME/kctl/dev`."""
+def state_directory(given: Path | None = None) -> Path:
+    """The directory of the development brokers: as given, or `$XDG_STATE_HOME/kctl/dev`.
+
+    Absolute, because brokers are started with it and found by it from any working directory.
+    """
+    if given is not None:
+        return given.resolve()
     base = os.environ.get("XDG_STATE_HOME") or str(Path.home() / ".local" / "state")
-    return Path(base) / "kctl" / "dev"
+    return (Path(base) / "kctl" / "dev").resolve()
 
 
 @dataclass(frozen=True)
 class DevBroker:
-    """One of them, running or not."""
+    """One broker, running or not."""
 
     broker_id: int
     directory: Path
@@ -44,12 +50,12 @@ class DevBroker:
 
     @property
     def log_file(self) -> Path:
-        """What it says."""
+        """Its log messages."""
         return self.directory / "broker.log"
 
     @property
     def process(self) -> DevProcess:
-        """Its process, as it is known."""
+        """Its process, running or not."""
         name = f"broker {self.broker_id}"
         return DevProcess(name, self.properties_file, self.directory / "broker.pid")
 
@@ -60,11 +66,11 @@ class DevBroker:
         return settings.exists() and "\nzookeeper.connect=" in settings.read_text()
 
     def pid(self) -> int | None:
-        """Its process id, if it runs."""
+        """Its process id, if it is running."""
         return self.process.pid()
 
     def address(self) -> str | None:
-        """Where it listens, if it runs."""
+        """The `host:port` it listens on, if it is running."""
         return started_address(self.log_file) if self.pid() else None
 
     def write_settings(self, settings: Mapping[str, str]) -> None:
@@ -74,49 +80,62 @@ class DevBroker:
         lines = [f"{key}={value}\n" for key, value in (own | dict(settings)).items()]
         self.properties_file.write_text("".join(lines))
 
-    def launch(self) -> subprocess.Popen[bytes]:
-        """Start it with the settings it has, without waiting; CliError if it cannot be."""
+    def launch(self) -> StartingBroker:
+        """Start it with its settings, without waiting; CliError if that is not possible."""
         if self.pid() is not None:
-            raise CliError(f"broker {self.broker_id} is running already", "see kctl dev status")
+            raise CliError(f"broker {self.broker_id} is already running", "see kctl dev status")
         if not self.properties_file.exists():
-            raise CliError(f"there is no broker {self.broker_id}", "kctl dev up makes one")
-        process = start_broker([str(self.properties_file)], self.log_file)
-        self.process.note(process.pid)
-        return process
+            raise CliError(f"there is no broker {self.broker_id}", "kctl dev up creates one")
+        starting = start_broker([str(self.properties_file)], self.log_file)
+        self.process.note(starting.process.pid)
+        return starting
 
     def start(self) -> str:
-        """Start it; gives its address. CliError with its last words if it does not start."""
+        """Start it and return its address; CliError with the reason if it does not start."""
         (address,) = start_all([self])
         return address
 
     def stop(self, *, by: signal.Signals = signal.SIGTERM) -> bool:
-        """End it and wait until it has ended; False if it was not running."""
+        """Stop it and wait until it has ended; False if it was not running."""
         if not self.process.signal(by):
             return False
         self.process.wait_until_ended()
         return True
 
     def delete(self) -> None:
-        """Remove all its files; it must not run."""
+        """Delete its files; CliError if a process is using them."""
+        if self.pid() is not None or self._is_data_locked():
+            raise CliError(
+                f"broker {self.broker_id} is running: {self.data} is in use",
+                "stop its process first; nothing of it was deleted",
+            )
         shutil.rmtree(self.directory, ignore_errors=True)
+
+    def _is_data_locked(self) -> bool:
+        """Whether a broker holds the lock of the log directory, whatever broker.pid says."""
+        try:
+            with (self.data / LOCK_FILE).open("r+b") as lock:
+                fcntl.lockf(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except FileNotFoundError:
+            return False
+        except (BlockingIOError, PermissionError):
+            return True
+        return False
 
 
 def start_all(brokers: Sequence[DevBroker]) -> list[str]:
-    """Start them at the same time; gives their addresses. CliError if one does not start."""
-    launched: list[subprocess.Popen[bytes]] = []
+    """Start brokers at the same time; their addresses. CliError if one of them does not start."""
+    launched: list[StartingBroker] = []
     try:
         launched += [broker.launch() for broker in brokers]
-        return [
-            wait_until_started(process, broker.log_file)
-            for broker, process in zip(brokers, launched, strict=True)
-        ]
+        return [starting.wait_until_started() for starting in launched]
     finally:
-        for process in launched:
-            process.returncode = 0  # it outlives this command: Popen need not look after it
+        for starting in launched:
+            starting.detach()
 
 
 def stop_all(brokers: Sequence[DevBroker]) -> list[DevBroker]:
-    """Stop them at the same time; gives those that were running."""
+    """Stop brokers at the same time; returns those that were running."""
     running = [broker for broker in brokers if broker.process.signal(signal.SIGTERM)]
     for broker in running:
         broker.process.wait_until_ended()
@@ -129,7 +148,7 @@ def dev_broker(state: Path, broker_id: int) -> DevBroker:
 
 
 def dev_brokers(state: Path) -> list[DevBroker]:
-    """All that were made and not deleted, by id."""
+    """All brokers that were created and not deleted, by id."""
     ids = sorted(
         int(path.name.removeprefix("broker-"))
         for path in state.glob("broker-*")

@@ -1,16 +1,16 @@
-"""Several brokers on this machine as one cluster: their settings, and whether they are ready."""
+"""Several brokers on this machine as one cluster: settings and readiness."""
 
 import asyncio
 
 from broker.net.client import Client, NoBrokerAvailable, RequestTimedOut
-from kctl.errors import CliError
+from kctl.cli.errors import CliError
 
 _READY_TIMEOUT_S = 60
 _POLL_S = 0.05
 
 
 def cluster_settings(zookeeper: str, brokers: int) -> dict[str, str]:
-    """What makes brokers a cluster of this size; sessions are short, so that failures show soon."""
+    """The settings of a cluster of this size; short sessions detect failures soon."""
     replicas = str(min(3, brokers))
     return {
         "zookeeper.connect": zookeeper,
@@ -24,18 +24,20 @@ def cluster_settings(zookeeper: str, brokers: int) -> dict[str, str]:
 
 
 def wait_until_ready(addresses: list[str]) -> None:
-    """Return when they know each other and have a controller; CliError if that does not happen."""
+    """Return when all brokers are registered and there is a controller; CliError after a minute."""
     try:
         asyncio.run(_know_each_other(addresses))
     except (TimeoutError, OSError) as error:
-        raise CliError("the brokers run, but do not form a cluster", "see kctl dev logs") from error
+        raise CliError(
+            "the brokers are running but do not form a cluster", "see kctl dev logs"
+        ) from error
 
 
 async def _know_each_other(addresses: list[str]) -> None:
     async with asyncio.timeout(_READY_TIMEOUT_S):
         for address in addresses:
             async with Client(address) as client:
-                while not await _knows(client, len(addresses)):  # noqa: ASYNC110  # nobody tells us
+                while not await _knows(client, len(addresses)):  # noqa: ASYNC110  # there is no event to wait for
                     await asyncio.sleep(_POLL_S)
 
 

@@ -1,65 +1,88 @@
-"""Starts a broker as a process of its own, and waits until it answers."""
+"""Starts a broker as a separate process and waits until it accepts requests."""
 
 import re
 import subprocess
 import sys
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
-from kctl.errors import CliError
+from kctl.cli.errors import CliError
 
 _STARTED = re.compile(r"started broker\.id=(\d+) listeners=\w+://(\S+:\d+)")
 _REASON = "kctl-broker: "
-"""How a broker that cannot start begins its last line."""
+"""Prefix of the last line of a broker that cannot start."""
 _START_TIMEOUT_S = 60
 _POLL_S = 0.01
 
 
-def start_broker(arguments: Sequence[str], log_file: Path) -> subprocess.Popen[bytes]:
-    """A broker in a session of its own, so that Ctrl-C here does not end it."""
-    with log_file.open("wb") as log:
-        return subprocess.Popen(  # noqa: S603
+@dataclass(frozen=True)
+class StartingBroker:
+    """A broker process, and where its part of the log file begins.
+
+    The log file is appended to, so that the history of earlier runs is kept.
+    """
+
+    process: subprocess.Popen[bytes]
+    log_file: Path
+    log_position: int
+    """Size of the log file before the start, in bytes."""
+
+    def wait_until_started(self) -> str:
+        """The `host:port` it listens on; CliError with the reason from its log if it fails."""
+        deadline = time.monotonic() + _START_TIMEOUT_S
+        while time.monotonic() < deadline and self.process.poll() is None:
+            if address := started_address(self.log_file, self.log_position):
+                return address
+            time.sleep(_POLL_S)
+        raise CliError("the broker did not start", self._reason() or f"see {self.log_file}")
+
+    def _reason(self) -> str:
+        """The broker's own error line if there is one; else the end of its log."""
+        lines = _read_from(self.log_file, self.log_position).strip().splitlines()
+        if lines and lines[-1].startswith(_REASON):
+            return lines[-1].removeprefix(_REASON)
+        return " ".join(lines[-3:])
+
+    def detach(self) -> None:
+        """Let the process outlive this command: Popen must not warn that it still runs."""
+        self.process.returncode = 0
+
+    def stop(self, timeout_s: float = 30) -> None:
+        """Terminate the process; kill it if it has not ended in time."""
+        self.process.terminate()
+        try:
+            self.process.wait(timeout_s)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+
+
+def start_broker(arguments: Sequence[str], log_file: Path) -> StartingBroker:
+    """Start a broker in a session of its own, so that Ctrl-C in this terminal does not end it."""
+    with log_file.open("ab") as log:
+        position = log.tell()
+        process = subprocess.Popen(  # noqa: S603
             [sys.executable, "-m", "broker", *arguments],
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,
             start_new_session=True,
         )
+    return StartingBroker(process, log_file, position)
 
 
-def wait_until_started(process: subprocess.Popen[bytes], log_file: Path) -> str:
-    """The address it listens on, `host:port`; CliError with its last words if it does not start."""
-    deadline = time.monotonic() + _START_TIMEOUT_S
-    while time.monotonic() < deadline and process.poll() is None:
-        if address := started_address(log_file):
-            return address
-        time.sleep(_POLL_S)
-    raise CliError("the broker did not start", _last_words(log_file) or f"see {log_file}")
-
-
-def _last_words(log_file: Path) -> str:
-    """Why it ended, in its own line if it said so; else the end of what it said."""
-    lines = log_file.read_text(errors="replace").strip().splitlines()
-    if lines and lines[-1].startswith(_REASON):
-        return lines[-1].removeprefix(_REASON)
-    return " ".join(lines[-3:])
-
-
-def started_address(log_file: Path) -> str | None:
-    """Where the broker that writes this log listens; None before it has started."""
+def started_address(log_file: Path, position: int = 0) -> str | None:
+    """The address in the newest start message from `position` on, if any."""
     try:
-        found = _STARTED.search(log_file.read_text(errors="replace"))
+        found = _STARTED.findall(_read_from(log_file, position))
     except OSError:
         return None
-    return found[2].split(",")[0] if found else None
+    return found[-1][1].split(",")[0] if found else None
 
 
-def stop_process(process: subprocess.Popen[bytes], timeout_s: float = 30) -> None:
-    """Ask it to end, and insist if it does not."""
-    process.terminate()
-    try:
-        process.wait(timeout_s)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait()
+def _read_from(log_file: Path, position: int) -> str:
+    with log_file.open("rb") as log:
+        log.seek(position)
+        return log.read().decode(errors="replace")

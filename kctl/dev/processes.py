@@ -1,7 +1,7 @@
-"""A server that outlives the command which started it: known by a file with its process id.
+"""A server that outlives the command that started it, identified by a file with its process id.
 
-A process id may be given to somebody else after its process has ended. So the file alone is not
-believed: the process must have been started with the server's own configuration file.
+A process id can be reused after its process has ended. Therefore the file alone is not trusted:
+one of the arguments of the process must be the server's own configuration file.
 """
 
 import os
@@ -10,7 +10,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from kctl.errors import CliError
+from kctl.cli.errors import CliError
 
 _STOP_TIMEOUT_S = 60
 _POLL_S = 0.02
@@ -18,29 +18,37 @@ _POLL_S = 0.02
 
 @dataclass(frozen=True)
 class DevProcess:
-    """One server in a directory of its own."""
+    """One server with a directory of its own."""
 
     name: str
-    """What it is called in messages."""
+    """Its name in messages."""
     config_file: Path
-    """Part of its command line."""
+    """An argument of its command line."""
     pid_file: Path
 
     def pid(self) -> int | None:
-        """Its process, if it runs; a number left by one that has ended is not believed."""
+        """The process id if the server is running; a stale process id file is ignored."""
         try:
             pid = int(self.pid_file.read_text())
-            command = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+            arguments = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
         except (OSError, ValueError):
             return None
-        return pid if str(self.config_file).encode() in command and not _is_zombie(pid) else None
+        is_ours = any(self._is_config_file(pid, os.fsdecode(each)) for each in arguments if each)
+        return pid if is_ours and not _is_zombie(pid) else None
+
+    def _is_config_file(self, pid: int, argument: str) -> bool:
+        """Compare files, not names: the path may be relative to the directory of the process."""
+        try:
+            return self.config_file.samefile(Path(f"/proc/{pid}/cwd") / argument)
+        except OSError:
+            return False
 
     def note(self, pid: int) -> None:
         """Remember the process that was started."""
         self.pid_file.write_text(f"{pid}\n")
 
     def signal(self, number: signal.Signals) -> bool:
-        """Tell it something; False if it is not running."""
+        """Send a signal; False if the server is not running."""
         pid = self.pid()
         if pid is None:
             return False
@@ -48,17 +56,17 @@ class DevProcess:
         return True
 
     def wait_until_ended(self) -> None:
-        """Return when it has ended; CliError if it does not."""
+        """Return when the process has ended; CliError after a minute."""
         deadline = time.monotonic() + _STOP_TIMEOUT_S
         while (pid := self.pid()) is not None:
             if time.monotonic() > deadline:
-                raise CliError(f"{self.name} (process {pid}) does not end", "kctl dev kill")
+                raise CliError(f"{self.name} (process {pid}) does not stop", "kctl dev kill")
             time.sleep(_POLL_S)
         self.pid_file.unlink(missing_ok=True)
 
 
 def _is_zombie(pid: int) -> bool:
-    """Whether it has ended and only waits to be collected (by us, when we started it)."""
+    """Whether the process has ended and only its exit status is left, for its parent to collect."""
     try:
         state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
     except OSError:

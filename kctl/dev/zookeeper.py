@@ -1,9 +1,9 @@
 """The ZooKeeper of a development cluster: the real server, from PySpark's jars.
 
-<state>/zookeeper/zoo.cfg         its settings, the port among them
-                  data/           the tree
-                  zookeeper.log   what it says
-                  zookeeper.pid   its process, while it runs
+<state>/zookeeper/zoo.cfg         its settings, including the port
+                  data/           snapshots and transaction logs
+                  zookeeper.log   its log, appended to at every start
+                  zookeeper.pid   its process id, while it runs
 """
 
 import re
@@ -15,12 +15,12 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+from kctl.cli.errors import CliError
 from kctl.dev.processes import DevProcess
-from kctl.errors import CliError
 from kctl.java import find_java, pyspark_jars
 
 MAIN_CLASS = "org.apache.zookeeper.server.quorum.QuorumPeerMain"
-# A tick of half a second lets sessions be as short as one second. Its own web server is not wanted.
+# A tick of 500 ms allows session timeouts of one second. The admin web server is not needed.
 ZOO_CFG = """\
 tickTime=500
 dataDir={directory}/data
@@ -29,14 +29,14 @@ clientPortAddress=127.0.0.1
 maxClientCnxns=0
 admin.enableServer=false
 """
-# Little memory and no time spent on optimising: it has little to do. What it writes need not
-# survive the machine's crash, only its own.
+# Little heap and no optimising compiler, because the load is small. Data must survive a crash of
+# the process, but not of the machine: no fsync.
 JAVA_OPTIONS = (
     "-Xmx256m",
     "-XX:TieredStopAtLevel=1",
     "-XX:+UseSerialGC",
     "-Dzookeeper.forceSync=no",
-    "-Dlog4j2.level=INFO",  # without it only errors are told
+    "-Dlog4j2.level=INFO",  # the default logs errors only
 )
 _START_TIMEOUT_S = 60
 _POLL_S = 0.02
@@ -44,7 +44,7 @@ _POLL_S = 0.02
 
 @dataclass(frozen=True)
 class DevZooKeeper:
-    """The one of a state directory, running or not."""
+    """The ZooKeeper of a state directory, running or not."""
 
     directory: Path
 
@@ -55,35 +55,37 @@ class DevZooKeeper:
 
     @property
     def log_file(self) -> Path:
-        """What it says."""
+        """Its log messages."""
         return self.directory / "zookeeper.log"
 
     @property
     def process(self) -> DevProcess:
-        """Its process, as it is known."""
+        """Its process, running or not."""
         return DevProcess("ZooKeeper", self.config_file, self.directory / "zookeeper.pid")
 
     @property
     def exists(self) -> bool:
-        """Whether there is one here."""
+        """Whether the state directory has a ZooKeeper."""
         return self.config_file.exists()
 
     @property
     def address(self) -> str:
-        """Where it listens when it runs."""
+        """The `host:port` it listens on while it is running."""
         found = re.search(r"^clientPort=(\d+)$", self.config_file.read_text(), re.MULTILINE)
         if found is None:
-            raise CliError(f"{self.config_file} names no clientPort", "kctl dev down --delete-data")
+            raise CliError(
+                f"{self.config_file} does not contain clientPort", "kctl dev down --delete-data"
+            )
         return f"127.0.0.1:{found[1]}"
 
     def ensure_running(self) -> None:
-        """Start it if it does not run, on the port it had; CliError if it cannot be."""
+        """Start it on its previous port unless it is running; CliError if it does not start."""
         if self.process.pid() is not None:
             return
         if not self.exists:
             self.directory.mkdir(parents=True, exist_ok=True)
             self.config_file.write_text(ZOO_CFG.format(directory=self.directory, port=_free_port()))
-        with self.log_file.open("wb") as log:
+        with self.log_file.open("ab") as log:
             process = subprocess.Popen(  # noqa: S603
                 zookeeper_command(self.config_file),
                 stdin=subprocess.DEVNULL,
@@ -95,7 +97,9 @@ class DevZooKeeper:
         try:
             self._wait_until_it_listens(process)
         finally:
-            process.returncode = 0  # it outlives this command: Popen need not look after it
+            process.returncode = (
+                0  # it outlives this command: Popen must not warn that it still runs
+            )
 
     def _wait_until_it_listens(self, process: subprocess.Popen[bytes]) -> None:
         host, _, port = self.address.partition(":")
@@ -110,24 +114,24 @@ class DevZooKeeper:
         raise CliError("ZooKeeper did not start", f"see {self.log_file}")
 
     def stop(self) -> bool:
-        """End it and wait until it has ended; False if it was not running."""
+        """Stop it and wait until it has ended; False if it was not running."""
         if not self.process.signal(signal.SIGTERM):
             return False
         self.process.wait_until_ended()
         return True
 
     def delete(self) -> None:
-        """Remove all its files; it must not run."""
+        """Delete its files; it must not be running."""
         shutil.rmtree(self.directory, ignore_errors=True)
 
 
 def dev_zookeeper(state: Path) -> DevZooKeeper:
-    """The one of this state directory, whether it exists or not."""
+    """The ZooKeeper of this state directory, whether it exists or not."""
     return DevZooKeeper(state / "zookeeper")
 
 
 def zookeeper_command(config_file: Path) -> list[str]:
-    """The command line of a ZooKeeper; CliError if there is no Java, or no PySpark."""
+    """The command line of a ZooKeeper; CliError if Java or PySpark is not installed."""
     java = str(find_java().executable)
     return [java, *JAVA_OPTIONS, "-cp", f"{pyspark_jars()}/*", MAIN_CLASS, str(config_file)]
 

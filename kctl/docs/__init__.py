@@ -1,5 +1,4 @@
-"""Man pages and shell completions, written from the command tree: `python -m kctl.docs`.
+"""Generates man pages and shell completions from the command tree: `python -m kctl.docs`.
 
-What they say is what `--help` says. The results are committed, and `--check` (part of `make check`)
-tells when they are behind.
+The results are committed; `--check` (part of `make check`) fails if they are out of date.
 """

@@ -1,15 +1,18 @@
-"""`python -m kctl.docs` writes man/ and completions/; `--check` only says if they are old."""
+"""`python -m kctl.docs` writes man/, completions/ and docs/settings.md; `--check` compares them."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 
+from broker.config.reference import settings_page
+from kctl.cli.errors import ExitStatus
+from kctl.cli.output import Output
 from kctl.docs.completion import completion_scripts
 from kctl.docs.man import man_page, page_name
 from kctl.docs.tree import walk_commands
-from kctl.errors import ExitStatus
-from kctl.output import Output
+
+SETTINGS_PAGE: Final = Path("docs/settings.md")
 
 
 def wanted_files() -> dict[Path, str]:
@@ -17,22 +20,24 @@ def wanted_files() -> dict[Path, str]:
     commands = list(walk_commands())
     pages = {Path("man") / page_name(command): man_page(command) for command in commands}
     scripts = completion_scripts(commands)
-    return pages | {Path("completions") / name: text for name, text in scripts.items()}
+    completions = {Path("completions") / name: text for name, text in scripts.items()}
+    return pages | completions | {SETTINGS_PAGE: settings_page()}
 
 
 def stale_files(root: Path, wanted: dict[Path, str]) -> list[Path]:
-    """Files below `root` that are missing, differ, or belong to a command that is gone."""
+    """Files below `root` that are missing, differ, or belong to a removed command."""
     present = {
         path.relative_to(root)
         for folder in ("man", "completions")
         for path in (root / folder).glob("*")
     }
+    present |= {SETTINGS_PAGE} if (root / SETTINGS_PAGE).exists() else set()
     behind = {path for path in present & wanted.keys() if (root / path).read_text() != wanted[path]}
     return sorted(behind | (present ^ wanted.keys()))
 
 
 def write_files(root: Path, wanted: dict[Path, str]) -> None:
-    """Bring the files below `root` up to date, removing those of commands that are gone."""
+    """Update the files below `root`, and delete those of removed commands."""
     for path in stale_files(root, wanted):
         if path in wanted:
             (root / path).parent.mkdir(exist_ok=True)
@@ -42,17 +47,19 @@ def write_files(root: Path, wanted: dict[Path, str]) -> None:
 
 
 def main(
-    check: Annotated[bool, typer.Option("--check", help="Write nothing; fail if behind.")] = False,
+    check: Annotated[
+        bool, typer.Option("--check", help="Write nothing; fail if files are out of date.")
+    ] = False,
     root: Annotated[Path, typer.Option(help="The project's root.")] = Path(),
 ) -> None:
-    """Write man/ and completions/ from the command tree."""
+    """Write man/ and completions/ from the command tree, docs/settings.md from the settings."""
     wanted = wanted_files()
     stale = stale_files(root, wanted)
     if not check:
         write_files(root, wanted)
     elif stale:
         names = ", ".join(map(str, stale))
-        Output().note(f"behind the commands: {names}; run `make docs` and commit the result")
+        Output().note(f"out of date: {names}; run `make docs` and commit the result")
         raise typer.Exit(ExitStatus.FAILED)
 
 

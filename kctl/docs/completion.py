@@ -1,19 +1,19 @@
 """Completion scripts for bash, zsh and fish.
 
-All three follow one idea: walk the words typed so far to find which command they lead to (`place`),
-then offer that command's subcommands and options, or the choices of the option before the cursor.
-The tree is written out in the script, so completing starts no Python and answers at once; only
-where a topic, a group or a context belongs, `kctl complete` is asked for the names there are.
+All three walk the words typed so far to find the current command (`place`), then offer its
+subcommands and options, or the choices of the option before the cursor. The command tree is part of
+the script, so completion starts no Python; only names of topics, groups and contexts are fetched
+with `kctl complete`.
 """
 
 from collections.abc import Iterator, Sequence
 
-from kctl.help import CommandHelp, ParameterHelp
-from kctl.options import SHARED_PANEL
+from kctl.cli.help import CommandHelp, ParameterHelp
+from kctl.cli.options import SHARED_PANEL
 
 
 def completion_scripts(commands: Sequence[CommandHelp]) -> dict[str, str]:
-    """File name → script; the names are those under which the shells look for them."""
+    """Scripts by file name; the shells look for these names."""
     return {
         "kctl.bash": "\n".join(_bash(commands)) + "\n",
         "_kctl": "\n".join(_zsh(commands)) + "\n",
@@ -28,7 +28,7 @@ def _options(command: CommandHelp) -> list[ParameterHelp]:
 def _own_and_shared(
     commands: Sequence[CommandHelp],
 ) -> Iterator[tuple[str, ParameterHelp]]:
-    """Every option with the pattern of paths it belongs to; shared ones once, for any path."""
+    """Every option with the pattern of commands it belongs to; shared ones once."""
     for command in commands:
         for option in _options(command):
             if option.panel != SHARED_PANEL:
@@ -49,11 +49,11 @@ _LIVE_OPTIONS = {
 }
 _LIVE_ARGUMENTS = {"TOPIC": "topics", "SOURCE": "topics", "GROUP": "groups"}
 _NEW_NAMES = ("kctl topics create",)
-"""Commands whose argument is a name that is not there yet."""
+"""Commands whose argument is the name of something new."""
 
 
 def _live_option(option: ParameterHelp) -> str:
-    """The kind of names that an option takes; empty if it takes something else."""
+    """The kind of names that an option takes; empty if there is none."""
     return next((_LIVE_OPTIONS[name] for name in option.names if name in _LIVE_OPTIONS), "")
 
 
@@ -72,7 +72,7 @@ def _case_names(pattern: str, option: ParameterHelp) -> str:
 
 
 def _find_place(commands: Sequence[CommandHelp], words: str) -> Iterator[str]:
-    """Shell code (bash and zsh alike) that sets `place` from `words`, stepping over values."""
+    """Shell code for bash and zsh that sets `place` from `words`, skipping option values."""
     yield "    local place=kctl word skip="
     yield f"    for word in {words}; do"
     yield "        if [[ -n $skip ]]; then skip=; continue; fi"
@@ -209,5 +209,5 @@ def _fish_live(kind: str) -> str:
 
 
 def _quoted(text: str) -> str:
-    """In single quotes, for bash, zsh and fish: a quote inside ends, escapes and begins again."""
+    """Quote for bash, zsh and fish."""
     return "'" + text.replace("'", "'\\''") + "'"

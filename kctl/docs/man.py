@@ -5,35 +5,39 @@ Only the plain man macros are used (.TH .SH .TP .PP .EX), which groff and mandoc
 
 from collections.abc import Iterator
 
-from kctl.errors import ExitStatus
-from kctl.help import CommandHelp, ParameterHelp
+from kctl.cli.errors import ExitStatus
+from kctl.cli.help import CommandHelp, ParameterHelp
 
 ENVIRONMENT = {
-    "KCTL_BOOTSTRAP_SERVERS": "The cluster to talk to when -b is not given.",
-    "KCTL_CONTEXT": "The context when --context is not given.",
-    "KCTL_COMMAND_CONFIG": "The client.properties file when --command-config is not given.",
-    "KCTL_CONFIG": "The file with the contexts, instead of the user's kctl/config.yaml.",
-    "KCTL_ZOOKEEPER": "The cluster's ZooKeeper when kctl zk is not given --zookeeper.",
-    "KCTL_SECURITY_PROTOCOL": "PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL, as security.protocol.",
-    "KCTL_SASL_MECHANISM": "PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512, as sasl.mechanism.",
-    "KCTL_SASL_USERNAME": "Who to log in as.",
-    "KCTL_SASL_PASSWORD": "The password; KCTL_SASL_PASSWORD_FILE names a file that has it.",
-    "KCTL_SSL_TRUSTSTORE_LOCATION": "Certificates to trust, as PEM.",
-    "KCTL_SSL_KEYSTORE_LOCATION": "One's own certificate and private key, as PEM.",
-    "KCTL_SSL_KEY_PASSWORD": "What the key is locked with; KCTL_SSL_KEY_PASSWORD_FILE as above.",
-    "KCTL_OUTPUT": "The output format when -o is not given.",
-    "KCTL_TIMEOUT": "The time limit in seconds when --timeout is not given.",
-    "NO_COLOR": "If set to anything, nothing is coloured.",
+    "KCTL_BOOTSTRAP_SERVERS": "Bootstrap servers; overridden by -b.",
+    "KCTL_CONTEXT": "The context; overridden by --context.",
+    "KCTL_COMMAND_CONFIG": "A client.properties file; overridden by --command-config.",
+    "KCTL_CONFIG": "The file with the contexts; default is kctl/config.yaml in the user's "
+    "configuration directory.",
+    "KCTL_ZOOKEEPER": "ZooKeeper connect string; overridden by --zookeeper.",
+    "KCTL_SECURITY_PROTOCOL": "Same as security.protocol: PLAINTEXT, SSL, SASL_PLAINTEXT or "
+    "SASL_SSL.",
+    "KCTL_SASL_MECHANISM": "Same as sasl.mechanism: PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512.",
+    "KCTL_SASL_USERNAME": "The SASL user name.",
+    "KCTL_SASL_PASSWORD": "The SASL password; KCTL_SASL_PASSWORD_FILE names a file that "
+    "contains it.",
+    "KCTL_SSL_TRUSTSTORE_LOCATION": "Trusted certificates (PEM).",
+    "KCTL_SSL_KEYSTORE_LOCATION": "Client certificate and private key (PEM).",
+    "KCTL_SSL_KEY_PASSWORD": "Password of the private key; KCTL_SSL_KEY_PASSWORD_FILE names a "
+    "file that contains it.",
+    "KCTL_OUTPUT": "The output format; overridden by -o.",
+    "KCTL_TIMEOUT": "The timeout in seconds; overridden by --timeout.",
+    "NO_COLOR": "Disables colours if set.",
 }
 
 
 def page_name(command: CommandHelp) -> str:
-    """The file's name, as `man` looks it up: `kctl-brokers-list.1`."""
+    """The name of the file, such as `kctl-brokers-list.1`."""
     return "-".join(command.path) + ".1"
 
 
 def man_page(command: CommandHelp) -> str:
-    """The page's text."""
+    """The text of the page."""
     return "\n".join(_page(command)) + "\n"
 
 
@@ -90,6 +94,6 @@ def _common_ending(command: CommandHelp) -> Iterator[str]:
 
 
 def escape(text: str) -> str:
-    """Text that roff prints as it is: dashes stay dashes, and a dot may begin a line."""
+    """Text escaped for roff."""
     safe = text.replace("\\", "\\e").replace("-", "\\-")
     return "\n".join(f"\\&{line}" if line[:1] in (".", "'") else line for line in safe.split("\n"))

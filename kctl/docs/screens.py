@@ -1,8 +1,8 @@
-"""`python -m kctl.docs.screens`: what the main commands look like on a terminal, as SVG.
+"""`python -m kctl.docs.screens`: SVG pictures of the main commands on a terminal.
 
-Each screen is a few command lines, run on a broker started for it, in a terminal of their own, so
-that colours and widths are those a user gets. What they print differs from run to run (times, ids),
-so no test compares them; one does see to it that the README shows every one of them.
+Each screen shows a few command lines, run against a broker started for it, on a pseudo-terminal, so
+that colours and widths are real. The output differs from run to run (times, ids), so no test
+compares it; a test checks that the README includes every picture.
 """
 
 import io
@@ -24,12 +24,12 @@ from kctl.commands.demo import ORDERS, ORDERS_FILE, running_broker
 DIRECTORY = Path("docs") / "screens"
 WIDTH = 110
 SHOWN_PORT = "19092"
-"""Instead of the free port that the broker was given; as long, so that columns stay in place."""
+"""Replaces the port of the broker; of the same length, so that columns keep their width."""
 _CHUNK = 65536
 _CONTROL = re.compile(r"\n|\r|\x1b\[(?P<count>\d*)(?P<code>[AK])|\x1b\[\?\d+[hl]")
-"""What moves the cursor or wipes a line, as progress bars do; colours are left alone."""
+"""Escape sequences that move the cursor or clear lines, as progress bars do; not colours."""
 
-# Rich's own page, less the fonts that a viewer would have to fetch from somewhere.
+# Rich's template without web fonts.
 PAGE = """\
 <svg class="rich-terminal" viewBox="0 0 {width} {height}" xmlns="http://www.w3.org/2000/svg">
 <style>
@@ -57,7 +57,7 @@ PAGE = """\
 
 @dataclass(frozen=True)
 class Screen:
-    """A picture: its file's name, its title, and the command lines in it."""
+    """A picture: its file name, title and command lines."""
 
     name: str
     title: str
@@ -72,7 +72,7 @@ PREPARATION = (
     "kctl produce orders {files}/orders.txt --key-separator :",
     "kctl produce payments {files}/orders.txt --transactional-id till-1",
 )
-"""Run before the first screen, unseen."""
+"""Commands that prepare the broker; not shown."""
 
 SCREENS = (
     Screen("help", "kctl", ("kctl --help",)),
@@ -142,7 +142,7 @@ AFTERWARDS = (
         ("kctl dump-log {data}/orders-0", "kctl dump-log check {data}"),
     ),
 )
-"""Screens of a broker's files, when the broker has stopped."""
+"""Screens of a stopped broker's files."""
 
 
 def main(root: Path) -> None:
@@ -175,7 +175,7 @@ def write_screen(root: Path, screen: Screen, directory: Path, address: str) -> N
 
 
 def run_line(line: str, directory: Path, address: str) -> str:
-    """What a command line prints on a terminal; the paths of this run replaced by usual ones."""
+    """The output of a command line on a terminal, with the paths of this run replaced."""
     placed = line.format(files=directory, data=directory / "data")
     command, _, source = placed.partition(" < ")
     words = [sys.executable, "-m", "kctl", *shlex.split(command)[1:]]
@@ -191,7 +191,7 @@ def run_line(line: str, directory: Path, address: str) -> str:
 
 
 def settled(text: str) -> str:
-    """What is left on a terminal when everything was written."""
+    """The final contents of the terminal."""
     lines = [""]
     row = start = 0
     for control in _CONTROL.finditer(text):
@@ -209,7 +209,7 @@ def settled(text: str) -> str:
 
 
 def _on_terminal(words: list[str], environ: dict[str, str], source: str) -> str:
-    """Run a command whose output is a terminal; `source` is a file for its input."""
+    """Run a command on a pseudo-terminal; `source` is its stdin."""
     ours, theirs = pty.openpty()
     environment = os.environ | {"COLUMNS": str(WIDTH), "TERM": "xterm-256color"} | environ
     with Path(source or os.devnull).open() as stdin:
@@ -222,7 +222,7 @@ def _on_terminal(words: list[str], environ: dict[str, str], source: str) -> str:
         while chunk := os.read(ours, _CHUNK):
             chunks.append(chunk)
     except OSError:
-        pass  # how a terminal ends whose other side is closed
+        pass  # raised when the other end of the terminal is closed
     os.close(ours)
     process.wait()
     return b"".join(chunks).decode(errors="replace")

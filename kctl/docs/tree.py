@@ -1,4 +1,4 @@
-"""The whole command tree as help records, every lazy command loaded."""
+"""The whole command tree as help records, with every lazy command loaded."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -8,9 +8,9 @@ from typer.core import TyperGroup
 from typer.main import get_command
 
 from kctl.app import app
-from kctl.groups import LazyGroup
-from kctl.help import CommandHelp, read_help
-from kctl.options import Session
+from kctl.cli.command_tree import LazyGroup
+from kctl.cli.help import CommandHelp, read_help
+from kctl.cli.options import Session
 
 
 def walk_commands() -> Iterator[CommandHelp]:

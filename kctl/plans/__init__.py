@@ -1,1 +1,1 @@
-"""What a change would do, worked out before anything is changed. Pure: state in, plan out."""
+"""Pure functions from the model to plans: no I/O, no tables."""

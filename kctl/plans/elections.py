@@ -1,47 +1,10 @@
-"""Which partitions an election would change, and to whom. Pure."""
+"""Partitions that need a leader election, and the expected leaders."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 from broker.model import TopicPartition
-from kctl.admin.elect_leaders import ElectionType
-from kctl.admin.topics import Partition, Topic
-from kctl.tables import Column
-
-COLUMNS = [
-    Column("topic"),
-    Column("partition", right=True),
-    Column("leader", right=True),
-    Column("elects", right=True),
-    Column("replicas", wide=True),
-    Column("isr", wide=True),
-    Column("note"),
-]
-
-
-@dataclass(frozen=True)
-class Candidate:
-    """One partition before an election."""
-
-    partition: TopicPartition
-    leader: int | None
-    elects: int | None
-    """Who will lead; None if that cannot be foretold, or nobody can."""
-    note: str
-    replicas: tuple[int, ...] = ()
-    isr: tuple[int, ...] = ()
-
-    def row(self) -> dict[str, object]:
-        """The candidate as a row of COLUMNS."""
-        return {
-            "topic": self.partition.topic,
-            "partition": self.partition.partition,
-            "leader": self.leader,
-            "elects": self.elects,
-            "replicas": list(self.replicas),
-            "isr": list(self.isr),
-            "note": self.note or None,
-        }
+from kctl.model.elections import Candidate, ElectionType
+from kctl.model.topics import Partition, Topic
 
 
 def candidates_of(
@@ -50,10 +13,10 @@ def candidates_of(
     live_brokers: frozenset[int],
     broker: int | None = None,
 ) -> list[Candidate]:
-    """The partitions that need an election, in order; `broker` keeps those it would lead or has.
+    """The partitions that need an election, in order; `broker` limits them to its partitions.
 
-    A preferred election is needed where another than the first replica leads; an unclean one
-    where nobody does.
+    A preferred election is needed if the leader is not the first replica; an unclean one if there
+    is no leader.
     """
     found = []
     for topic in topics:
@@ -87,7 +50,7 @@ def _candidate(
     replicas, isr = partition.replicas, partition.isr
     if election_type is ElectionType.UNCLEAN:
         alive = [broker for broker in replicas if broker in live_brokers]
-        note = "records may be lost" if alive else "no replica is up"
+        note = "records may be lost" if alive else "no replica is alive"
         elects = alive[0] if alive else None
         return Candidate(key, partition.leader, elects, note, replicas, isr)
     first = replicas[0]

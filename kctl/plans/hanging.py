@@ -1,52 +1,20 @@
-"""Which open transactions will never end by themselves. Pure.
+"""Hanging transactions: open ones that will never end by themselves.
 
-A transaction hangs when a partition has it open, for longer than any transaction may take, and its
-coordinator does not know of it: then no marker will come, and readers of committed records wait at
-its first offset for ever. The coordinator's list holds every partition that is still to get a
-marker, so a partition that is not in it gets none.
+A transaction hangs if a partition has it open for longer than the maximum transaction timeout and
+its coordinator does not know it: then no marker will be written, and read_committed consumers wait
+at its first offset forever. The coordinator lists every partition that has not received its marker,
+so a partition missing from the list will not get one.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 
-from broker.model import TopicPartition
-
-
-@dataclass(frozen=True)
-class Transaction:
-    """A transactional id's transaction as its coordinator sees it."""
-
-    transactional_id: str
-    coordinator_id: int
-    producer_id: int
-    producer_epoch: int
-    state: str
-    timeout_ms: int
-    started_ms: int | None
-    """None where no transaction has begun yet."""
-    partitions: tuple[TopicPartition, ...]
-    """Those that are still to get a marker."""
-
-
-@dataclass(frozen=True)
-class ActiveProducer:
-    """A producer as a partition remembers it."""
-
-    partition: TopicPartition
-    producer_id: int
-    producer_epoch: int
-    coordinator_epoch: int
-    """-1 until a marker of a coordinator has been written."""
-    last_sequence: int
-    last_timestamp_ms: int
-    start_offset: int | None
-    """Where its open transaction begins; None if it has none."""
+from kctl.model.transactions import ActiveProducer, Transaction
 
 
 def overdue(
     producers: Iterable[ActiveProducer], now_ms: int, max_transaction_timeout_ms: int
 ) -> list[ActiveProducer]:
-    """Those whose transaction is open for longer than any may be."""
+    """Producers whose transaction has been open for longer than the maximum timeout."""
     return [
         producer
         for producer in producers
@@ -58,7 +26,7 @@ def overdue(
 def hanging(
     candidates: Iterable[ActiveProducer], by_producer_id: Mapping[int, Transaction]
 ) -> list[ActiveProducer]:
-    """Those that no coordinator will end; `by_producer_id` has what coordinators know."""
+    """Producers whose transaction no coordinator will end."""
     return [
         producer
         for producer in candidates

@@ -1,44 +1,19 @@
-"""New offsets for a group: Kafka's scenarios, and the file they are exported to. Pure.
+"""New offsets of a group: Kafka's reset scenarios, and their CSV export.
 
-An offset outside of the log is moved to its nearer end, as Kafka's tool does; the plan says so.
+An offset outside the log is moved to the nearer end, as Kafka's tool does, with a note.
 """
 
 import csv
 import io
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
 
 from broker.model import TopicPartition
-from kctl.plans.lag import LogBounds
-
-Offsets = Mapping[TopicPartition, int]
-
-
-@dataclass(frozen=True)
-class NewOffset:
-    """What one partition would be set to."""
-
-    place: TopicPartition
-    current_offset: int | None
-    new_offset: int
-    note: str = ""
-
-    @property
-    def change(self) -> int | None:
-        """How far it moves; to read again is negative."""
-        return None if self.current_offset is None else self.new_offset - self.current_offset
-
-
-@dataclass(frozen=True)
-class ResetPlan:
-    """New offsets of one group, in the order of the partitions."""
-
-    group_id: str
-    offsets: tuple[NewOffset, ...]
+from kctl.model.lag import LogBounds
+from kctl.model.offset_resets import NewOffset, Offsets, ResetPlan
 
 
 def plan_reset(group_id: str, wanted: Offsets, committed: Offsets, bounds: LogBounds) -> ResetPlan:
-    """Set each partition to what is wanted, as far as its log goes."""
+    """The plan that sets each partition to the wanted offset, limited to its log."""
     return ResetPlan(
         group_id,
         tuple(
@@ -52,14 +27,14 @@ def _clamped(
 ) -> NewOffset:
     start, end = bounds.starts.get(place), bounds.ends.get(place)
     if end is not None and wanted > end:
-        return NewOffset(place, current, end, f"{wanted} is after the end")
+        return NewOffset(place, current, end, f"{wanted} is after the log end")
     if start is not None and wanted < start:
-        return NewOffset(place, current, start, f"{wanted} is before the start")
+        return NewOffset(place, current, start, f"{wanted} is before the log start")
     return NewOffset(place, current, wanted)
 
 
 def shifted(partitions: Iterable[TopicPartition], committed: Offsets, by: int) -> Offsets:
-    """`by` further than committed; ValueError for a partition that has nothing committed."""
+    """Committed offsets plus `by`; ValueError for a partition without a committed offset."""
     places = list(partitions)
     missing = [str(place) for place in places if place not in committed]
     if missing:
@@ -73,7 +48,7 @@ def shifted(partitions: Iterable[TopicPartition], committed: Offsets, by: int) -
 def current_or_end(
     partitions: Iterable[TopicPartition], committed: Offsets, ends: Offsets
 ) -> Offsets:
-    """What is committed; the end of the log where nothing is."""
+    """Committed offsets; the log end offset for partitions without one."""
     return {
         place: committed[place] if place in committed else ends[place]
         for place in partitions
@@ -82,7 +57,7 @@ def current_or_end(
 
 
 def format_csv(plans: Sequence[ResetPlan]) -> str:
-    """`topic,partition,offset` lines for one group, with the group in front for several."""
+    """`topic,partition,offset` lines; for several groups, preceded by the group."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     for plan in plans:
@@ -93,9 +68,9 @@ def format_csv(plans: Sequence[ResetPlan]) -> str:
 
 
 def parse_csv(text: str, groups: Sequence[str]) -> dict[str, dict[TopicPartition, int]]:
-    """What `format_csv` or Kafka's `--export` wrote; ValueError names the line that is wrong.
+    """Parse the output of `format_csv` or of Kafka's `--export`; ValueError names a bad line.
 
-    Lines of three fields are for the only group in `groups`.
+    Lines of three fields belong to the only group in `groups`.
     """
     found: dict[str, dict[TopicPartition, int]] = {}
     for number, fields in enumerate(csv.reader(io.StringIO(text)), 1):

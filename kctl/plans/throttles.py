@@ -1,7 +1,7 @@
-"""Throttles of replication: which replicas of a move they are for, and which have leaked. Pure.
+"""Replication throttles: the configs that set them, restore them, and find leaked ones.
 
-Two settings of brokers hold a rate; two settings of topics name the replicas that it is for, as
-`partition:broker,…`. A rate without replicas slows nothing, and replicas without a rate neither.
+Two broker configs hold the rate; two topic configs list the throttled replicas, as
+`partition:broker,…`. A throttle has an effect only if both are set.
 """
 
 from collections import defaultdict
@@ -9,52 +9,34 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from kctl.admin.configs import Change, Config, Entity, EntityType, Operation
-from kctl.admin.reassignments import Moving
-from kctl.plans.reassign_draft import Assignment
-from kctl.tables import Column
+from kctl.model.assignments import Assignment
+from kctl.model.configs import Change, Config, Entity, EntityType, Operation
+from kctl.model.reassignments import Reassignments
+from kctl.model.throttles import (
+    BROKER_THROTTLES,
+    FOLLOWER_RATE,
+    FOLLOWER_REPLICAS,
+    LEADER_RATE,
+    LEADER_REPLICAS,
+    LOG_DIRS_RATE,
+    TOPIC_THROTTLES,
+    Throttle,
+)
 
-LEADER_RATE: Final = "leader.replication.throttled.rate"
-FOLLOWER_RATE: Final = "follower.replication.throttled.rate"
-LOG_DIRS_RATE: Final = "replica.alter.log.dirs.io.max.bytes.per.second"
-LEADER_REPLICAS: Final = "leader.replication.throttled.replicas"
-FOLLOWER_REPLICAS: Final = "follower.replication.throttled.replicas"
-BROKER_THROTTLES: Final = (LEADER_RATE, FOLLOWER_RATE, LOG_DIRS_RATE)
-TOPIC_THROTTLES: Final = (LEADER_REPLICAS, FOLLOWER_REPLICAS)
 EVERY_REPLICA: Final = "*"
 
-COLUMNS = [Column("entity"), Column("config"), Column("value"), Column("leaked")]
-
-Changes = Mapping[Entity, Sequence[Change]]
+ConfigChanges = Mapping[Entity, Sequence[Change]]
 
 
-@dataclass(frozen=True)
-class Throttle:
-    """One setting that slows replication."""
-
-    entity: Entity
-    config: str
-    value: str
-    leaked: bool
-    """Whether nothing is moving that it could be for."""
-
-    def row(self) -> dict[str, object]:
-        """The throttle as a row of COLUMNS."""
-        return {
-            "entity": str(self.entity),
-            "config": self.config,
-            "value": self.value,
-            "leaked": self.leaked,
-        }
-
-
-def throttles_in(configs: Mapping[Entity, Sequence[Config]], moving: Moving) -> list[Throttle]:
-    """The throttles that were set, with those that have outlived their reassignment."""
-    moving_topics = {partition.topic for partition in moving}
+def throttles_in(
+    configs: Mapping[Entity, Sequence[Config]], in_progress: Reassignments
+) -> list[Throttle]:
+    """All throttles in these configs; leaked ones have no reassignment in progress."""
+    active_topics = {partition.topic for partition in in_progress}
     found = []
     for entity, settings in configs.items():
         is_topic = entity.type is EntityType.TOPICS
-        is_needed = entity.name in moving_topics if is_topic else bool(moving)
+        is_needed = entity.name in active_topics if is_topic else bool(in_progress)
         names = TOPIC_THROTTLES if is_topic else BROKER_THROTTLES
         found += [
             Throttle(entity, config.name, config.value or "", not is_needed)
@@ -65,40 +47,40 @@ def throttles_in(configs: Mapping[Entity, Sequence[Config]], moving: Moving) -> 
 
 
 @dataclass(frozen=True)
-class MoveEnds:
-    """Brokers that a partition's data comes from and goes to."""
+class Endpoints:
+    """Brokers that a reassigned partition is copied from and to."""
 
     sources: frozenset[int]
     destinations: frozenset[int]
 
 
-Ends = Mapping[str, Mapping[int, MoveEnds]]
-"""By topic and partition."""
+EndpointsByTopic = Mapping[str, Mapping[int, Endpoints]]
+"""Endpoints of partitions, by topic and partition id."""
 
 
-def ends_of(moving: Moving, wanted: Assignment, current: Assignment) -> Ends:
-    """The ends of all moves: those under way, and those that `wanted` will begin.
+def endpoints_of(
+    in_progress: Reassignments, wanted: Assignment, current: Assignment
+) -> EndpointsByTopic:
+    """Endpoints of the reassignments in progress and of those that `wanted` will start.
 
-    A partition that is moving already keeps the sources it has.
+    A partition with a reassignment in progress keeps its sources.
     """
-    ends: dict[str, dict[int, MoveEnds]] = defaultdict(dict)
-    for (topic, partition), one in moving.items():
-        ends[topic][partition] = MoveEnds(frozenset(one.sources), frozenset(one.adding))
+    endpoints: dict[str, dict[int, Endpoints]] = defaultdict(dict)
+    for (topic, partition), one in in_progress.items():
+        endpoints[topic][partition] = Endpoints(frozenset(one.sources), frozenset(one.adding))
     for key, replicas in wanted.items():
-        under_way = ends[key.topic].get(key.partition)
-        sources = under_way.sources if under_way else frozenset(current[key])
-        ends[key.topic][key.partition] = MoveEnds(sources, frozenset(replicas) - sources)
-    return ends
+        active = endpoints[key.topic].get(key.partition)
+        sources = active.sources if active else frozenset(current[key])
+        endpoints[key.topic][key.partition] = Endpoints(sources, frozenset(replicas) - sources)
+    return endpoints
 
 
-def topic_changes(ends: Ends) -> dict[Entity, list[Change]]:
-    """Settings of topics that name the replicas of these moves, sorted as text as Kafka does."""
+def topic_changes(endpoints: EndpointsByTopic) -> dict[Entity, list[Change]]:
+    """Topic configs that list the replicas of these partitions; sorted as strings, as in Kafka."""
     changes = {}
-    for topic, partitions in ends.items():
-        sources = {f"{p}:{broker}" for p, ends_ in partitions.items() for broker in ends_.sources}
-        targets = {
-            f"{p}:{broker}" for p, ends_ in partitions.items() for broker in ends_.destinations
-        }
+    for topic, partitions in endpoints.items():
+        sources = {f"{p}:{broker}" for p, one in partitions.items() for broker in one.sources}
+        targets = {f"{p}:{broker}" for p, one in partitions.items() for broker in one.destinations}
         changes[Entity(EntityType.TOPICS, topic)] = [
             Change(LEADER_REPLICAS, Operation.SET, ",".join(sorted(sources))),
             Change(FOLLOWER_REPLICAS, Operation.SET, ",".join(sorted(targets))),
@@ -107,7 +89,7 @@ def topic_changes(ends: Ends) -> dict[Entity, list[Change]]:
 
 
 def every_replica_changes(topics: Iterable[str]) -> dict[Entity, list[Change]]:
-    """Settings that throttle all replicas of topics."""
+    """Topic configs that throttle all replicas."""
     return {
         Entity(EntityType.TOPICS, topic): [
             Change(name, Operation.SET, EVERY_REPLICA) for name in TOPIC_THROTTLES
@@ -116,21 +98,31 @@ def every_replica_changes(topics: Iterable[str]) -> dict[Entity, list[Change]]:
     }
 
 
-def brokers_of(ends: Ends) -> list[int]:
-    """All brokers at the ends of these moves."""
+def brokers_of(endpoints: EndpointsByTopic) -> list[int]:
+    """All sources and destinations, sorted."""
     found = {
         broker
-        for partitions in ends.values()
+        for partitions in endpoints.values()
         for one in partitions.values()
         for broker in one.sources | one.destinations
     }
     return sorted(found)
 
 
+def destinations_of(endpoints: EndpointsByTopic) -> set[int]:
+    """All brokers that replicas are copied to."""
+    return {
+        broker
+        for partitions in endpoints.values()
+        for one in partitions.values()
+        for broker in one.destinations
+    }
+
+
 def rate_changes(
     brokers: Iterable[int], rate: int | None, log_dirs_rate: int | None = None
 ) -> dict[Entity, list[Change]]:
-    """Settings of brokers that hold the rate, in bytes per second."""
+    """Broker configs that set the rates, in bytes per second."""
     wanted = {LEADER_RATE: rate, FOLLOWER_RATE: rate, LOG_DIRS_RATE: log_dirs_rate}
     changes = [
         Change(name, Operation.SET, str(value))
@@ -140,8 +132,8 @@ def rate_changes(
     return {Entity(EntityType.BROKERS, str(broker)): changes for broker in brokers}
 
 
-def clearing(brokers: Iterable[int], topics: Iterable[str]) -> dict[Entity, list[Change]]:
-    """What Kafka's tool does at the end: all throttles of these brokers and topics are deleted."""
+def clear_all_changes(brokers: Iterable[int], topics: Iterable[str]) -> dict[Entity, list[Change]]:
+    """Deletes all throttles of these brokers and topics, as Kafka's tool does after a move."""
     names = {Entity(EntityType.BROKERS, str(broker)): BROKER_THROTTLES for broker in brokers}
     return {
         **{entity: _deletions(some) for entity, some in names.items()},
@@ -150,15 +142,15 @@ def clearing(brokers: Iterable[int], topics: Iterable[str]) -> dict[Entity, list
 
 
 def deletions_of(throttles: Iterable[Throttle]) -> dict[Entity, list[Change]]:
-    """What takes these very throttles away."""
+    """Deletes exactly these throttles."""
     changes: dict[Entity, list[Change]] = defaultdict(list)
     for throttle in throttles:
         changes[throttle.entity].append(Change(throttle.config, Operation.DELETE))
     return changes
 
 
-def merged(*all_changes: Changes) -> dict[Entity, list[Change]]:
-    """Changes of several kinds as one; those of the same entity come together."""
+def merged(*all_changes: ConfigChanges) -> dict[Entity, list[Change]]:
+    """All changes in one mapping; those of the same entity are concatenated."""
     found: dict[Entity, list[Change]] = defaultdict(list)
     for changes in all_changes:
         for entity, some in changes.items():
@@ -166,10 +158,10 @@ def merged(*all_changes: Changes) -> dict[Entity, list[Change]]:
     return found
 
 
-def undoing(
-    changes: Changes, before: Mapping[Entity, Sequence[Config]]
+def restoring_changes(
+    changes: ConfigChanges, before: Mapping[Entity, Sequence[Config]]
 ) -> dict[Entity, list[Change]]:
-    """What takes `changes` back: the values that were there before, or none."""
+    """Undoes `changes`: restores the values in `before`, or deletes the config."""
     return {
         entity: [_restored(entity, change.name, before.get(entity, ())) for change in some]
         for entity, some in changes.items()

@@ -1,5 +1,5 @@
-"""Records in and out of a cluster on librdkafka: what `produce`, `consume` and `perf` are built on.
+"""Producers and consumers on librdkafka, for `produce`, `consume` and `perf`.
 
-Only this room imports confluent_kafka. `choices`, `interrupts`, `measures` and `stopping` do
-without it; the other modules are imported by a command when it runs, so that help stays quick.
+Only this package imports confluent_kafka. `choices`, `measures` and `stopping` do not need it; the
+other modules are imported when a command runs, so that `--help` stays fast.
 """

@@ -1,18 +1,11 @@
-"""The words that options of `produce`, `consume` and `perf` take; free of librdkafka."""
+"""Values of the options of `produce`, `consume` and `perf`; does not import librdkafka."""
 
-import time
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Collection, Iterable
 from enum import StrEnum
-from typing import ParamSpec, TypeVar
-
-from kctl.errors import CliError, ExitStatus
-
-Arguments = ParamSpec("Arguments")
-Result = TypeVar("Result")
 
 
 class Partitioner(StrEnum):
-    """How a record without a partition gets one."""
+    """How the partition of a record is chosen."""
 
     JAVA = "java"
     LIBRDKAFKA = "librdkafka"
@@ -21,7 +14,7 @@ class Partitioner(StrEnum):
 
 
 class Acks(StrEnum):
-    """Who must have a record before it counts as written: nobody, the leader, the whole ISR."""
+    """Acknowledgements a producer waits for: none, of the leader, of all replicas in the ISR."""
 
     NONE = "0"
     LEADER = "1"
@@ -29,7 +22,7 @@ class Acks(StrEnum):
 
 
 class Compression(StrEnum):
-    """What batches are compressed with."""
+    """Compression type of batches."""
 
     NONE = "none"
     GZIP = "gzip"
@@ -39,31 +32,16 @@ class Compression(StrEnum):
 
 
 class IsolationLevel(StrEnum):
-    """Whether records of transactions are read before they are committed."""
+    """Isolation level of a consumer."""
 
     READ_COMMITTED = "read_committed"
     READ_UNCOMMITTED = "read_uncommitted"
 
 
-def now_ms() -> int:
-    """The time, in milliseconds since 1970."""
-    return time.time_ns() // 1_000_000
-
-
-def usage(
-    parse: Callable[Arguments, Result], *args: Arguments.args, **kwargs: Arguments.kwargs
-) -> Result:
-    """Parse what stands on the command line; its ValueError is a usage error."""
-    try:
-        return parse(*args, **kwargs)
-    except ValueError as error:
-        raise CliError(str(error), status=ExitStatus.USAGE) from error
-
-
 def split_properties(
     settings: Iterable[str], console: Collection[str]
 ) -> tuple[dict[str, str], list[str]]:
-    """`KEY=VALUE` texts apart: those that Kafka's console tool knows, and those for librdkafka."""
+    """Split `KEY=VALUE` settings into those of Kafka's console tools and those of librdkafka."""
     known = {}
     others = []
     for text in settings:

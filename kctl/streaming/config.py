@@ -1,4 +1,4 @@
-"""What librdkafka is told about the cluster, and its failures in kctl's words."""
+"""Configuration of librdkafka clients, and their errors as CliError."""
 
 import logging
 from collections.abc import Iterable
@@ -6,19 +6,24 @@ from collections.abc import Iterable
 from confluent_kafka import KafkaError, KafkaException
 
 from kctl.admin.connection import CLIENT_ID, ask
-from kctl.errors import CliError, ExitStatus
-from kctl.options import Session
+from kctl.cli.confirmation import refuse_if_read_only
+from kctl.cli.errors import CliError, ExitStatus
+from kctl.cli.options import Session
 
 Properties = dict[str, object]
 
 logger = logging.getLogger("librdkafka")
-logger.addHandler(logging.NullHandler())  # heard with -v; else librdkafka writes to stderr itself
+logger.addHandler(
+    logging.NullHandler()
+)  # shown with -v; without a logger librdkafka writes to stderr itself
 
+_FALSE = {"false", "f", "0"}
+"""librdkafka's spellings, in lower case."""
 _TIMEOUTS = {KafkaError._TIMED_OUT, KafkaError._MSG_TIMED_OUT, KafkaError._TRANSPORT}
 
 
 def client_properties(session: Session, settings: Iterable[str] = ()) -> Properties:
-    """Properties every client needs; `settings` are the user's `KEY=VALUE`, which come last."""
+    """Properties of every client; `settings` are the user's `KEY=VALUE`, which take precedence."""
     own: Properties = {
         "bootstrap.servers": session.bootstrap_servers(),
         "client.id": CLIENT_ID,
@@ -27,12 +32,21 @@ def client_properties(session: Session, settings: Iterable[str] = ()) -> Propert
     return own | _security(session) | dict(map(_parse_setting, settings))
 
 
+def refuse_commits_if_read_only(session: Session, properties: Properties) -> None:
+    """CliError if a consumer with these properties commits offsets in a read-only context.
+
+    `-X enable.auto.commit=true` makes librdkafka commit the offsets of assigned partitions too.
+    """
+    if str(properties.get("enable.auto.commit")).lower() not in _FALSE:
+        refuse_if_read_only(session)
+
+
 def _security(session: Session) -> Properties:
     if session.security is None:
         return {}
-    from kctl.security.clients import librdkafka_properties
+    from kctl.cli.security.clients import librdkafka_properties
 
-    # librdkafka tries a wrong password again and again; asked once, our own client says it plainly.
+    # librdkafka retries a wrong password; our own client fails at once with a clear message.
     ask(session, lambda client: client.refresh_metadata())
     return librdkafka_properties(session.security)
 
@@ -45,7 +59,7 @@ def _parse_setting(text: str) -> tuple[str, str]:
 
 
 def refused(error: KafkaException | KafkaError | ValueError, what: str) -> CliError:
-    """A failure of librdkafka as one of ours; `what` was being done."""
+    """A librdkafka error as a CliError; `what` names the failed action."""
     cause = error.args[0] if isinstance(error, KafkaException) else error
     if not isinstance(cause, KafkaError):
         return CliError(f"{what}: {cause}")

@@ -9,7 +9,7 @@ PERCENTILES = (50.0, 95.0, 99.0, 99.9)
 
 
 class Latencies:
-    """How long each of many things took, in milliseconds."""
+    """Latencies in milliseconds."""
 
     def __init__(self) -> None:
         self._values = array("d")
@@ -18,7 +18,7 @@ class Latencies:
         return len(self._values)
 
     def add(self, milliseconds: float) -> None:
-        """Count one more."""
+        """Add a latency."""
         self._values.append(milliseconds)
 
     def summary(self) -> dict[str, float]:
@@ -32,13 +32,13 @@ class Latencies:
 
 
 def percentile(ordered: Sequence[float], percent: float) -> float:
-    """The value that `percent` of all are not above, as Kafka's tools pick it."""
+    """The percentile, computed as in Kafka's tools."""
     return ordered[min(len(ordered) - 1, int(len(ordered) * percent / 100))]
 
 
 @dataclass
 class Throughput:
-    """Records and bytes since a start, on a clock that the caller reads."""
+    """Records and bytes since a start time; the caller passes the current time."""
 
     started_s: float
     records: int = 0
@@ -50,7 +50,7 @@ class Throughput:
         self.size_bytes += size_bytes
 
     def summary(self, now_s: float) -> dict[str, float]:
-        """How much in how long."""
+        """Totals and rates."""
         seconds = max(now_s - self.started_s, 1e-9)
         return {
             "records": self.records,
@@ -62,14 +62,14 @@ class Throughput:
 
 
 class Pacer:
-    """Keeps a sender to a rate: tells how long to wait before the next record."""
+    """Limits the rate of a sender: computes how long to wait before the next record."""
 
     def __init__(self, per_second: float | None, started_s: float) -> None:
         self._per_second = per_second
         self._started_s = started_s
 
     def wait_s(self, sent: int, now_s: float) -> float:
-        """Seconds until record number `sent` is due; 0 if it is, or if there is no limit."""
+        """Seconds until record number `sent` is due; 0 if it is due or there is no limit."""
         if not self._per_second:
             return 0.0
         return max(0.0, self._started_s + sent / self._per_second - now_s)

@@ -1,4 +1,4 @@
-"""Measurements on librdkafka: how fast records go in, come out, and go round."""
+"""Measurements with librdkafka: produce and consume throughput, end-to-end latency."""
 
 import os
 import time
@@ -10,7 +10,7 @@ import confluent_kafka
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
 from broker.model import TopicPartition
-from kctl.errors import CliError
+from kctl.cli.errors import CliError
 from kctl.streaming.config import Properties, refused
 from kctl.streaming.measures import Latencies, Pacer, Throughput
 from kctl.streaming.reading import consume, open_consumer
@@ -19,7 +19,7 @@ Result = dict[str, float]
 Progress = Callable[[Result], None]
 
 PROGRESS_EVERY_S = 1.0
-"""How often progress is shown."""
+"""Interval between progress reports."""
 _POLL_S = 0.05
 
 
@@ -34,22 +34,26 @@ class Load:
 
 
 class Ticker:
-    """Calls `show` once in a while."""
+    """Calls `show` at most once per interval."""
 
     def __init__(self, show: Progress) -> None:
         self._show = show
         self._next_s = time.monotonic() + PROGRESS_EVERY_S
 
     def maybe_show(self, result: Callable[[float], Result]) -> None:
-        """Show what `result` has to say, if it is time to."""
+        """Show `result` if the interval has passed."""
         now_s = time.monotonic()
         if now_s >= self._next_s:
             self._next_s = now_s + PROGRESS_EVERY_S
             self._show(result(now_s))
 
 
+_PURGED = (KafkaError._PURGE_QUEUE, KafkaError._PURGE_INFLIGHT)
+"""Outcomes of records that were discarded after Ctrl-C, queued or already sent."""
+
+
 class ProducerTest:
-    """Sends records as fast as allowed, and keeps how long each took until it was written."""
+    """Sends records at the allowed rate and measures the time until each is acknowledged."""
 
     def __init__(
         self, properties: Properties, load: Load, show: Progress, interrupted: Event
@@ -66,7 +70,7 @@ class ProducerTest:
             raise refused(error, "cannot start a producer") from error
 
     def run(self) -> Result:
-        """Send everything; CliError if a record was not written. When interrupted: what was."""
+        """Send all records; CliError if one was not written. Returns early when interrupted."""
         payload = os.urandom(self._load.record_size)
         self._throughput = Throughput(time.monotonic())
         pacer = Pacer(self._load.per_second, self._throughput.started_s)
@@ -104,7 +108,7 @@ class ProducerTest:
 
     def _delivered(self, error: KafkaError | None, message: Message) -> None:
         if error:
-            if error.code() != KafkaError._PURGE_QUEUE:
+            if error.code() not in _PURGED:
                 self._failed = self._failed or error
             return
         self._latencies.add(1000 * (message.latency() or 0.0))
@@ -122,7 +126,7 @@ def measure_consumer(
     show: Progress,
     interrupted: Event,
 ) -> Result:
-    """Read `num_records` from the offsets on; ends early if none comes for `idle_s`."""
+    """Read `num_records` from the given offsets; stops early if none arrives for `idle_s`."""
     ticker = Ticker(show)
     with open_consumer(properties) as consumer:
         throughput = Throughput(time.monotonic())
@@ -133,7 +137,7 @@ def measure_consumer(
         heard_s = time.monotonic()
         while throughput.records < num_records and time.monotonic() - heard_s < idle_s:
             if interrupted.is_set():
-                break  # what was read until now is the result
+                break  # interrupted: report the results so far
             for message in consume(consumer, num_records - throughput.records):
                 throughput.add(len(message.value() or b"") + len(message.key() or b""))
                 heard_s = time.monotonic()
@@ -151,7 +155,7 @@ def measure_latency(
     timeout_s: float,
     interrupted: Event,
 ) -> Result:
-    """Send a record, wait until it has come back, and so on: how long each went round."""
+    """Send a record, wait until it is read, repeat; measures each round trip."""
     latencies = Latencies()
     for milliseconds in _round_trips(properties, consumer_properties, load, timeout_s):
         latencies.add(milliseconds)
@@ -175,7 +179,9 @@ def _round_trips(
             producer.flush(timeout_s)
             message = consumer.poll(timeout_s)
             if message is None or message.error():
-                raise CliError(f"a record did not come back within {timeout_s:g} s")
+                raise CliError(f"a record was not read back within {timeout_s:g} s")
             if message.value() != payload:
-                raise CliError("another record came back", "nobody else may write to the topic")
+                raise CliError(
+                    "another record was read back", "no other producer may write to the topic"
+                )
             yield 1000 * (time.perf_counter() - started_s)

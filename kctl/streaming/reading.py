@@ -1,7 +1,7 @@
-"""Read records: from chosen partitions and offsets, or as a member of a group.
+"""Read records: from given partitions and offsets, or as a member of a consumer group.
 
-Both kinds of reader give the same thing, an endless row of batches, each of which may be empty: an
-empty one is the caller's chance to look at the clock. Ctrl-C is heard between two of them.
+Both kinds of reader yield batches of records, which may be empty, so that the caller can check
+timeouts. Ctrl-C is handled between two batches.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -12,7 +12,7 @@ import confluent_kafka
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message
 
 from broker.model import TopicPartition
-from kctl.records.record import (
+from kctl.model.records import (
     CREATE_TIME,
     LOG_APPEND_TIME,
     NO_TIMESTAMP_TYPE,
@@ -32,22 +32,22 @@ _TIMESTAMP_TYPES = {
 
 
 class Reader(Protocol):
-    """Where records come from."""
+    """A source of records."""
 
     def batches(self, at_most: Callable[[], int | None]) -> Iterator[list[TopicRecord]]:
-        """Records as they come; ends when there is nothing more to be had.
+        """Records as they arrive; ends when all requested records were read.
 
-        `at_most` is asked how many records the next batch may have, None being any number.
+        `at_most` returns the maximum size of the next batch; None for no limit.
         """
         ...
 
     def took(self, batch: Sequence[TopicRecord]) -> None:
-        """The caller is done with a batch: its records count as consumed."""
+        """Mark the records of a batch as consumed."""
         ...
 
 
 class PartitionReader:
-    """Reads partitions from given offsets, up to given ends or for ever."""
+    """Reads partitions from given offsets, up to given ends or without end."""
 
     def __init__(
         self,
@@ -72,7 +72,7 @@ class PartitionReader:
             yield [topic_record(message) for message in messages if self._is_wanted(message)]
 
     def took(self, batch: Sequence[TopicRecord]) -> None:
-        """Nobody keeps account."""
+        """Do nothing: there are no committed offsets."""
 
     def _is_wanted(self, message: Message) -> bool:
         place, offset = place_of(message), message.offset() or 0
@@ -84,9 +84,9 @@ class PartitionReader:
 
 
 class GroupReader:
-    """Reads as a member of a group; what was taken of a batch is committed.
+    """Reads as a member of a consumer group and commits the offsets of consumed records.
 
-    With `exit_at_end` it ends when all partitions that it was given have been read to the end.
+    With `exit_at_end` it ends when all assigned partitions were read to the end.
     """
 
     def __init__(
@@ -97,8 +97,8 @@ class GroupReader:
         self._exit_at_end = exit_at_end
         self._assigned: set[TopicPartition] = set()
         self._at_end: dict[TopicPartition, int] = {}
-        """Partitions that were read to the end, and where that is: after the last record there
-        may be markers of transactions, which count as read."""
+        """End offsets of the partitions that were read to the end. Transaction markers after the
+        last record count as read."""
         consumer.subscribe(list(topics), on_assign=self._assign, on_revoke=self._revoke)
 
     def batches(self, at_most: Callable[[], int | None]) -> Iterator[list[TopicRecord]]:
@@ -108,7 +108,7 @@ class GroupReader:
             yield [topic_record(message) for message in messages if self._is_record(message)]
 
     def took(self, batch: Sequence[TopicRecord]) -> None:
-        """Note what was consumed; librdkafka commits it in a while, and when it is closed."""
+        """Store the offsets; librdkafka commits them periodically and when it is closed."""
         nexts = {
             TopicPartition(record.topic or "", record.partition or 0): (record.offset or 0) + 1
             for record in batch
@@ -142,13 +142,13 @@ class GroupReader:
 
 
 _BACKOFF = "fetch.queue.backoff.ms"
-"""How long librdkafka sleeps when it has read ahead far enough: a second, if it is not told, in
-which we have long dealt with all that it had."""
+"""How long librdkafka pauses fetching when its queue is full. Its default of one second is longer
+than we need to process the whole queue."""
 
 
 @contextmanager
 def open_consumer(properties: Properties) -> Iterator[Consumer]:
-    """A consumer that leaves its group and closes whatever happens."""
+    """A consumer that always leaves its group and closes."""
     try:
         consumer = Consumer({_BACKOFF: 10, **properties})
     except (KafkaException, ValueError) as error:
@@ -160,7 +160,7 @@ def open_consumer(properties: Properties) -> Iterator[Consumer]:
 
 
 def consume(consumer: Consumer, limit: int | None) -> list[Message]:
-    """What there is by now, at most `limit`; CliError if librdkafka gave up."""
+    """The messages available now, at most `limit`; CliError if librdkafka failed."""
     wanted = BATCH_RECORDS if limit is None else min(limit, BATCH_RECORDS)
     messages: list[Message] = consumer.consume(wanted, _WAIT_S)
     for message in messages:
@@ -171,7 +171,7 @@ def consume(consumer: Consumer, limit: int | None) -> list[Message]:
 
 
 def place_of(message: Message) -> TopicPartition:
-    """Which partition a message is from."""
+    """The partition of a message."""
     return TopicPartition(message.topic() or "", message.partition() or 0)
 
 
@@ -181,7 +181,7 @@ def _headers(message: Message) -> Headers:
 
 
 def topic_record(message: Message) -> TopicRecord:
-    """librdkafka's message as ours."""
+    """Convert a message of librdkafka."""
     kind, timestamp_ms = message.timestamp()
     return TopicRecord(
         key=message.key(),

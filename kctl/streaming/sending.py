@@ -1,8 +1,8 @@
-"""Send records, and know what became of each."""
+"""Send records and track the outcome of each."""
 
 import random
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -10,8 +10,8 @@ from typing import Any
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
 from broker.model import TopicPartition
-from kctl.errors import CliError
-from kctl.records.record import TopicRecord
+from kctl.cli.errors import CliError
+from kctl.model.records import TopicRecord
 from kctl.streaming.choices import Partitioner
 from kctl.streaming.config import Properties, refused
 
@@ -22,23 +22,23 @@ _FLUSH_S = 0.2
 _PARTITIONERS: dict[Partitioner, Properties] = {
     Partitioner.JAVA: {"partitioner": "murmur2_random"},
     Partitioner.LIBRDKAFKA: {"partitioner": "consistent_random"},
-    # Round robin is ours: librdkafka is told the partition of every record.
+    # Round robin is implemented here: each record is sent with an explicit partition.
     Partitioner.ROUND_ROBIN: {},
-    # Without the sticky period a random partition is drawn for every record, not for every batch.
+    # Without the sticky period the random partition is chosen per record, not per batch.
     Partitioner.RANDOM: {"partitioner": "random", "sticky.partitioning.linger.ms": 0},
 }
 
 
 @dataclass
 class Written:
-    """Which records a partition took: how many, and the lowest and highest of their offsets."""
+    """Records written to a partition: count, lowest and highest offset."""
 
     records: int = 0
     first_offset: int | None = None
     last_offset: int | None = None
 
     def add(self, offset: int | None) -> None:
-        """Count a record; without acknowledgement (acks=0) its offset is not known."""
+        """Count a record; with acks=0 its offset is unknown."""
         self.records += 1
         if offset is None or offset < 0:
             return
@@ -48,7 +48,7 @@ class Written:
 
 @dataclass
 class Outcome:
-    """What became of the records sent so far."""
+    """Outcome of the records sent so far."""
 
     written: dict[TopicPartition, Written] = field(default_factory=lambda: defaultdict(Written))
     failed: int = 0
@@ -56,11 +56,11 @@ class Outcome:
 
     @property
     def records(self) -> int:
-        """How many were written."""
+        """Number of records written."""
         return sum(part.records for part in self.written.values())
 
     def delivered(self, error: KafkaError | None, message: Message) -> None:
-        """librdkafka's word on one record."""
+        """Delivery report of one record."""
         if error is None:
             place = TopicPartition(message.topic() or "", message.partition() or 0)
             self.written[place].add(message.offset())
@@ -70,7 +70,7 @@ class Outcome:
 
 
 class Sender:
-    """A producer that waits where librdkafka's queue is full, and keeps the outcome."""
+    """A producer that waits while librdkafka's queue is full, and records the outcome."""
 
     def __init__(
         self,
@@ -80,7 +80,7 @@ class Sender:
         *,
         sync: bool = False,
     ) -> None:
-        """`partitions` tells how many a topic has, for the round robin."""
+        """`partitions` returns the number of partitions of a topic, for round robin."""
         self.outcome = Outcome()
         self._sync = sync
         self._round_robin = partitioner is Partitioner.ROUND_ROBIN
@@ -92,7 +92,7 @@ class Sender:
             raise refused(error, "cannot start a producer") from error
 
     def send(self, topic: str, record: TopicRecord) -> None:
-        """Hand over one record; with `sync`, wait for what becomes of it."""
+        """Send one record; with `sync`, wait for its outcome."""
         arguments = self._arguments(topic, record)
         while True:
             try:
@@ -107,18 +107,18 @@ class Sender:
             self.flush()
 
     def flush(self) -> None:
-        """Wait until all records are written or given up; Ctrl-C is heard meanwhile."""
+        """Wait until all records are written or have failed; can be interrupted by Ctrl-C."""
         while self.producer.flush(_FLUSH_S):
             pass
 
     def purge(self) -> None:
-        """Forget what has not been sent: after Ctrl-C."""
+        """Discard records that were not sent yet, after Ctrl-C."""
         self.producer.purge()
         self.producer.flush(_FLUSH_S)
 
     @contextmanager
     def transaction(self, timeout_s: float) -> Iterator[None]:
-        """All records sent inside are written together, or, if anything fails, none of them."""
+        """Write all records sent inside the block in one transaction; abort it on any failure."""
         try:
             self.producer.init_transactions(timeout_s)
             self.producer.begin_transaction()
@@ -158,32 +158,18 @@ class Sender:
 
 
 def _sendable(timestamp_ms: int) -> int:
-    """The timestamp; CliError for one that librdkafka would replace with the present time."""
+    """The timestamp; CliError for one that librdkafka would replace by the current time."""
     if timestamp_ms <= 0:
         raise CliError(
             f"a record cannot be sent with the timestamp {timestamp_ms}",
-            "leave the timestamp out to have it stamped with the present time",
+            "omit the timestamp to use the current time",
         )
     return timestamp_ms
 
 
 def _endless(partitions: int) -> Iterator[int]:
-    """0, 1, 2, … and from the start again, beginning anywhere."""
+    """Partitions in turn, beginning at a random one."""
     number = random.randrange(partitions)  # noqa: S311 - nothing secret
     while True:
         yield number
         number = (number + 1) % partitions
-
-
-def outcome_rows(written: Iterable[tuple[TopicPartition, Written]]) -> list[dict[str, object]]:
-    """A row per partition, in order."""
-    return [
-        {
-            "topic": place.topic,
-            "partition": place.partition,
-            "records": part.records,
-            "first_offset": part.first_offset,
-            "last_offset": part.last_offset,
-        }
-        for place, part in sorted(written)
-    ]

@@ -1,4 +1,4 @@
-"""When a reader has seen all that it was sent for. Pure."""
+"""When a reader has read all requested records. No I/O."""
 
 from collections.abc import Mapping
 
@@ -6,10 +6,10 @@ from broker.model import TopicPartition
 
 
 class StopRule:
-    """Ends a reading partition by partition.
+    """Tracks which partitions are read to their end.
 
-    `ends` has the offset at which each partition is done, that one not included.
-    Invariant: a partition that is done never becomes open again.
+    `ends`: the end offset of each partition, exclusive.
+    *Invariant*: a partition that is done stays done.
     """
 
     def __init__(self, ends: Mapping[TopicPartition, int]) -> None:
@@ -22,12 +22,12 @@ class StopRule:
         return not self._open
 
     def wants(self, partition: TopicPartition, offset: int) -> bool:
-        """Whether the record at `offset` belongs to the reading."""
+        """Whether the record at `offset` is to be read."""
         end = self._ends[partition]
         self.passed(partition, offset + 1)
         return offset < end
 
     def passed(self, partition: TopicPartition, position: int) -> None:
-        """The reader has come to `position`; what lies before may have been markers or gaps."""
+        """The reader reached `position`; transaction markers or gaps may lie before it."""
         if position >= self._ends[partition]:
             self._open.discard(partition)

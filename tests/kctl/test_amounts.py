@@ -1,9 +1,9 @@
-"""Bytes, rates and ids of brokers as people write them."""
+"""Parsing of byte amounts, rates and broker ids."""
 
 import pytest
 
-from kctl.errors import CliError, ExitStatus
-from kctl.words.amounts import parse_broker_ids, parse_bytes, parse_rate
+from kctl.cli.arguments.amounts import parse_broker_ids, parse_bytes, parse_rate
+from kctl.cli.errors import CliError, ExitStatus
 
 
 @pytest.mark.parametrize(
@@ -23,22 +23,22 @@ def test_amounts_are_read_in_decimal_and_binary_units(text: str, count: int) -> 
 
 
 @pytest.mark.parametrize("text", ["", "fast", "-5", "5XB", "1.2.3MB"])
-def test_what_is_no_amount_is_refused(text: str) -> None:
+def test_malformed_amount_is_refused(text: str) -> None:
     with pytest.raises(CliError) as refused:
         parse_bytes(text, "--throttle")
     assert refused.value.status is ExitStatus.USAGE
 
 
-def test_rate_at_which_nothing_arrives_is_refused() -> None:
+def test_rate_below_the_minimum_is_refused() -> None:
     assert parse_rate("1KiB", "--throttle") == 1024
-    with pytest.raises(CliError, match="nothing ever arrives"):
+    with pytest.raises(CliError, match="too slow"):
         parse_rate("50", "--throttle")
 
 
-def test_ids_are_read_and_none_may_come_twice() -> None:
+def test_broker_ids_are_parsed_and_must_be_unique() -> None:
     assert parse_broker_ids("1, 2,30", "--drain") == {1, 2, 30}
     assert parse_broker_ids(None, "--drain") == frozenset()
-    with pytest.raises(CliError, match="'b' is not the id"):
+    with pytest.raises(CliError, match="'b' is not a broker id"):
         parse_broker_ids("1,b", "--drain")
-    with pytest.raises(CliError, match="named twice"):
+    with pytest.raises(CliError, match="repeated"):
         parse_broker_ids("1,1", "--drain")

@@ -3,11 +3,11 @@
 import re
 from pathlib import Path
 
-from kctl.admin.api_versions import ApiRange
-from kctl.admin.cluster import Broker, Cluster
-from kctl.commands.api_versions import version_rows
-from kctl.kafka_text.api_versions import broker_api_versions
-from kctl.kafka_text.cluster import cluster_id_line
+from kctl.model.api_versions import ApiRange
+from kctl.model.cluster import Broker, Cluster
+from kctl.views.api_versions import version_rows
+from kctl.views.kafka_text.api_versions import broker_api_versions
+from kctl.views.kafka_text.cluster import cluster_id_line
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "tools"
 RANGE = re.compile(r"\((\d+)\): (\d+)(?: to (\d+))?")
@@ -24,7 +24,7 @@ def golden_blocks() -> list[tuple[Broker, list[str]]]:
     return blocks
 
 
-def test_kafka_text_is_line_for_line_what_kafkas_tool_prints() -> None:
+def test_kafka_text_equals_kafkas_tool() -> None:
     blocks = golden_blocks()
     assert len(blocks) == 3
     for broker, lines in blocks:
@@ -41,7 +41,7 @@ def test_kafka_text_of_a_broker_newer_than_us() -> None:
     assert lines[-2:] == ["\tUNKNOWN(500): 0 to 1", ")"]
 
 
-def test_brokers_that_agree_share_a_row_and_others_get_their_own() -> None:
+def test_brokers_with_equal_ranges_share_a_row() -> None:
     answers = [
         (ONE, [ApiRange(0, 0, 11), ApiRange(3, 0, 12)]),
         (TWO, [ApiRange(0, 0, 9), ApiRange(3, 0, 12)]),
@@ -57,7 +57,7 @@ def test_used_version_is_the_highest_both_sides_speak() -> None:
     assert ApiRange(500, 0, 1).used_version is None
 
 
-def test_cluster_id_in_kafkas_words() -> None:
+def test_cluster_id_text_equals_kafkas_tool() -> None:
     golden = (GOLDEN / "54-cluster-id.txt").read_text().splitlines()[1]
     cluster_id = golden.removeprefix("Cluster ID: ")
     assert cluster_id_line(Cluster(cluster_id, 1, ())) == golden

@@ -1,4 +1,4 @@
-"""Java's client.properties: read as Java reads them, refused where kctl would do less."""
+"""Java's client.properties: parsed like Java does, refused where kctl lacks a setting."""
 
 from pathlib import Path
 
@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kctl.client_properties import parse_properties
+from kctl.cli.client_properties import parse_properties
 from tests.support.kctl import Kctl
 
 
@@ -40,7 +40,7 @@ def test_refusal_reaches_the_user_before_anything_is_sent(kctl: Kctl, tmp_path: 
     path.write_text("security.protocol=SASL_SSL\nsasl.jaas.config=secret\n")
     result = kctl("brokers", "list", "-b", "nowhere:1", "--command-config", str(path))
     assert result.exit_code == 2
-    assert "no sasl.mechanism" in result.stderr
+    assert "sasl.mechanism is missing" in result.stderr
     assert "secret" not in result.stderr
 
 

@@ -1,4 +1,4 @@
-"""The commands that show who is there, on a real broker process of ours."""
+"""`kctl cluster` and `kctl brokers` on our broker."""
 
 import shlex
 import socket
@@ -60,7 +60,7 @@ def test_cluster_id_is_a_kafka_uuid_alone_on_its_line(
     assert str(Uuid.parse(output.strip())) == output.strip()
 
 
-def test_api_versions_lists_what_the_broker_serves(
+def test_api_versions_lists_the_apis_of_the_broker(
     kctl: Kctl, shared_broker: RunningBroker
 ) -> None:
     rows = kctl("api-versions", "-b", shared_broker.bootstrap_servers, "-o", "json").json
@@ -69,7 +69,7 @@ def test_api_versions_lists_what_the_broker_serves(
     assert served["ApiVersions"]["used_version"] == 4
 
 
-def test_nothing_listening_says_which_address_and_what_to_check(kctl: Kctl) -> None:
+def test_refused_connection_names_the_address_and_a_hint(kctl: Kctl) -> None:
     address = f"127.0.0.1:{free_port()}"
     result = kctl("brokers", "list", "-b", address, "--timeout", "10")
     assert result.exit_code == 1
@@ -84,8 +84,8 @@ def test_server_that_never_answers_is_status_4(kctl: Kctl, silent_server: str) -
     assert "within 0.3 s" in result.stderr
 
 
-@pytest.mark.parametrize("address", ["localhost:", "localhost:http", ":9092", ","])
-def test_address_that_is_none_is_a_usage_error(kctl: Kctl, address: str) -> None:
+@pytest.mark.parametrize("address", ["localhost:", "localhost:http", ":9092"])
+def test_invalid_address_is_a_usage_error(kctl: Kctl, address: str) -> None:
     result = kctl("cluster", "-b", address)
     assert result.exit_code == 2
     assert "host:port" in result.stderr

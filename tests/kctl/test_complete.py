@@ -1,4 +1,4 @@
-"""Names of the cluster at Tab: quick, kept for a while, and silent when nobody answers."""
+"""Names for shell completion: fast, cached, and silent on failure."""
 
 import os
 import shutil
@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from kctl.admin.live_names import KEPT_S
+from kctl.cli.options import Session
 from kctl.commands.complete import take_cluster_from
-from kctl.live_names import KEPT_S
-from kctl.options import Session
 from tests.docs.test_completions import SHELLS, completions
 from tests.support.broker import RunningBroker
 from tests.support.kctl import Kctl
@@ -53,11 +53,13 @@ def test_cluster_that_does_not_answer_is_met_with_silence(kctl: Kctl) -> None:
     assert kctl("complete", "topics").exit_code == 0
 
 
-def test_nobody_is_asked_for_a_password_at_tab(kctl: Kctl, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_completion_never_prompts_for_a_password(
+    kctl: Kctl, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def asked(what: str) -> str:
         raise AssertionError(what)
 
-    monkeypatch.setattr("kctl.security.secrets.ask_secret", asked)
+    monkeypatch.setattr("kctl.cli.security.secrets.ask_secret", asked)
     login = {"KCTL_SECURITY_PROTOCOL": "SASL_SSL", "KCTL_SASL_MECHANISM": "PLAIN"}
     result = kctl("complete", "topics", "-b", "h:1", env=login | {"KCTL_SASL_USERNAME": "alice"})
     assert (result.exit_code, result.output, result.stderr) == (0, "", "")
@@ -69,7 +71,7 @@ def test_contexts_are_offered_without_any_cluster(kctl: Kctl, tmp_path: Path) ->
     assert kctl("complete", "contexts", env=env).output == "prod\n"
 
 
-def test_cache_that_cannot_be_written_is_no_failure(
+def test_unwritable_cache_is_not_an_error(
     kctl: Kctl, shared_broker: RunningBroker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", "/dev/null")
@@ -77,7 +79,7 @@ def test_cache_that_cannot_be_written_is_no_failure(
     assert kctl("complete", "brokers", "-b", servers).output
 
 
-def test_option_at_the_end_of_the_line_has_no_value_yet() -> None:
+def test_option_at_the_end_of_the_line_has_no_value() -> None:
     session = Session()
     take_cluster_from(["topics", "list", "-b"], session)
     assert session.bootstrap_server == ""

@@ -1,4 +1,4 @@
-"""`kctl configs` on our broker: described with sources, changed, compared."""
+"""`kctl configs` on our broker: describe, alter, diff."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -34,7 +34,7 @@ def value(run: Run, entity: str, name: str) -> str | None:
     return text
 
 
-def test_words_for_kafka_are_those_of_its_own_tool(run: Run) -> None:
+def test_error_texts_equal_kafkas_tool(run: Run) -> None:
     run("topics", "create", "orders", "--config", "retention.ms=3600000")
     entity = ["--entity-type", "topics", "--entity-name", "orders", "--format", "kafka"]
     added = ["--add-config", "cleanup.policy=compact,segment.bytes=1048576", "--yes"]
@@ -43,7 +43,7 @@ def test_words_for_kafka_are_those_of_its_own_tool(run: Run) -> None:
     assert run("configs", "describe", *entity, "--all").output == golden_tool("41-").text
 
 
-def test_describe_shows_what_was_set_and_with_all_the_rest(run: Run) -> None:
+def test_describe_shows_overrides_and_with_all_also_defaults(run: Run) -> None:
     run("topics", "create", "seen", "--config", "retention.ms=1000")
     short = run("configs", "describe", "topic:seen", "-o", "json").json
     sources = {row["config"]: row["source"] for row in short}
@@ -56,7 +56,7 @@ def test_describe_shows_what_was_set_and_with_all_the_rest(run: Run) -> None:
     assert "DEFAULT_CONFIG" in {row["source"] for row in everything}
 
 
-def test_several_entities_are_told_apart_in_the_table(run: Run) -> None:
+def test_several_entities_have_their_own_column(run: Run) -> None:
     run("topics", "create", "two-a", "two-b")
     both = run("configs", "describe", "topic:two-a", "topic:two-b")
     assert both.output.splitlines()[0].split() == ["ENTITY", "CONFIG", "VALUE", "SOURCE"]
@@ -104,11 +104,11 @@ def test_dry_run_is_checked_by_the_broker(run: Run) -> None:
     assert "INVALID_CONFIG" in result.stderr
 
 
-def test_value_that_was_never_set_cannot_be_taken_back(run: Run) -> None:
+def test_config_that_is_not_set_cannot_be_deleted(run: Run) -> None:
     run("topics", "create", "unset")
     result = run("configs", "delete", "topic:unset", "retention.ms", "--yes")
     assert result.exit_code == 1
-    assert "no value of its own for retention.ms" in result.stderr
+    assert "does not set retention.ms" in result.stderr
 
 
 def test_defaults_of_all_brokers_are_set_and_seen_by_each(run: Run) -> None:
@@ -129,7 +129,7 @@ def test_settings_come_from_a_properties_file(run: Run, tmp_path: Path) -> None:
     assert value(run, "topic:from-file", "segment.ms") == "88"
 
 
-def test_diff_shows_what_differs_with_status_3(run: Run) -> None:
+def test_diff_shows_differences_with_status_3(run: Run) -> None:
     run("topics", "create", "left", "--config", "retention.ms=1")
     run("topics", "create", "right")
     result = run("configs", "diff", "topic:left", "topic:right", "-o", "json")
@@ -159,7 +159,7 @@ def test_type_alone_describes_every_entity_of_it(run: Run) -> None:
     ]
 
 
-def test_nothing_to_change_and_nobody_named_are_usage_errors(run: Run) -> None:
+def test_missing_change_and_missing_entity_are_usage_errors(run: Run) -> None:
     assert run("configs", "alter", "topic:orders").exit_code == 2
     assert run("configs", "describe").exit_code == 2
 

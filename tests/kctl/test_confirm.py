@@ -1,4 +1,4 @@
-"""Before something is changed: the plan, the question, and who need not be asked."""
+"""Confirmation of changes: plan, prompt, --yes and --dry-run."""
 
 import os
 import pty
@@ -12,13 +12,13 @@ from pathlib import Path
 import pytest
 import typer
 
-from kctl.confirm import Plan, agreed
+from kctl.cli.confirmation import Plan, confirm_plan
+from kctl.cli.contexts import Context, Contexts, config_path, write_contexts
+from kctl.cli.errors import CliError
+from kctl.cli.help import CommandHelp
+from kctl.cli.options import Session
+from kctl.cli.tables import Column
 from kctl.docs.tree import walk_commands
-from kctl.errors import CliError
-from kctl.help import CommandHelp
-from kctl.options import Session
-from kctl.settings import Context, Contexts, config_path, write_contexts
-from kctl.tables import Column
 
 PLAN = Plan("Delete topic orders?", [{"topic": "orders"}], [Column("topic")], "topic")
 
@@ -38,7 +38,7 @@ def contexts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     """Somebody is there to be asked."""
-    monkeypatch.setattr("kctl.confirm.can_ask", lambda: True)
+    monkeypatch.setattr("kctl.cli.confirmation.can_ask", lambda: True)
 
 
 def answer(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
@@ -57,66 +57,68 @@ def _confirm(text: str) -> object:
 
 
 def test_yes_goes_on_without_a_question() -> None:
-    assert agreed(Session(), PLAN, yes=True, dry_run=False)
+    assert confirm_plan(Session(), PLAN, yes=True, dry_run=False)
 
 
-def test_no_terminal_and_no_yes_changes_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+def test_without_terminal_and_yes_nothing_changes(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(CliError, match="nothing was changed") as caught:
-        agreed(Session(), PLAN, yes=False, dry_run=False)
+        confirm_plan(Session(), PLAN, yes=False, dry_run=False)
     assert caught.value.status == 1
     assert "--yes" in caught.value.hint
     assert capsys.readouterr() == ("", "TOPIC\norders\n")
 
 
 def test_dry_run_prints_the_plan_as_the_result(capsys: pytest.CaptureFixture[str]) -> None:
-    assert not agreed(Session(context="looking"), PLAN, yes=True, dry_run=True)
+    assert not confirm_plan(Session(context="looking"), PLAN, yes=True, dry_run=True)
     assert capsys.readouterr() == ("TOPIC\norders\n", "dry run: nothing was changed\n")
 
 
 @pytest.mark.usefixtures("terminal")
 def test_answer_on_a_terminal_decides(monkeypatch: pytest.MonkeyPatch) -> None:
     answer(monkeypatch, "y")
-    assert agreed(Session(), PLAN, yes=False, dry_run=False)
+    assert confirm_plan(Session(), PLAN, yes=False, dry_run=False)
     answer(monkeypatch, "n")
     with pytest.raises(typer.Abort):
-        agreed(Session(), PLAN, yes=False, dry_run=False)
+        confirm_plan(Session(), PLAN, yes=False, dry_run=False)
 
 
 def test_read_only_context_refuses_even_with_yes() -> None:
     with pytest.raises(CliError, match="read-only"):
-        agreed(Session(context="looking"), PLAN, yes=True, dry_run=False)
+        confirm_plan(Session(context="looking"), PLAN, yes=True, dry_run=False)
 
 
 def test_protected_context_is_not_satisfied_with_yes() -> None:
     with pytest.raises(CliError, match="protected"):
-        agreed(Session(context="prod"), PLAN, yes=True, dry_run=False)
+        confirm_plan(Session(context="prod"), PLAN, yes=True, dry_run=False)
 
 
 @pytest.mark.usefixtures("terminal")
-def test_protected_context_wants_its_name_typed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_protected_context_requires_typing_its_name(monkeypatch: pytest.MonkeyPatch) -> None:
     answer(monkeypatch, "prod")
-    assert agreed(Session(context="prod"), PLAN, yes=True, dry_run=False)
+    assert confirm_plan(Session(context="prod"), PLAN, yes=True, dry_run=False)
     answer(monkeypatch, "y")
     with pytest.raises(typer.Abort):
-        agreed(Session(context="prod"), PLAN, yes=True, dry_run=False)
+        confirm_plan(Session(context="prod"), PLAN, yes=True, dry_run=False)
 
 
-def test_cluster_named_with_b_is_under_no_context_unless_it_is_named_too() -> None:
-    plain = Session(bootstrap_server="h:1", said={"bootstrap_server"}, context="looking")
-    assert agreed(plain, PLAN, yes=True, dry_run=False)
-    named = Session(bootstrap_server="h:1", said={"bootstrap_server", "context"}, context="looking")
+def test_bootstrap_option_disables_the_context_unless_it_is_given_too() -> None:
+    plain = Session(bootstrap_server="h:1", given={"bootstrap_server"}, context="looking")
+    assert confirm_plan(plain, PLAN, yes=True, dry_run=False)
+    named = Session(
+        bootstrap_server="h:1", given={"bootstrap_server", "context"}, context="looking"
+    )
     with pytest.raises(CliError, match="read-only"):
-        agreed(named, PLAN, yes=True, dry_run=False)
+        confirm_plan(named, PLAN, yes=True, dry_run=False)
 
 
 ASKING = """
-from kctl.confirm import agreed, Plan
-from kctl.options import Session
-from kctl.tables import Column
+from kctl.cli.confirmation import confirm_plan, Plan
+from kctl.cli.options import Session
+from kctl.cli.tables import Column
 import typer
 plan = Plan("Delete topic orders?", [{"topic": "orders"}], [Column("topic")], "topic")
 try:
-    typer.echo(agreed(Session(bootstrap_server="h:1"), plan, yes=False, dry_run=False))
+    typer.echo(confirm_plan(Session(bootstrap_server="h:1"), plan, yes=False, dry_run=False))
 except typer.Abort:
     typer.echo("aborted")
 """

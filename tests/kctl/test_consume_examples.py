@@ -55,7 +55,7 @@ def test_example_of_the_help_works(
 
 
 @pytest.mark.parametrize("words", [["produce"], ["consume"], ["groups", "describe"], ["perf"]])
-def test_help_of_a_command_on_librdkafka_does_not_load_it(words: list[str]) -> None:
+def test_help_does_not_import_librdkafka(words: list[str]) -> None:
     arguments = [*words, "--help"]
     run_help = f"import kctl.app\ntry: kctl.app.app({arguments!r})\nexcept SystemExit: pass"
     assert "confluent_kafka" not in loaded_after(run_help)

@@ -1,17 +1,18 @@
-"""Formats, positions, times and filters: what `consume` is told, without a cluster."""
+"""Formats, positions, times and filters of `consume`, without a cluster."""
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from broker.model import TopicPartition
-from kctl.kafka_text.console_consumer import console_text
+from kctl.cli.arguments.positions import parse_position, parse_range
+from kctl.cli.times import format_duration, parse_duration_ms, parse_time_ms
+from kctl.model.offsets import END, START, STORED, Anchor, Position
+from kctl.model.records import NO_TIMESTAMP_TYPE, TopicRecord
 from kctl.records.filters import all_of, parse_filter
 from kctl.records.format import compile_format
-from kctl.records.position import END, START, STORED, Anchor, Position, parse_position, parse_range
-from kctl.records.record import NO_TIMESTAMP_TYPE, TopicRecord
-from kctl.records.times import format_duration, parse_duration_ms, parse_time_ms
 from kctl.streaming.stopping import StopRule
+from kctl.views.kafka_text.console_consumer import console_text
 
 NOW = 1_800_000_000_000
 RECORD = TopicRecord(
@@ -39,26 +40,26 @@ BARE = TopicRecord(topic="orders", partition=0, offset=0)
         (r"100%%\t\x41\\", b"100%\tA\\"),
     ],
 )
-def test_format_letters_write_what_kcat_writes(text: str, written: bytes) -> None:
+def test_format_letters_are_those_of_kcat(text: str, written: bytes) -> None:
     assert compile_format(text)(RECORD) == written
 
 
-def test_null_is_nothing_or_what_was_asked_for_and_its_size_is_minus_one() -> None:
+def test_null_is_empty_or_the_given_text_and_has_size_minus_one() -> None:
     assert compile_format("%k|%s|%S|%K|%R")(BARE) == b"||-1|-1|\xff\xff\xff\xff"
     assert compile_format("%s", b"NULL")(BARE) == b"NULL"
 
 
 @pytest.mark.parametrize("text", ["%z", "%", "\\", r"\q", "%s{rot13}", "%p{hex}"])
-def test_format_that_means_nothing_is_refused(text: str) -> None:
+def test_invalid_format_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match=r"."):
         compile_format(text)
 
 
-def test_time_that_is_none_is_shown_as_nothing() -> None:
+def test_missing_timestamp_is_empty() -> None:
     assert compile_format("%T{iso}|")(BARE) == b"|"
 
 
-def test_console_consumers_columns_come_in_its_order() -> None:
+def test_columns_are_in_the_order_of_the_console_consumer() -> None:
     everything = dict.fromkeys(
         ["print.timestamp", "print.partition", "print.offset", "print.headers", "print.key"], "true"
     )
@@ -82,13 +83,13 @@ def test_console_consumers_columns_come_in_its_order() -> None:
         ("P1DT2H3M4.5S", 93_784_500),
     ],
 )
-def test_lengths_of_time(text: str, milliseconds: int) -> None:
+def test_durations(text: str, milliseconds: int) -> None:
     assert parse_duration_ms(text) == milliseconds
 
 
 @pytest.mark.parametrize("text", ["", "15", "m", "PT", "P", "P1DT", "-5m", "1y"])
-def test_what_is_no_length_of_time_is_refused(text: str) -> None:
-    with pytest.raises(ValueError, match="no length of time"):
+def test_invalid_duration_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="is not a duration"):
         parse_duration_ms(text)
 
 
@@ -104,12 +105,12 @@ def test_what_is_no_length_of_time_is_refused(text: str) -> None:
         ("2026-11-01T00:00:00.250", 1_793_491_200_250),
     ],
 )
-def test_moments(text: str, moment: int) -> None:
+def test_times(text: str, moment: int) -> None:
     assert parse_time_ms(text, NOW) == moment
 
 
 @given(st.integers(0, 10**12))
-def test_duration_shown_is_at_most_what_it_was_and_nearly_all_of_it(milliseconds: int) -> None:
+def test_shown_duration_is_rounded_down(milliseconds: int) -> None:
     shown = parse_duration_ms(format_duration(milliseconds))
     assert milliseconds * 0.95 - 1000 <= shown <= milliseconds
 
@@ -135,12 +136,12 @@ def test_positions(text: str, position: Position) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "soon", "-", "@", "@tomorrow", "+x", "1:2:3", "a:b"])
-def test_what_is_no_position_is_refused(text: str) -> None:
-    with pytest.raises(ValueError, match="wanted is"):
+def test_invalid_position_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="expected"):
         parse_range(text, NOW)
 
 
-def test_ranges_may_leave_out_a_side_and_have_times_with_colons() -> None:
+def test_ranges_may_be_open_and_contain_times_with_colons() -> None:
     assert parse_range("100:200", NOW) == (
         Position(Anchor.OFFSET, 100),
         Position(Anchor.OFFSET, 200),
@@ -160,7 +161,7 @@ def test_ranges_may_leave_out_a_side_and_have_times_with_colons() -> None:
     st.integers(0, 50),
     st.integers(0, 50),
 )
-def test_position_is_never_outside_of_the_log(
+def test_position_is_limited_to_the_log(
     anchor: Anchor, number: int, start: int, length: int
 ) -> None:
     assert start <= Position(anchor, number).offset(start, start + length) <= start + length
@@ -191,7 +192,7 @@ def test_filters(text: str, passes: bool) -> None:
     assert parse_filter(text)(RECORD) is passes
 
 
-def test_all_filters_must_pass_and_null_never_does() -> None:
+def test_all_filters_must_match_and_null_never_matches() -> None:
     assert all_of([])(BARE)
     assert not parse_filter(".*")(BARE)
     assert not all_of([parse_filter("val"), parse_filter("k:x")])(RECORD)
@@ -201,7 +202,7 @@ def test_all_filters_must_pass_and_null_never_does() -> None:
         parse_filter("h:")
 
 
-def test_reading_is_done_when_every_partition_has_come_to_its_end() -> None:
+def test_reading_ends_when_all_partitions_are_read() -> None:
     one, two = TopicPartition("t", 0), TopicPartition("t", 1)
     rule = StopRule({one: 5, two: 2})
     assert rule.wants(one, 3)
@@ -211,7 +212,7 @@ def test_reading_is_done_when_every_partition_has_come_to_its_end() -> None:
     assert rule.is_done
 
 
-def test_markers_after_the_last_record_do_not_keep_a_reading_open() -> None:
+def test_markers_after_the_last_record_count_as_read() -> None:
     place = TopicPartition("t", 0)
     rule = StopRule({place: 5})
     assert rule.wants(place, 3)

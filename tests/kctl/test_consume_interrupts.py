@@ -1,14 +1,14 @@
-"""Ctrl-C is heard between steps, and at once when it comes twice."""
+"""Ctrl-C is handled between steps; a second one interrupts at once."""
 
 import signal
 import threading
 
 import pytest
 
-from kctl.streaming.interrupts import ctrl_c_noted
+from kctl.cli.interrupts import ctrl_c_noted
 
 
-def test_first_ctrl_c_is_noted_and_the_second_interrupts() -> None:
+def test_first_ctrl_c_is_deferred_and_the_second_interrupts() -> None:
     before = signal.getsignal(signal.SIGINT)
     with pytest.raises(KeyboardInterrupt), ctrl_c_noted() as noted:
         assert not noted.is_set()
@@ -18,7 +18,7 @@ def test_first_ctrl_c_is_noted_and_the_second_interrupts() -> None:
     assert signal.getsignal(signal.SIGINT) is before
 
 
-def test_other_threads_leave_signals_alone() -> None:
+def test_other_threads_do_not_change_signal_handlers() -> None:
     before = signal.getsignal(signal.SIGINT)
     seen = []
 

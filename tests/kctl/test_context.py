@@ -1,4 +1,4 @@
-"""Contexts: clusters by name, their rules, and who wins over whom."""
+"""Contexts: named clusters, their rules, and precedence."""
 
 import shlex
 from collections.abc import Callable
@@ -6,11 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from kctl.commands import context as context_commands
+from kctl.cli.contexts import Context, Contexts, config_path, read_contexts, write_contexts
+from kctl.cli.errors import CliError
+from kctl.cli.options import Session
 from kctl.docs.tree import walk_commands
-from kctl.errors import CliError
-from kctl.options import Session
-from kctl.settings import Context, Contexts, config_path, read_contexts, write_contexts
+from kctl.views.contexts import COLUMNS
+from tests.support.broker import RunningBroker
 from tests.support.kctl import Kctl, KctlResult
 
 Run = Callable[..., KctlResult]
@@ -47,7 +48,7 @@ def test_context_is_set_used_shown_and_deleted(run: Run) -> None:
     assert run("context", "show").exit_code == 1
 
 
-def test_setting_again_changes_only_what_is_said(run: Run) -> None:
+def test_setting_a_context_again_keeps_other_options(run: Run) -> None:
     run("context", "set", "prod", "-b", "kafka:2", "--protected")
     run("context", "set", "prod", "--read-only")
     shown = run("context", "show", "prod", "-o", "json").json
@@ -61,10 +62,10 @@ def test_setting_again_changes_only_what_is_said(run: Run) -> None:
 def test_environment_is_not_written_into_a_context(run: Run) -> None:
     result = run("context", "set", "dev", KCTL_BOOTSTRAP_SERVERS="env:1")
     assert result.exit_code == 2
-    assert "no brokers" in result.stderr
+    assert "no bootstrap servers" in result.stderr
 
 
-def test_unknown_context_names_those_there_are(run: Run) -> None:
+def test_unknown_context_lists_the_known_ones(run: Run) -> None:
     run("context", "set", "dev", "-b", "localhost:1")
     result = run("context", "use", "prd")
     assert result.exit_code == 2
@@ -93,10 +94,12 @@ def contexts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (Session(), "dev:1", "dev"),
         (Session(context="prod"), "prod:1", "prod"),
         (Session(bootstrap_server="env:1"), "env:1", None),
-        (Session(bootstrap_server="cli:1", said={"bootstrap_server"}), "cli:1", None),
-        (Session(bootstrap_server="env:1", context="prod", said={"context"}), "prod:1", "prod"),
+        (Session(bootstrap_server="cli:1", given={"bootstrap_server"}), "cli:1", None),
+        (Session(bootstrap_server="env:1", context="prod", given={"context"}), "prod:1", "prod"),
         (
-            Session(bootstrap_server="cli:1", context="prod", said={"context", "bootstrap_server"}),
+            Session(
+                bootstrap_server="cli:1", context="prod", given={"context", "bootstrap_server"}
+            ),
             "cli:1",
             "prod",
         ),
@@ -107,7 +110,7 @@ def test_command_line_wins_over_environment_and_that_over_the_context_in_use(
     session: Session, servers: str, context: str | None
 ) -> None:
     assert session.bootstrap_servers() == servers
-    assert session.context_in_force[0] == context
+    assert session.active_context[0] == context
 
 
 def test_bootstrap_servers_come_from_client_properties_when_nothing_else_names_them(
@@ -126,14 +129,12 @@ def test_bootstrap_servers_come_from_client_properties_when_nothing_else_names_t
         ("- a\n", "mapping"),
         ("servers: {}\n", "unknown keys: servers"),
         ("contexts: {dev: {servers: a}}\n", "may have only"),
-        ("contexts: {dev: {read_only: 1}}\n", "is not a bool"),
-        ("contexts: {dev: {bootstrap_servers: 9092}}\n", "is not a str"),
-        ("current: 3\n", "is a name"),
+        ("contexts: {dev: {read_only: 1}}\n", "must be a bool"),
+        ("contexts: {dev: {bootstrap_servers: 9092}}\n", "must be a str"),
+        ("current: 3\n", "must be a name"),
     ],
 )
-def test_file_that_makes_no_sense_is_named_with_the_reason(
-    tmp_path: Path, text: str, words: str
-) -> None:
+def test_invalid_file_is_named_with_the_reason(tmp_path: Path, text: str, words: str) -> None:
     path = tmp_path / "contexts.yaml"
     path.write_text(text)
     with pytest.raises(CliError, match=words) as caught:
@@ -150,5 +151,69 @@ def test_configuration_directory_of_the_user_is_respected(
 
 
 def test_columns_of_the_list_are_the_keys_of_a_context() -> None:
-    shown = {column.key for column in context_commands.COLUMNS}
+    shown = {column.key for column in COLUMNS}
     assert shown == {"current", "name", *Context().__dataclass_fields__}
+
+
+SELECTING = {
+    "--bootstrap-server": "KCTL_BOOTSTRAP_SERVERS",
+    "--context": "KCTL_CONTEXT",
+    "--command-config": "KCTL_COMMAND_CONFIG",
+}
+CHANGE = ("topics", "delete", "orders", "--yes")
+
+
+@pytest.fixture
+def deletable(run: Run, shared_broker: RunningBroker) -> Run:
+    """kctl whose current context is a running broker with the topic `orders`."""
+    assert run("context", "set", "dev", "-b", shared_broker.bootstrap_servers).exit_code == 0
+    run("topics", "delete", "orders", "--yes")
+    assert run("topics", "create", "orders").exit_code == 0
+    return run
+
+
+class TestEmptySelectionOfTheCluster:
+    """An unset variable in a script must not select another cluster."""
+
+    @pytest.mark.parametrize("empty", ["", " ", ","])
+    @pytest.mark.parametrize("option", SELECTING)
+    def test_empty_option_is_a_usage_error(self, deletable: Run, option: str, empty: str) -> None:
+        for words in ((option, empty, *CHANGE), (*CHANGE, f"{option}={empty}")):
+            result = deletable(*words)
+            assert (result.exit_code, f"{option} is empty" in result.stderr) == (2, True)
+        assert "orders" in deletable("topics", "list", "-o", "name").output
+
+    @pytest.mark.parametrize("variable", SELECTING.values())
+    def test_empty_variable_is_a_usage_error(self, deletable: Run, variable: str) -> None:
+        result = deletable(*CHANGE, **{variable: ""})
+        assert (result.exit_code, f"{variable} is empty" in result.stderr) == (2, True)
+        assert "orders" in deletable("topics", "list", "-o", "name").output
+
+    def test_empty_path_of_the_contexts_is_a_usage_error(self, run: Run) -> None:
+        result = run("context", "list", KCTL_CONFIG="")
+        assert (result.exit_code, "KCTL_CONFIG is empty" in result.stderr) == (2, True)
+
+    @pytest.mark.parametrize("variable", ["KCTL_BOOTSTRAP_SERVERS", "KCTL_CONTEXT"])
+    def test_option_makes_the_variable_irrelevant(
+        self, deletable: Run, shared_broker: RunningBroker, variable: str
+    ) -> None:
+        for option in (("-b", shared_broker.bootstrap_servers), ("--context", "dev")):
+            assert deletable("topics", "list", *option, **{variable: ""}).exit_code == 0
+
+    def test_commands_without_a_cluster_ignore_it(self, run: Run) -> None:
+        assert run("context", "list", KCTL_BOOTSTRAP_SERVERS="").exit_code == 0
+
+    def test_empty_address_in_the_file_is_refused(self, run: Run, tmp_path: Path) -> None:
+        path = tmp_path / "empty.yaml"
+        path.write_text("current: a\ncontexts:\n  a:\n    bootstrap_servers: ''\n")
+        result = run("topics", "list", KCTL_CONFIG=str(path))
+        assert result.exit_code != 0
+        assert "bootstrap_servers of context 'a' is empty" in result.stderr
+
+    def test_empty_zookeeper_is_a_usage_error(self, run: Run) -> None:
+        run("context", "set", "dev", "-b", "localhost:1", "--zookeeper", "localhost:2")
+        for command in (("zk", "ls"), ("groups", "list"), ("context", "set", "dev")):
+            result = run(*command, "--zookeeper=")
+            assert (result.exit_code, "--zookeeper is empty" in result.stderr) == (2, True)
+        result = run("zk", "ls", KCTL_ZOOKEEPER="")
+        assert (result.exit_code, "KCTL_ZOOKEEPER is empty" in result.stderr) == (2, True)

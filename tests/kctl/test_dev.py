@@ -1,5 +1,6 @@
-"""`kctl dev`: a broker that lives from one command to the next."""
+"""`kctl dev`: a broker that outlives the command."""
 
+import socket
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,7 +17,7 @@ def directory(tmp_path: Path, kctl: Kctl) -> Iterator[str]:
     kctl("dev", "down", "--dir", state)
 
 
-def test_broker_goes_up_is_killed_comes_back_and_goes_down(kctl: Kctl, directory: str) -> None:
+def test_broker_is_started_killed_restarted_and_stopped(kctl: Kctl, directory: str) -> None:
     up = kctl("dev", "up", "--port", "0", "--dir", directory)
     assert up.exit_code == 0, up.stderr
     assert kctl("brokers", "list", "-b", up.output.strip(), "-o", "name").output == "1\n"
@@ -31,23 +32,74 @@ def test_broker_goes_up_is_killed_comes_back_and_goes_down(kctl: Kctl, directory
     assert kctl("dev", "status", "--dir", directory, "-o", "json").json == []
 
 
-def test_second_up_says_that_the_broker_is_running(kctl: Kctl, directory: str) -> None:
+def test_regression_relative_path_finds_the_running_broker(
+    kctl: Kctl, directory: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    up = kctl("dev", "up", "--port", "0", "--dir", directory)
+    assert up.exit_code == 0, up.stderr
+    monkeypatch.chdir(Path(directory).parent)
+    (running,) = kctl("dev", "status", "--dir", "state", "-o", "json").json
+    assert (running["status"], running["address"]) == ("running", up.output.strip())
+    down = kctl("dev", "down", "--dir", "state", "--delete-data")
+    assert down.exit_code == 0, down.stderr
+    host, _, port = running["address"].partition(":")
+    with pytest.raises(ConnectionRefusedError):
+        socket.create_connection((host, int(port)), 5)
+
+
+def test_regression_broker_started_with_a_relative_path_is_found_from_elsewhere(
+    kctl: Kctl, directory: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(Path(directory).parent)
+    assert kctl("dev", "up", "--port", "0", "--dir", "state").exit_code == 0
+    monkeypatch.chdir("/")
+    (running,) = kctl("dev", "status", "--dir", directory, "-o", "json").json
+    assert running["status"] == "running"
+    assert kctl("dev", "stop", "1", "--dir", directory).exit_code == 0
+    assert kctl("dev", "start", "1", "--dir", directory).exit_code == 0
+    assert (Path(directory) / "broker-1" / "data" / "meta.properties").exists()
+
+
+def test_regression_data_of_a_running_broker_is_never_deleted(kctl: Kctl, directory: str) -> None:
+    up = kctl("dev", "up", "--port", "0", "--dir", directory)
+    assert up.exit_code == 0, up.stderr
+    pid_file = Path(directory) / "broker-1" / "broker.pid"
+    pid = pid_file.read_text()
+    pid_file.unlink()
+    down = kctl("dev", "down", "--dir", directory, "--delete-data")
+    assert down.exit_code == 1
+    assert "broker 1 is running" in down.stderr
+    assert (pid_file.parent / "data" / "meta.properties").exists()
+    pid_file.write_text(pid)
+
+
+def test_regression_start_keeps_the_log_of_earlier_runs(kctl: Kctl, directory: str) -> None:
+    first = kctl("dev", "up", "--port", "0", "--dir", directory)
+    kctl("dev", "stop", "1", "--dir", directory)
+    second = kctl("dev", "start", "1", "--dir", directory)
+    assert second.exit_code == 0, second.stderr
+    log = kctl("dev", "logs", "--dir", directory).output
+    assert log.count("started broker.id=1") == 2
+    assert first.output.strip() in log
+    (running,) = kctl("dev", "status", "--dir", directory, "-o", "json").json
+    assert running["address"] == second.output.strip()
+
+
+def test_second_up_is_refused_while_the_broker_is_running(kctl: Kctl, directory: str) -> None:
     assert kctl("dev", "up", "--port", "0", "--dir", directory).exit_code == 0
     again = kctl("dev", "up", "--port", "0", "--dir", directory)
     assert again.exit_code == 1
-    assert "running already" in again.stderr
+    assert "already running" in again.stderr
 
 
 @pytest.mark.parametrize("words", [("start", "7"), ("kill", "7"), ("stop", "7"), ("logs", "7")])
-def test_broker_that_was_never_made_is_named(
-    kctl: Kctl, directory: str, words: tuple[str, ...]
-) -> None:
+def test_unknown_broker_is_an_error(kctl: Kctl, directory: str, words: tuple[str, ...]) -> None:
     result = kctl("dev", *words, "--dir", directory)
     assert result.exit_code == 1
     assert "there is no broker 7" in result.stderr
 
 
-def test_setting_the_broker_refuses_is_shown_in_its_own_words(kctl: Kctl, directory: str) -> None:
+def test_invalid_broker_config_shows_the_error_of_the_broker(kctl: Kctl, directory: str) -> None:
     result = kctl("dev", "up", "--port", "0", "--set", "num.partitions=none", "--dir", directory)
     assert result.exit_code == 1
     assert "num.partitions" in result.stderr

@@ -1,4 +1,4 @@
-"""`kctl dump-log --format kafka`: every text that Kafka's own tool printed of the golden logs."""
+"""`kctl dump-log --format kafka`: the golden output of Kafka's own tool."""
 
 import subprocess
 import sys
@@ -74,7 +74,7 @@ def test_files_option_takes_names_separated_by_commas(kctl: Kctl) -> None:
     assert dump(kctl, "--files", f"{first},{second}") == dump(kctl, str(first), str(second))
 
 
-def test_directory_stands_for_the_files_kafka_knows_in_the_order_of_names(kctl: Kctl) -> None:
+def test_directory_means_its_files_known_to_kafka_in_name_order(kctl: Kctl) -> None:
     result = dump(kctl, str(LOGS / "magic2/txn-0"))
 
     dumped = [line[-11:] for line in result.output.splitlines() if line.startswith("Dumping")]
@@ -123,7 +123,7 @@ def test_max_bytes_ends_with_the_last_batch_that_fits(kctl: Kctl) -> None:
     assert dump(kctl, "--max-bytes", "3911", segment).output.count("baseOffset") == 1
 
 
-def test_index_sanity_check_passes_a_sound_index_and_names_a_cut_one(
+def test_index_sanity_check_passes_a_valid_index_and_names_a_truncated_one(
     kctl: Kctl, tmp_path: Path
 ) -> None:
     sound = LOGS / "magic2/rolled-0/00000000000000000340.index"
@@ -152,7 +152,7 @@ def test_verify_index_only_prints_mismatches_and_no_entries(kctl: Kctl, tmp_path
     assert result.stderr == f"Mismatches in :{index}\n  Index offset: 360, log offset: 359\n"
 
 
-def test_offsets_with_a_gap_are_told_at_the_end(kctl: Kctl, tmp_path: Path) -> None:
+def test_gaps_in_offsets_are_reported_at_the_end(kctl: Kctl, tmp_path: Path) -> None:
     first, second, *_ = sorted((LOGS / "magic2/rolled-0").glob("*.log"))
     segment = tmp_path / first.name
     segment.write_bytes(first.read_bytes()[:424] + second.read_bytes())
@@ -163,7 +163,7 @@ def test_offsets_with_a_gap_are_told_at_the_end(kctl: Kctl, tmp_path: Path) -> N
     assert result.exit_code == 0
 
 
-def test_checkpoint_is_unknown_to_kafkas_tool(kctl: Kctl) -> None:
+def test_checkpoint_is_not_supported_by_kafkas_tool(kctl: Kctl) -> None:
     path = LOGS / "magic2/cleaner-offset-checkpoint"
 
     result = dump(kctl, str(path))
@@ -198,7 +198,7 @@ def test_filters_are_refused_because_kafkas_tool_prints_whole_files(
     assert "prints whole files" in result.stderr
 
 
-def test_reader_that_has_seen_enough_is_no_error() -> None:
+def test_closed_pipe_is_not_an_error() -> None:
     command = [sys.executable, "-m", "kctl", "dump-log", "--format", "kafka", "--print-data-log"]
     segments = sorted(map(str, (LOGS / "magic2/rolled-0").glob("*.log")))
     with subprocess.Popen(

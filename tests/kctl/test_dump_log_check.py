@@ -1,4 +1,4 @@
-"""`kctl dump-log check` finds what is wrong; `repair` saves what is not."""
+"""`kctl dump-log check` finds damage; `repair` copies the undamaged part."""
 
 import shutil
 from collections.abc import Callable
@@ -41,10 +41,10 @@ def change(path: Path, edit: Callable[[bytearray], object]) -> None:
 
 
 @pytest.mark.parametrize("name", ["magic2", "magic1", "magic0"])
-def test_what_kafka_wrote_is_clean(kctl: Kctl, name: str) -> None:
+def test_logs_of_kafka_have_no_findings(kctl: Kctl, name: str) -> None:
     result = kctl("dump-log", "check", str(LOGS / name))
 
-    assert (result.output, result.stderr) == ("nothing wrong found\n", "")
+    assert (result.output, result.stderr) == ("no problems found\n", "")
     assert result.exit_code == 0
 
 
@@ -64,8 +64,8 @@ def test_finding_names_file_position_problem_and_remedy(kctl: Kctl) -> None:
 
     assert result.output == (
         f"{flipped}/00000000000000000340.log position 7744: expected crc 3417655663, "
-        "found 1882698824; save what is sound with `kctl dump-log repair`, "
-        "or let the broker cut it off\n"
+        "found 1882698824; copy the undamaged part with `kctl dump-log repair`, "
+        "or let the broker truncate the log\n"
     )
     assert result.exit_code == 3
 
@@ -94,7 +94,7 @@ def test_finding_names_file_position_problem_and_remedy(kctl: Kctl) -> None:
         ),
     ],
 )
-def test_golden_damage_is_found_where_it_is(
+def test_golden_damage_is_reported_with_its_position(
     kctl: Kctl, name: str, expected: list[tuple[str, str, int | None]]
 ) -> None:
     assert places(kctl, LOGS / "corrupt" / name) == expected
@@ -112,14 +112,14 @@ class TestDamage:
             ("timeindex", "00000000000000000670.timeindex", None),
         ]
 
-    def test_index_cut_inside_an_entry(self, kctl: Kctl, rolled: Path) -> None:
+    def test_index_truncated_inside_an_entry(self, kctl: Kctl, rolled: Path) -> None:
         change(rolled / "00000000000000000340.index", lambda data: data.pop())
 
         assert [row[:2] for row in places(kctl, rolled)] == [
             ("index", "00000000000000000340.index")
         ]
 
-    def test_closed_time_index_that_lacks_its_last_entries(self, kctl: Kctl, rolled: Path) -> None:
+    def test_closed_time_index_without_its_last_entries(self, kctl: Kctl, rolled: Path) -> None:
         change(
             rolled / "00000000000000000340.timeindex",
             lambda data: data.__delitem__(slice(-24, None)),
@@ -132,7 +132,7 @@ class TestDamage:
             "ends with timestamp 1700000006490, the segment with 1700000006690" in found["problem"]
         )
 
-    def test_zeros_behind_the_entries_of_an_active_index_are_no_damage(
+    def test_zeros_at_the_end_of_an_active_index_are_not_damage(
         self, kctl: Kctl, rolled: Path
     ) -> None:
         change(rolled / "00000000000000001310.index", lambda data: data.extend(bytes(4096)))
@@ -140,9 +140,7 @@ class TestDamage:
 
         assert findings(kctl, rolled) == []
 
-    def test_active_index_without_an_entry_yet_is_no_damage(
-        self, kctl: Kctl, tmp_path: Path
-    ) -> None:
+    def test_active_index_without_entries_is_not_damage(self, kctl: Kctl, tmp_path: Path) -> None:
         partition = golden_copy(MAGIC_2 / "grp-0", tmp_path / "grp-0")
         for suffix in ("index", "timeindex"):
             (partition / f"{0:020d}.{suffix}").write_bytes(bytes(2400))
@@ -158,9 +156,7 @@ class TestDamage:
         assert gap["problem"] == "offsets 340 to 669 are missing"
         assert gap["check"] == "gap"
 
-    def test_segment_under_the_name_of_another_is_out_of_order(
-        self, kctl: Kctl, rolled: Path
-    ) -> None:
+    def test_segment_with_a_wrong_name_is_out_of_order(self, kctl: Kctl, rolled: Path) -> None:
         shutil.copy(rolled / "00000000000000000000.log", rolled / "00000000000000000340.log")
 
         found = findings(kctl, rolled)
@@ -168,26 +164,26 @@ class TestDamage:
         assert found[0]["problem"] == "begins with offset 0, expected 340 or above"
         assert {row["check"] for row in found} == {"order", "index", "timeindex", "gap"}
 
-    def test_offset_of_the_next_segment_is_out_of_place(self, kctl: Kctl, rolled: Path) -> None:
+    def test_offset_of_the_next_segment_is_reported(self, kctl: Kctl, rolled: Path) -> None:
         (rolled / "00000000000000000670.log").rename(rolled / "00000000000000000660.log")
         for suffix in ("index", "timeindex"):
             (rolled / f"00000000000000000670.{suffix}").unlink()
 
         assert ("order", "00000000000000000340.log", 15488) in places(kctl, rolled)
 
-    def test_epochs_that_do_not_rise(self, kctl: Kctl, rolled: Path) -> None:
+    def test_epochs_that_do_not_increase(self, kctl: Kctl, rolled: Path) -> None:
         (rolled / "leader-epoch-checkpoint").write_text("0\n2\n1 0\n0 100\n")
 
         assert ("epoch", "leader-epoch-checkpoint", None) in places(kctl, rolled)
 
-    def test_epoch_that_the_checkpoint_does_not_know(self, kctl: Kctl, rolled: Path) -> None:
+    def test_epoch_missing_in_the_checkpoint(self, kctl: Kctl, rolled: Path) -> None:
         (rolled / "leader-epoch-checkpoint").write_text("0\n2\n0 0\n1 1490\n")
 
         (found,) = findings(kctl, rolled)
 
         assert found["problem"] == "leader epoch 0, leader-epoch-checkpoint says 1"
 
-    def test_epoch_that_falls(self, kctl: Kctl, rolled: Path) -> None:
+    def test_decreasing_epoch(self, kctl: Kctl, rolled: Path) -> None:
         (rolled / "leader-epoch-checkpoint").unlink()
         change(rolled / "00000000000000000000.log", lambda data: data.__setitem__(15, 4))
 
@@ -201,7 +197,7 @@ class TestDamage:
 
         assert places(kctl, partition) == [("snapshot", "00000000000000000266.snapshot", None)]
 
-    def test_snapshot_under_a_wrong_offset(self, kctl: Kctl, tmp_path: Path) -> None:
+    def test_snapshot_with_a_wrong_offset_in_its_name(self, kctl: Kctl, tmp_path: Path) -> None:
         partition = golden_copy(MAGIC_2 / "txn-0", tmp_path / "txn-0")
         newest = partition / "00000000000000000266.snapshot"
         newest.rename(partition / "00000000000000000100.snapshot")
@@ -221,7 +217,7 @@ class TestDamage:
 
         assert found["problem"] == "producer 2 has no abort marker at offset 82"
 
-    def test_leftovers_and_strangers(self, kctl: Kctl, rolled: Path) -> None:
+    def test_leftover_and_unknown_files(self, kctl: Kctl, rolled: Path) -> None:
         (rolled / "00000000000000000000.log.swap").touch()
         (rolled / "notes.txt").touch()
 
@@ -230,7 +226,34 @@ class TestDamage:
             ("name", "notes.txt", None),
         ]
 
-    def test_topic_id_that_is_none(self, kctl: Kctl, rolled: Path) -> None:
+    def test_regression_files_marked_for_deletion_are_not_leftovers(
+        self, kctl: Kctl, rolled: Path
+    ) -> None:
+        for path in list(rolled.glob("00000000000000000000.*")):
+            shutil.copy(path, path.with_name(f"{path.name}.deleted"))
+
+        assert places(kctl, rolled) == []
+
+    @pytest.mark.parametrize("metadata", [None, "version: 0\ntopic_id: AAAAAAAAAAAAAAAAAAAAAQ"])
+    def test_regression_partition_without_a_segment_is_checked_with_the_others(
+        self, kctl: Kctl, rolled: Path, metadata: str | None
+    ) -> None:
+        (rolled.parent / "gone-0").mkdir()
+        if metadata is not None:
+            (rolled.parent / "gone-0" / "partition.metadata").write_text(metadata)
+        (rolled / "notes.txt").touch()
+
+        assert places(kctl, rolled.parent) == [("name", "notes.txt", None)]
+
+    def test_regression_directory_marked_for_deletion_is_not_compared_with_checkpoints(
+        self, kctl: Kctl, rolled: Path
+    ) -> None:
+        (rolled.parent / f"rolled-0.{'a' * 32}-delete").mkdir()
+        (rolled.parent / "recovery-point-offset-checkpoint").write_text("0\n1\nrolled 0 100\n")
+
+        assert places(kctl, rolled.parent) == []
+
+    def test_invalid_topic_id(self, kctl: Kctl, rolled: Path) -> None:
         (rolled / "partition.metadata").write_text("version: 0\ntopic_id: nonsense")
 
         assert places(kctl, rolled) == [("metadata", "partition.metadata", None)]
@@ -271,7 +294,7 @@ class TestLogDirectory:
             ("metadata", "meta.properties"),
         ]
 
-    def test_directory_that_holds_no_log_fails_and_the_others_are_checked(
+    def test_directory_without_logs_is_an_error_and_the_others_are_checked(
         self, kctl: Kctl, tmp_path: Path
     ) -> None:
         empty = tmp_path / "empty"
@@ -285,7 +308,7 @@ class TestLogDirectory:
         assert "expected crc" in result.output
         assert result.exit_code == 1
 
-    def test_regression_nothing_to_look_at_is_not_nothing_wrong(
+    def test_regression_directory_without_logs_is_not_reported_as_healthy(
         self, kctl: Kctl, tmp_path: Path
     ) -> None:
         result = kctl("dump-log", "check", str(tmp_path))
@@ -303,7 +326,7 @@ class TestRepair:
         return done
 
     @pytest.mark.parametrize("name", ["torn-0", "zerotail-0", "flipped-0", "badindex-0"])
-    def test_what_is_saved_is_clean_and_the_rest_is_listed_to_the_byte(
+    def test_copy_has_no_findings_and_the_rest_is_listed_to_the_byte(
         self, kctl: Kctl, tmp_path: Path, name: str
     ) -> None:
         source, target = LOGS / "corrupt" / name, tmp_path / name
@@ -351,9 +374,7 @@ class TestRepair:
         for path in (MAGIC_2 / "rolled-0").glob("*index"):
             assert (tmp_path / "new-0" / path.name).read_bytes() == path.read_bytes()
 
-    def test_whole_log_directory_is_saved_with_its_checkpoints(
-        self, kctl: Kctl, tmp_path: Path
-    ) -> None:
+    def test_log_directory_is_copied_with_its_checkpoints(self, kctl: Kctl, tmp_path: Path) -> None:
         source = golden_copy(MAGIC_2, tmp_path / "old")
         last = source / "rolled-0/00000000000000001310.log"
         last.write_bytes(last.read_bytes()[:-1])
@@ -366,7 +387,7 @@ class TestRepair:
         assert "trimmed 0 321\n" in (tmp_path / "new/log-start-offset-checkpoint").read_text()
         assert (tmp_path / "new/meta.properties").exists()
 
-    def test_damaged_directory_is_not_touched(self, kctl: Kctl, tmp_path: Path) -> None:
+    def test_damaged_directory_is_not_changed(self, kctl: Kctl, tmp_path: Path) -> None:
         source = golden_copy(LOGS / "corrupt/torn-0", tmp_path / "old-0")
         before = {path: path.read_bytes() for path in source.iterdir()}
 
@@ -374,7 +395,7 @@ class TestRepair:
 
         assert {path: path.read_bytes() for path in source.iterdir()} == before
 
-    def test_unreadable_small_files_are_left_out_and_listed(
+    def test_unreadable_small_files_are_dropped_and_listed(
         self, kctl: Kctl, rolled: Path, tmp_path: Path
     ) -> None:
         (rolled / "leader-epoch-checkpoint").write_text("7\n0\n")
@@ -402,11 +423,11 @@ class TestRepair:
         into_itself = kctl("dump-log", "repair", str(rolled), "--to", str(rolled / "new"))
 
         assert into_used.stderr.startswith(f"error: {used}: not empty")
-        assert into_itself.stderr.startswith(f"error: {rolled / 'new'}: inside of")
+        assert into_itself.stderr.startswith(f"error: {rolled / 'new'}: inside ")
         assert into_used.exit_code == into_itself.exit_code == 1
         assert list(used.iterdir()) == [used / "precious"]
 
-    def test_directory_that_is_not_there_fails(self, kctl: Kctl, tmp_path: Path) -> None:
+    def test_missing_directory_is_an_error(self, kctl: Kctl, tmp_path: Path) -> None:
         missing = tmp_path / "missing"
 
         result = kctl("dump-log", "repair", str(missing), "--to", str(tmp_path / "new"))

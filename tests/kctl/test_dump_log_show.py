@@ -1,9 +1,11 @@
-"""`kctl dump-log` for people and programs: tables, JSON, CSV, filters, statistics, bad input."""
+"""`kctl dump-log show`: tables, JSON, CSV, filters, statistics, invalid input."""
 
 import base64
 import csv
 import io
 import json
+import os
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -63,7 +65,7 @@ class TestRows:
         assert (second["producer_id"], second["base_sequence"]) == (None, None)
         assert second["position"] == first["size"]
 
-    def test_record_shows_text_as_text_and_bytes_as_base64_and_says_which(
+    def test_record_shows_text_and_base64_with_the_encoding(
         self, kctl: Kctl, segment: Path
     ) -> None:
         first, second, tombstone, binary = rows(kctl, segment, "--records")
@@ -78,7 +80,7 @@ class TestRows:
         assert binary["value_encoding"] == "base64"
         assert base64.b64decode(binary["value"]) == b"\x00\xff"
 
-    def test_jsonl_and_yaml_say_what_json_says(self, kctl: Kctl, segment: Path) -> None:
+    def test_jsonl_and_yaml_have_the_same_content_as_json(self, kctl: Kctl, segment: Path) -> None:
         import yaml
 
         expected = rows(kctl, segment, "--records")
@@ -117,7 +119,7 @@ class TestRows:
         assert state["key"]["data"] == {"transactionalId": "golden-txn-1"}
         assert state["value"]["data"]["transactionStatus"] == "Empty"
 
-    def test_foreign_record_in_an_internal_topic_is_shown_as_it_is(
+    def test_unknown_record_in_an_internal_topic_is_shown_undecoded(
         self, kctl: Kctl, tmp_path: Path
     ) -> None:
         directory = tmp_path / "__consumer_offsets-0"
@@ -129,7 +131,7 @@ class TestRows:
 
         assert (row["key"], row["key_encoding"]) == ("plain key", "utf-8")
 
-    def test_control_record_says_how_the_transaction_ended(self, kctl: Kctl) -> None:
+    def test_control_record_shows_the_outcome_of_the_transaction(self, kctl: Kctl) -> None:
         (row,) = rows(kctl, MAGIC_2 / "txn-0", "--records", "--offset", "81")
 
         assert row["key"] == {"control_type": "ABORT"}
@@ -167,7 +169,7 @@ class TestOtherFiles:
             ("txn-0/partition.metadata", {"key": "version", "value": 0}),
         ],
     )
-    def test_first_row_has_what_the_file_says(
+    def test_first_row_has_the_fields_of_the_file(
         self, kctl: Kctl, name: str, expected: dict[str, Any]
     ) -> None:
         first, *_ = rows(kctl, MAGIC_2 / name)
@@ -175,9 +177,7 @@ class TestOtherFiles:
         assert {key: first[key] for key in expected} == expected
         assert first["file"] == str(MAGIC_2 / name)
 
-    def test_directory_stands_for_all_of_its_files_and_those_of_its_partitions(
-        self, kctl: Kctl
-    ) -> None:
+    def test_directory_means_its_files_and_those_of_its_partitions(self, kctl: Kctl) -> None:
         files = {row["file"] for row in rows(kctl, MAGIC_2)}
 
         assert str(MAGIC_2 / "meta.properties") in files
@@ -185,12 +185,12 @@ class TestOtherFiles:
         assert str(MAGIC_2 / "txn-0/00000000000000000040.txnindex") in files
         assert str(MAGIC_2 / "rolled-0/00000000000000000670.log") in files
 
-    def test_kind_chooses_among_the_files_of_a_directory(self, kctl: Kctl) -> None:
+    def test_kind_selects_files_of_a_directory(self, kctl: Kctl) -> None:
         chosen = rows(kctl, MAGIC_2 / "txn-0", "--kind", "snapshot", "--kind", "epochs")
 
         assert {row["type"] for row in chosen} == {"producer", "leader_epoch"}
 
-    def test_pattern_stands_for_what_it_matches(self, kctl: Kctl) -> None:
+    def test_glob_matches_files(self, kctl: Kctl) -> None:
         files = {row["file"] for row in rows(kctl, f"{MAGIC_2}/codec-*", "--kind", "log")}
 
         assert len(files) == 4
@@ -236,7 +236,7 @@ class TestTable:
         assert "trace=1" in lines[2]
         assert lines[1].split()[:6] == ["OFFSET", "TIME", "KEY", "VALUE", "HEADERS", "KEY-SIZE"]
 
-    def test_columns_stay_below_each_other_over_pages(self, kctl: Kctl, tmp_path: Path) -> None:
+    def test_columns_stay_aligned_over_pages(self, kctl: Kctl, tmp_path: Path) -> None:
         path = tmp_path / NAME
         records = [(n, NOW_MS, b"k", b"v" * (n % 30), ()) for n in range(2500)]
         path.write_bytes(build_batch(records, BatchSettings()))
@@ -246,7 +246,7 @@ class TestTable:
         assert len(lines) == 2502
         assert {line.index("2023-11-14") for line in lines[2:]} == {lines[1].index("TIME")}
 
-    def test_files_without_a_match_leave_no_trace(self, kctl: Kctl) -> None:
+    def test_files_without_matching_rows_are_omitted(self, kctl: Kctl) -> None:
         text = kctl("dump-log", str(MAGIC_2 / "rolled-0"), "--offset", "700:709").output
 
         assert text.count(".log") == 1
@@ -275,15 +275,15 @@ class TestFilters:
             (["--key", "alice", "--offset", "1:"], [2]),
         ],
     )
-    def test_records_are_shown_that_satisfy_every_filter(
+    def test_records_must_match_all_filters(
         self, kctl: Kctl, segment: Path, filters: list[str], expected: list[int]
     ) -> None:
         assert offsets(kctl, segment, *filters) == expected
 
-    def test_key_shows_records_without_being_asked(self, kctl: Kctl, segment: Path) -> None:
+    def test_key_filter_shows_records(self, kctl: Kctl, segment: Path) -> None:
         assert [row["type"] for row in rows(kctl, segment, "--key", "bob")] == ["record"]
 
-    def test_batches_are_chosen_by_their_headers(self, kctl: Kctl, segment: Path) -> None:
+    def test_batches_are_filtered_by_their_headers(self, kctl: Kctl, segment: Path) -> None:
         def bases(*filters: str) -> list[int]:
             return [row["base_offset"] for row in rows(kctl, segment, *filters)]
 
@@ -293,7 +293,7 @@ class TestFilters:
         assert bases("--time", f":{NOW_MS + 5000}") == [0]
         assert bases("--producer-id", "7") == [0]
 
-    def test_batches_are_chosen_by_the_records_in_them_where_headers_cannot_tell(
+    def test_batches_are_filtered_by_their_records_where_needed(
         self, kctl: Kctl, segment: Path
     ) -> None:
         (batch,) = rows(kctl, segment, "--batches", "--key", "bob")
@@ -301,16 +301,14 @@ class TestFilters:
         assert (batch["type"], batch["base_offset"]) == ("batch", 0)
         assert rows(kctl, segment, "--batches", "--key", "carol") == []
 
-    def test_compressed_old_format_is_searched_although_its_first_offset_is_hidden(
-        self, kctl: Kctl
-    ) -> None:
+    def test_compressed_old_format_is_filtered_by_offset(self, kctl: Kctl) -> None:
         assert offsets(kctl, LOGS / "magic1/old-gzip-0", "--offset", "38:41") == [38, 39, 40, 41]
 
     @pytest.mark.parametrize(
         ("option", "value"),
         [("--offset", "a:b"), ("--time", "yesterday"), ("--time", "12:00"), ("--key", "base64:?")],
     )
-    def test_filter_that_cannot_be_read_is_a_usage_error(
+    def test_invalid_filter_is_a_usage_error(
         self, kctl: Kctl, segment: Path, option: str, value: str
     ) -> None:
         result = kctl("dump-log", str(segment), option, value)
@@ -320,7 +318,7 @@ class TestFilters:
 
 
 class TestStats:
-    def test_counts_what_is_there(self, kctl: Kctl, segment: Path) -> None:
+    def test_statistics_of_a_segment(self, kctl: Kctl, segment: Path) -> None:
         (stats,) = rows(kctl, segment, "--stats")
 
         assert (stats["segments"], stats["batches"], stats["records"]) == (1, 2, 4)
@@ -336,13 +334,25 @@ class TestStats:
             {"from_bytes": 8, "to_bytes": 15, "records": 2},
         ]
 
-    def test_gaps_are_those_that_compaction_left(self, kctl: Kctl) -> None:
+    def test_regression_files_marked_for_deletion_are_not_counted(
+        self, kctl: Kctl, segment: Path
+    ) -> None:
+        for mark in (".deleted", ".cleaned", ".swap"):
+            shutil.copy(segment, segment.with_name(f"{segment.name}{mark}"))
+
+        (stats,) = rows(kctl, segment.parent, "--stats")
+
+        assert (stats["segments"], stats["records"]) == (1, 4)
+        named = segment.with_name(f"{segment.name}.deleted")
+        assert rows(kctl, named, "--stats")[0]["records"] == 4
+
+    def test_gaps_are_those_left_by_compaction(self, kctl: Kctl) -> None:
         (stats,) = rows(kctl, MAGIC_2 / "compacted-0", "--stats")
 
         assert stats["missing_offsets"] == stats["last_offset"] + 1 - stats["records"]
         assert stats["gaps"] > 0
 
-    def test_batches_that_are_filtered_out_are_no_gaps(self, kctl: Kctl) -> None:
+    def test_filtered_batches_are_not_gaps(self, kctl: Kctl) -> None:
         (stats,) = rows(kctl, MAGIC_2 / "rolled-0", "--stats", "--offset", "700:709")
 
         assert (stats["records"], stats["gaps"]) == (10, 0)
@@ -351,7 +361,7 @@ class TestStats:
         text = kctl("dump-log", str(MAGIC_2 / "codec-lz4-0"), "--stats").output
 
         assert "Codecs:       lz4 3 batches at 1.36 to 1\n" in text
-        assert "Keys:         240 different, 60 null\n" in text
+        assert "Keys:         240 distinct, 60 null\n" in text
         assert f"  32-63  {'█' * 40}  154\n" in text
 
     def test_directory_of_partitions_is_counted_by_partition(self, kctl: Kctl) -> None:
@@ -369,7 +379,7 @@ class TestStats:
 
 
 class TestBadInput:
-    """One line each, status 1, and the good file is shown all the same."""
+    """One-line error, status 1, and the valid file is still shown."""
 
     @pytest.fixture
     def bad(self, tmp_path: Path) -> Path:
@@ -396,12 +406,12 @@ class TestBadInput:
         bad.write_text("hello")
         self.check(kctl, bad, segment, f"{bad}: not a file of a Kafka log")
 
-    def test_name_that_is_no_offset(self, kctl: Kctl, bad: Path, segment: Path) -> None:
+    def test_file_name_that_is_not_an_offset(self, kctl: Kctl, bad: Path, segment: Path) -> None:
         path = bad.with_suffix(".log")
         path.touch()
-        self.check(kctl, path, segment, "expected a base offset as name, found 'bad'")
+        self.check(kctl, path, segment, "expected a base offset as file name, found 'bad'")
 
-    def test_file_that_is_no_segment(self, kctl: Kctl, bad: Path, segment: Path) -> None:
+    def test_file_that_is_not_a_segment(self, kctl: Kctl, bad: Path, segment: Path) -> None:
         path = bad / f"{5:020d}.log"
         bad.mkdir()
         path.write_bytes(b"\x00" * 100)
@@ -413,22 +423,20 @@ class TestBadInput:
     def test_unreadable_file(
         self, kctl: Kctl, bad: Path, segment: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        from kctl.dump import readers
-
         bad.mkdir()
         path = bad / NAME
         path.write_bytes(segment.read_bytes())
-        really_open = readers.os.open
+        really_open = os.open
 
         def refuse(name: Path, flags: int) -> int:
             if name == path:  # permissions do not stop the root user that tests may run as
                 raise PermissionError(13, "Permission denied", str(name))
             return really_open(name, flags)
 
-        monkeypatch.setattr(readers.os, "open", refuse)
+        monkeypatch.setattr(os, "open", refuse)
         self.check(kctl, path, segment, f"{path}: permission denied")
 
-    def test_empty_file_named_by_the_user(self, kctl: Kctl, tmp_path: Path, segment: Path) -> None:
+    def test_empty_file_given_by_name(self, kctl: Kctl, tmp_path: Path, segment: Path) -> None:
         empty = tmp_path / NAME
         empty.touch()
 
@@ -438,22 +446,22 @@ class TestBadInput:
         assert str(segment) in result.output
         assert result.exit_code == 1
 
-    def test_empty_active_segment_in_a_directory_is_nothing_special(self, kctl: Kctl) -> None:
+    def test_empty_active_segment_in_a_directory_is_not_an_error(self, kctl: Kctl) -> None:
         assert rows(kctl, MAGIC_2 / "empty-0", "--batches") == []
 
-    def test_torn_tail_is_told_after_the_batches_before_it(self, kctl: Kctl) -> None:
+    def test_incomplete_batch_is_reported_after_the_batches_before_it(self, kctl: Kctl) -> None:
         torn = LOGS / "corrupt/torn-0/00000000000000001310.log"
 
         result = kctl("dump-log", str(torn))
 
         assert result.output.count("none") == 18
         assert result.stderr == (
-            f"error: {torn} position 9252: no whole batch in the last 501 bytes\n"
+            f"error: {torn} position 9252: incomplete batch in the last 501 bytes\n"
         )
         assert result.exit_code == 1
 
     @pytest.mark.parametrize("options", [["--records"], ["--format", "kafka", "--print-data-log"]])
-    def test_batch_whose_records_cannot_be_read_is_told_and_the_next_one_shown(
+    def test_unreadable_batch_is_reported_and_the_next_one_shown(
         self, kctl: Kctl, segment: Path, options: list[str]
     ) -> None:
         data = bytearray(segment.read_bytes())
@@ -467,21 +475,21 @@ class TestBadInput:
         assert "     3   2023" in result.output or "| offset: 3" in result.output
         assert result.exit_code == 1
 
-    def test_errors_are_json_where_results_are(self, kctl: Kctl, bad: Path) -> None:
+    def test_errors_are_json_if_results_are(self, kctl: Kctl, bad: Path) -> None:
         result = kctl("dump-log", str(bad), "-o", "json")
 
         assert json.loads(result.stderr)["error"] == f"{bad}: no such file"
         assert result.json == []
 
-    def test_no_file_at_all_is_a_usage_error(self, kctl: Kctl) -> None:
+    def test_missing_argument_is_a_usage_error(self, kctl: Kctl) -> None:
         result = kctl("dump-log", "--records")
 
         assert result.exit_code == 2
-        assert "no files named" in result.stderr
+        assert "no files given" in result.stderr
 
 
 class TestVerbs:
-    def test_show_may_be_left_out_wherever_shared_options_stand(
+    def test_show_is_the_default_verb_with_shared_options_anywhere(
         self, kctl: Kctl, segment: Path
     ) -> None:
         expected = rows(kctl, segment)
@@ -491,8 +499,8 @@ class TestVerbs:
         assert kctl("dump-log", "-o", "json", "show", str(segment)).json == expected
         assert kctl("dump-log", "--output=json", "-v", "show", str(segment)).json == expected
 
-    def test_value_of_an_option_is_never_taken_for_a_verb(self, kctl: Kctl, segment: Path) -> None:
+    def test_option_value_is_not_taken_for_a_verb(self, kctl: Kctl, segment: Path) -> None:
         assert rows(kctl, "--key", "check", segment) == []
 
-    def test_without_anything_the_help_is_shown(self, kctl: Kctl) -> None:
+    def test_help_is_shown_without_arguments(self, kctl: Kctl) -> None:
         assert kctl("dump-log").output.startswith("Usage: kctl dump-log")

@@ -1,10 +1,10 @@
-"""Which partitions need an election, and whom it would make leader."""
+"""Partitions that need an election, and the expected leaders."""
 
 import pytest
 
 from broker.model import TopicPartition
-from kctl.admin.elect_leaders import ElectionType
-from kctl.admin.topics import Partition, Topic
+from kctl.model.elections import ElectionType
+from kctl.model.topics import Partition, Topic
 from kctl.plans.elections import candidates_of
 
 UP = frozenset({1, 2})
@@ -40,17 +40,17 @@ def test_preferred_election_brings_back_the_first_replica_if_it_can(
     ("found", "elects", "note"),
     [
         (partition(None, (3, 2), (3,)), 2, "records may be lost"),
-        (partition(None, (3, 4), (3,)), None, "no replica is up"),
+        (partition(None, (3, 4), (3,)), None, "no replica is alive"),
     ],
 )
-def test_unclean_election_takes_any_replica_that_is_up(
+def test_unclean_election_elects_any_live_replica(
     found: Partition, elects: int | None, note: str
 ) -> None:
     (candidate,) = candidates_of([topic(found)], ElectionType.UNCLEAN, UP)
     assert (candidate.elects, candidate.note) == (elects, note)
 
 
-def test_partitions_that_need_no_election_are_left_out() -> None:
+def test_partitions_without_need_of_an_election_are_omitted() -> None:
     well = topic(partition(1, (1, 2), (1, 2)))
     assert candidates_of([well], ElectionType.PREFERRED, UP) == []
     elsewhere = topic(partition(2, (1, 2), (1, 2)))

@@ -1,4 +1,4 @@
-"""How kctl fails: once, in words, with a status scripts can rely on, and never with a traceback."""
+"""Errors: one message, a hint, a documented exit status, no traceback."""
 
 import json
 import os
@@ -32,7 +32,7 @@ def test_each_kind_of_failure_has_its_exit_status(how: str, status: int) -> None
     assert probe(how).exit_code == status
 
 
-def test_known_failure_is_one_line_and_what_to_do() -> None:
+def test_expected_failure_is_one_line_and_a_hint() -> None:
     assert probe("known").stderr.splitlines() == [
         "error: the topic is gone",
         " hint: create it with kctl topics create",
@@ -43,7 +43,7 @@ def test_failure_goes_to_stderr_and_leaves_stdout_to_data() -> None:
     assert probe("known").stdout == ""
 
 
-def test_failure_is_an_object_for_those_who_asked_for_json() -> None:
+def test_error_is_an_object_with_json_output() -> None:
     assert json.loads(probe("known", "-o", "json").stderr) == {
         "error": "the topic is gone",
         "hint": "create it with kctl topics create",
@@ -80,10 +80,25 @@ def test_wrong_command_line_is_status_2_and_points_to_help(
     assert len(result.stderr.splitlines()) == 2
 
 
-def test_reader_that_has_gone_away_gets_no_complaint() -> None:
+def test_closed_pipe_prints_no_error() -> None:
     reading, writing = os.pipe()
     os.close(reading)
     command = [sys.executable, "-m", "kctl", "--help"]
     answer = subprocess.run(command, stdout=writing, stderr=subprocess.PIPE, text=True)
     os.close(writing)
     assert (answer.returncode, answer.stderr) == (1, "")
+
+
+@pytest.mark.parametrize(
+    ("args", "words"),
+    [
+        (["topics", "create", "t", "-p", "abc"], "'abc' is not a number."),
+        (["topics", "create", "t", "-p", "0"], "0 is less than 1."),
+        (["topics", "create", "t", "--replication-factor", "99999"], "in the range 1 to 32767."),
+        (["brokers", "list", "--timeout", "-1"], "--timeout -1: must be greater than 0"),
+        (["brokers", "list", "--timeout", "nan"], "--timeout nan: must be greater than 0"),
+    ],
+)
+def test_usage_errors_name_no_types_of_python(kctl: Kctl, args: list[str], words: str) -> None:
+    result = kctl(*args, "-b", "localhost:1")
+    assert (result.exit_code, words in result.stderr) == (2, True), result.stderr

@@ -1,4 +1,4 @@
-"""Every example in the help of the commands that one broker is enough for works."""
+"""Every example in the help works, for commands that need only one broker."""
 
 import shlex
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""`kctl groups` on our broker: shown, watched, reset, trimmed, deleted."""
+"""`kctl groups` on our broker."""
 
 import json
 import threading
@@ -140,7 +140,7 @@ def test_fail_if_ends_with_status_3_when_it_is_so(run: Run) -> None:
     assert run("groups", "describe", "check", "--fail-if", "speed>2").exit_code == 2
 
 
-def test_only_lagging_leaves_out_what_is_well(run: Run) -> None:
+def test_only_lagging_omits_partitions_without_lag(run: Run) -> None:
     read_all(run, "well", "wellness")
     words = ["groups", "describe", "wellness", "--only-lagging", "-o", "json"]
     assert run(*words).json == []
@@ -148,7 +148,7 @@ def test_only_lagging_leaves_out_what_is_well(run: Run) -> None:
     assert [row["lag"] for row in run(*words).json] == [1]
 
 
-def test_reset_changes_nothing_until_it_is_told_to(run: Run) -> None:
+def test_reset_changes_nothing_without_execute(run: Run) -> None:
     read_all(run, "reset", "r")
     words = ["groups", "reset-offsets", "r", "--topic", "reset", "--to-earliest"]
     shown = run(*words, "-o", "json")
@@ -205,7 +205,7 @@ def test_every_scenario_of_a_reset(run: Run, tmp_path: Path) -> None:
         (["--to-group", "nobody", "--topic", "not-there:0"], 1),
     ],
 )
-def test_reset_that_makes_no_sense_is_refused(run: Run, words: list[str], status: int) -> None:
+def test_invalid_reset_is_refused(run: Run, words: list[str], status: int) -> None:
     assert run("groups", "reset-offsets", "nonsense", *words).exit_code == status
 
 
@@ -242,7 +242,7 @@ def test_members_are_removed_by_id_instance_or_all(run: Run, group_broker: Runni
     (row,) = run(*words, "--all", "--dry-run", "-o", "json").json
     assert row["group_instance_id"] == "gone"
     refused = run(*words, "--all")
-    assert (refused.exit_code, "no terminal" in refused.stderr) == (1, True)
+    assert (refused.exit_code, "without a terminal" in refused.stderr) == (1, True)
     (done,) = run(*words, "--instance", "gone", "--yes", "-o", "json").json
     assert done == {"member": "gone", "status": "removed"}
     assert run("groups", "describe", "rm", "--members", "-o", "json").json == []
@@ -261,7 +261,7 @@ def test_delete_offsets_forgets_the_topic(run: Run) -> None:
     assert run("groups", "delete-offsets", "forget").exit_code == 2
 
 
-def test_delete_wants_a_yes_and_says_what_became_of_each(run: Run) -> None:
+def test_delete_requires_confirmation_and_reports_each_result(run: Run) -> None:
     read_all(run, "deleted", "del-a")
     assert run("groups", "delete", "del-a").exit_code == 1
     (planned,) = run("groups", "delete", "del-a", "--dry-run", "-o", "json").json
@@ -274,13 +274,14 @@ def test_delete_wants_a_yes_and_says_what_became_of_each(run: Run) -> None:
     assert kafka.exit_code == 1
 
 
-def test_watch_shows_the_trend_from_the_second_look_on(run: Run) -> None:
+def test_watch_shows_the_trend_from_the_second_update(run: Run) -> None:
     read_all(run, "watched", "watch")
     more(run, "watched", 2)
-    result = run("groups", "watch", "watch", "-n", "2", "-i", "0.05", "-o", "jsonl")
+    result = run("groups", "watch", "watch", "-n", "2", "-i", "0.1", "-w", "0.1", "-o", "jsonl")
     first, second = map(json.loads, result.output.splitlines())
     assert (first["trend"], first["consumed_per_s"]) == ("-", None)
     assert (second["trend"], second["consumed_per_s"], second["lag"]) == ("stalled", 0.0, 2)
+    assert second["verdict"] == "unread"
 
 
 def test_group_of_a_topic_that_was_deleted_is_still_shown(run: Run) -> None:

@@ -1,4 +1,4 @@
-"""produce, consume, groups and perf on a real Kafka beside its own tools: same words and facts."""
+"""produce, consume, groups and perf on Apache Kafka, compared with its own tools."""
 
 import json
 import re
@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 from confluent_kafka import Consumer
 
-from kctl.kafka_text.perf import CONSUMER_HEADER
+from kctl.views.kafka_text.perf import CONSUMER_HEADER
 from tests.support.kctl import KctlResult, run_kctl
 from tests.support.real_kafka import RealKafka
 
@@ -90,7 +90,7 @@ def member(real_kafka: RealKafka, topic: str) -> Iterator[str]:
         ),
     ],
 )
-def test_groups_are_told_in_kafkas_words(
+def test_groups_text_equals_kafkas_tool(
     real_kafka: RealKafka, topic: str, their_line: str, our_line: str
 ) -> None:
     expected = theirs(real_kafka, their_line.format(topic=topic))
@@ -98,7 +98,7 @@ def test_groups_are_told_in_kafkas_words(
     assert ours(real_kafka, our_line.format(topic=topic)) == expected
 
 
-def test_group_with_a_member_is_told_in_kafkas_words(
+def test_text_of_a_group_with_a_member_equals_kafkas_tool(
     real_kafka: RealKafka, topic: str, member: str
 ) -> None:
     for view in ("", "--members", "--members --verbose", "--state"):
@@ -125,7 +125,7 @@ def test_reset_and_deletion_are_seen_by_kafkas_tool(real_kafka: RealKafka, topic
     assert "does not exist" in theirs(real_kafka, "--describe --group g-moved")
 
 
-def test_consume_prints_what_the_console_consumer_prints(real_kafka: RealKafka, topic: str) -> None:
+def test_consume_output_equals_kafka_console_consumer(real_kafka: RealKafka, topic: str) -> None:
     printed = " ".join(
         f"--property print.{name}=true"
         for name in ("key", "timestamp", "partition", "offset", "headers")

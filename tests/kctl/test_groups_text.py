@@ -1,4 +1,4 @@
-"""Kafka's own words about groups: to the letter what its tool printed (tests/golden/tools)."""
+"""`kctl groups --format kafka` equals the recorded output of Kafka's tool (tests/golden/tools)."""
 
 from pathlib import Path
 
@@ -6,9 +6,12 @@ import pytest
 
 from broker.errors import ErrorCode
 from broker.model import TopicPartition
-from kctl.admin.cluster import Broker
-from kctl.admin.groups import Group, GroupListing, Member
-from kctl.kafka_text.groups import (
+from kctl.model.cluster import Broker
+from kctl.model.groups import Group, GroupListing, Member
+from kctl.model.lag import GroupLag, LogBounds
+from kctl.plans.lag import partition_lags
+from kctl.plans.offset_reset import format_csv, plan_reset
+from kctl.views.kafka_text.groups import (
     Text,
     delete_offsets_text,
     delete_text,
@@ -19,8 +22,6 @@ from kctl.kafka_text.groups import (
     reset_text,
     state_text,
 )
-from kctl.plans.lag import GroupLag, LogBounds, partition_lags
-from kctl.plans.offset_reset import format_csv, plan_reset
 
 TOOLS = Path(__file__).parents[1] / "golden" / "tools"
 COORDINATOR = Broker(2, "127.0.0.1", 29202, None)
@@ -62,7 +63,7 @@ def test_group_that_does_not_exist() -> None:
     assert state_text(missing).text == golden("24")
 
 
-def test_group_that_rebalances_says_so() -> None:
+def test_rebalancing_group_has_a_warning() -> None:
     group = Group("g", "PreparingRebalance", "range", (), COORDINATOR)
     assert "Warning: Consumer group 'g' is rebalancing." in state_text(group).note
 

@@ -7,7 +7,7 @@ import pytest
 from kazoo.client import KazooClient
 
 from kctl import java
-from kctl.errors import CliError
+from kctl.cli.errors import CliError
 from kctl.java import Java, find_java, java_environment
 
 SPARK_JOB = """

@@ -1,4 +1,4 @@
-"""`--format kafka` is what Kafka's tools printed, line for line: the texts of their runs."""
+"""`--format kafka` equals the recorded output of Kafka's tools."""
 
 import json
 import re
@@ -7,13 +7,13 @@ import pytest
 
 from broker.errors import ErrorCode
 from broker.model import TopicPartition, Uuid
-from kctl.admin.configs import Config
-from kctl.admin.delete_records import Deletion
-from kctl.admin.log_dirs import LogDir, Replica
-from kctl.admin.topics import Partition, Topic
-from kctl.kafka_text.java_maps import hash_map_order
-from kctl.kafka_text.records import deletion_lines, log_dir_lines, offset_lines
-from kctl.kafka_text.topics import description_lines, override_lines, partition_line
+from kctl.model.configs import Config
+from kctl.model.log_dirs import LogDir, Replica
+from kctl.model.offsets import Deletion
+from kctl.model.topics import Partition, Topic
+from kctl.views.kafka_text.java_maps import hash_map_order
+from kctl.views.kafka_text.records import deletion_lines, log_dir_lines, offset_lines
+from kctl.views.kafka_text.topics import description_lines, override_lines, partition_line
 from tests.support.golden_tools import golden_tool
 
 
@@ -52,14 +52,14 @@ def golden_topics(
     return sorted(topics, key=lambda topic: topic.name), configs
 
 
-def test_description_is_what_kafka_topics_prints() -> None:
+def test_description_equals_kafka_topics() -> None:
     golden = golden_tool("10-").lines
     heads = [line for line in golden if not line.startswith("\t")]
     topics, configs = golden_topics(heads, [line for line in golden if line.startswith("\t")])
     assert list(description_lines(topics, configs)) == golden
 
 
-def test_overrides_are_what_kafka_topics_prints() -> None:
+def test_overrides_equal_kafka_topics() -> None:
     golden = golden_tool("15-").lines
     described = [line for line in golden_tool("10-").lines if line.startswith("\t")]
     # Partitions were added to orders between the two runs.
@@ -71,7 +71,7 @@ def test_overrides_are_what_kafka_topics_prints() -> None:
     assert sorted(override_lines([*topics, plain], configs)) == golden
 
 
-def test_partition_on_the_move_names_what_comes_and_goes() -> None:
+def test_reassigned_partition_lists_added_and_removed_replicas() -> None:
     moving = Partition(0, None, 0, (1, 2, 3), (1,), adding=(3,), removing=(1,))
     topic = Topic("t", None, False, (moving,))
     assert partition_line(topic, moving) == (
@@ -81,7 +81,7 @@ def test_partition_on_the_move_names_what_comes_and_goes() -> None:
     assert topic.replication_factor == 2
 
 
-def test_offsets_are_what_kafka_get_offsets_prints() -> None:
+def test_offsets_output_equals_kafka_get_offsets() -> None:
     golden = golden_tool("17-").lines
     offsets = {}
     for line in reversed(golden):
@@ -101,7 +101,7 @@ def replica(part: dict[str, object]) -> Replica:
     return Replica(TopicPartition(topic, int(number)), size, lag, bool(part["isFuture"]))
 
 
-def test_log_dirs_are_what_kafka_log_dirs_prints() -> None:
+def test_log_dirs_output_equals_kafka_log_dirs() -> None:
     golden = golden_tool("50-").lines
     log_dirs = [
         LogDir(
@@ -130,12 +130,12 @@ def by_dir(line: str) -> dict[tuple[int, str], str]:
     }
 
 
-def test_refused_deletion_is_what_kafka_delete_records_prints() -> None:
+def test_refused_deletion_equals_kafka_delete_records() -> None:
     refused = Deletion(TopicPartition("orders", 2), -1, ErrorCode.POLICY_VIOLATION)
     assert list(deletion_lines([refused])) == golden_tool("51-").lines
 
 
-def test_deletion_that_went_well_names_the_low_watermark() -> None:
+def test_successful_deletion_reports_the_low_watermark() -> None:
     done = Deletion(TopicPartition("orders", 2), 7, ErrorCode.NONE)
     assert list(deletion_lines([done]))[-1] == "partition: orders-2\tlow_watermark: 7"
 

@@ -1,12 +1,12 @@
-"""Names that are not there: what they may have been meant to be."""
+"""Errors about missing names suggest similar ones."""
 
 import pytest
 
-from kctl.words.missing import no_such
+from kctl.cli.missing import no_such
 from tests.support.broker import RunningBroker
 from tests.support.streaming import Run, kctl_on
 
-LISTED = "kctl topics list shows those there are"
+LISTED = "kctl topics list shows the topics"
 
 
 @pytest.mark.parametrize(
@@ -18,7 +18,7 @@ LISTED = "kctl topics list shows those there are"
         ("zebra", [], LISTED),
     ],
 )
-def test_names_spelled_alike_are_offered(name: str, known: list[str], hint: str) -> None:
+def test_similar_names_are_suggested(name: str, known: list[str], hint: str) -> None:
     error = no_such("topic", [name], known)
     assert (error.message, error.hint) == (f"no such topic: {name!r}", hint)
 
@@ -41,12 +41,12 @@ def run(shared_broker: RunningBroker) -> Run:
         ["perf", "consume", "oders"],
     ],
 )
-def test_commands_offer_the_topic_that_was_meant(run: Run, words: list[str]) -> None:
+def test_commands_suggest_similar_topics(run: Run, words: list[str]) -> None:
     result = run(*words)
     assert result.exit_code == 1
     assert "no such topic: 'oders'" in result.stderr
     assert "did you mean orders?" in result.stderr
 
 
-def test_describing_a_misspelled_group_offers_the_one_that_was_meant(run: Run) -> None:
+def test_describing_a_misspelled_group_suggests_similar_ones(run: Run) -> None:
     assert "did you mean billing?" in run("groups", "describe", "biling").stderr

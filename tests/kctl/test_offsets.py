@@ -8,8 +8,8 @@ import pytest
 from confluent_kafka import Producer
 
 from broker.model import TopicPartition
+from kctl.cli.errors import CliError
 from kctl.commands.delete_records import parse_offsets_file
-from kctl.errors import CliError
 from tests.support.broker import RunningBroker
 from tests.support.kctl import Kctl, KctlResult
 
@@ -47,7 +47,7 @@ def found(run: Run, *args: str) -> list[tuple[int, int | None]]:
     return [(row["partition"], row["offset"]) for row in rows]
 
 
-def test_offsets_are_the_ends_unless_told_otherwise(run: Run, topic: str) -> None:
+def test_offsets_default_to_log_ends(run: Run, topic: str) -> None:
     assert found(run, topic) == [(0, 10), (1, 0)]
     assert found(run, topic, "--time", "earliest") == [(0, 0), (1, 0)]
     assert found(run, f"{topic}:0", "--time", "latest") == [(0, 10)]
@@ -72,18 +72,28 @@ def test_offsets_for_kafka_leave_out_partitions_without_one(run: Run, topic: str
     assert run(*words, "--partitions", "1").output == f"{topic}:1:0\n"
 
 
-def test_no_partition_that_fits_is_a_failure(run: Run) -> None:
+def test_no_matching_partition_is_an_error(run: Run) -> None:
     for words in (["nowhere"], ["--topic", "nowhere"], ["--topic-partitions", "nowhere"]):
         result = run("offsets", *words)
         assert result.exit_code == 1
-        assert "no partition fits nowhere\n" in result.stderr
+        assert "no partition matches 'nowhere'\n" in result.stderr
     result = run("offsets", "--topic", "nowhere", "--partitions", "3")
-    assert "no partition fits nowhere --partitions 3\n" in result.stderr
+    assert "no partition matches 'nowhere --partitions 3'\n" in result.stderr
 
 
 def test_patterns_and_topics_are_not_mixed(run: Run) -> None:
     words = ["offsets", "--topic-partitions", "a:0", "--topic", "b"]
     assert run(*words).exit_code == 2
+
+
+@pytest.mark.parametrize("how", ["--dry-run", "--yes"])
+def test_offset_beyond_the_log_end_is_refused_by_the_dry_run_too(
+    run: Run, topic: str, how: str
+) -> None:
+    result = run("delete-records", f"{topic}:0", "--offset", "3000", how)
+    assert (result.exit_code, result.output) == (1, "")
+    assert "offset 3000 is beyond the log end" in result.stderr
+    assert "OFFSET_OUT_OF_RANGE" in result.stderr
 
 
 def test_records_before_an_offset_are_deleted_after_a_yes(run: Run, topic: str) -> None:
@@ -104,12 +114,12 @@ def test_records_before_a_time_are_deleted(run: Run, topic: str) -> None:
     assert found(run, f"{topic}:0", "--time", "earliest") == [(0, 3)]
 
 
-def test_all_records_there_are_can_be_deleted(run: Run, topic: str) -> None:
+def test_all_records_can_be_deleted(run: Run, topic: str) -> None:
     run("delete-records", topic, "--all", "--yes")
     assert found(run, topic, "--time", "earliest") == [(0, 10), (1, 0)]
 
 
-def test_kafkas_file_says_partitions_and_offsets(run: Run, topic: str, tmp_path: Path) -> None:
+def test_offsets_file_has_partitions_and_offsets(run: Run, topic: str, tmp_path: Path) -> None:
     path = tmp_path / "offsets.json"
     entries = [{"topic": topic, "partition": 0, "offset": 2}]
     path.write_text(json.dumps({"partitions": entries, "version": 1}))
@@ -135,15 +145,15 @@ def test_deletion_that_is_not_clear_is_a_usage_error(run: Run, words: list[str])
     assert run("delete-records", *topic, *words).exit_code == 2
 
 
-def test_deletion_of_nothing_that_is_there_fails(run: Run) -> None:
+def test_deletion_of_missing_records_fails(run: Run) -> None:
     assert run("delete-records", "nowhere", "--all", "--yes").exit_code == 1
 
 
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("{", "not Kafka's file"),
-        ("[]", "not Kafka's file"),
+        ("{", "not a JSON file of offsets"),
+        ("[]", "not a JSON file of offsets"),
         ('{"version": 1}', "partitions"),
         ('{"version": 2, "partitions": []}', "version 2"),
         ('{"partitions": [{"topic": "t", "partition": 0}]}', "offset"),
@@ -154,7 +164,7 @@ def test_deletion_of_nothing_that_is_there_fails(run: Run) -> None:
         ),
     ],
 )
-def test_file_that_makes_no_sense_is_refused_with_the_reason(text: str, words: str) -> None:
+def test_invalid_file_is_refused_with_the_reason(text: str, words: str) -> None:
     with pytest.raises(CliError, match=words):
         parse_offsets_file(text, "offsets.json")
 
@@ -191,7 +201,7 @@ def test_log_dirs_for_kafka_is_its_json(run: Run, topic: str) -> None:
     assert {part["partition"] for part in log_dir["partitions"]} == {f"{topic}-0", f"{topic}-1"}
 
 
-def test_broker_that_is_not_there_is_named(run: Run) -> None:
+def test_unknown_broker_is_named(run: Run) -> None:
     result = run("log-dirs", "--broker-list", "77")
     assert result.exit_code == 1
     assert "no such broker: 77" in result.stderr

@@ -1,4 +1,4 @@
-"""kctl beside Kafka's own tools, on the same real cluster: same words, same facts."""
+"""kctl compared with Kafka's own tools on the same Apache cluster."""
 
 import pytest
 
@@ -8,7 +8,7 @@ from tests.support.real_kafka import RealKafka
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(180)]
 
 
-def test_api_versions_prints_what_kafka_broker_api_versions_prints(
+def test_api_versions_output_equals_kafka_broker_api_versions(
     kctl: Kctl, real_kafka: RealKafka
 ) -> None:
     servers = ["--bootstrap-server", real_kafka.bootstrap_servers]
@@ -17,7 +17,7 @@ def test_api_versions_prints_what_kafka_broker_api_versions_prints(
     assert kctl("api-versions", "--format", "kafka", *servers).output == theirs.stdout
 
 
-def test_cluster_id_prints_what_kafka_cluster_prints(kctl: Kctl, real_kafka: RealKafka) -> None:
+def test_cluster_id_output_equals_kafka_cluster(kctl: Kctl, real_kafka: RealKafka) -> None:
     servers = ["--bootstrap-server", real_kafka.bootstrap_servers]
     theirs = real_kafka.tool("org.apache.kafka.tools.ClusterTool", "cluster-id", *servers)
     assert kctl("cluster", "id", "--format", "kafka", *servers).output == theirs.stdout

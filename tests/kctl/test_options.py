@@ -1,4 +1,4 @@
-"""The shared options: one meaning, wherever they stand."""
+"""The shared options: the same meaning at every position."""
 
 import ast
 from collections.abc import Mapping
@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from kctl.output import OutputFormat
+from kctl.cli.output import OutputFormat
 from tests.support.kctl import CLEAN_ENVIRONMENT, Kctl
 from tests.support.probe import probe_app
 
@@ -55,7 +55,7 @@ def test_command_line_wins_over_the_environment_at_every_level(place: int) -> No
     assert given["bootstrap_server"] == "cli:1"
 
 
-def test_default_that_was_asked_for_wins_over_the_environment() -> None:
+def test_default_value_on_the_command_line_overrides_the_environment() -> None:
     given = session("-o", "table", "probe", "show", env={"KCTL_OUTPUT": "yaml"})
     assert given["output"] == "table"
 
@@ -66,7 +66,7 @@ def test_one_run_leaves_nothing_for_the_next() -> None:
     assert (again["bootstrap_server"], again["verbose"]) == (None, 0)
 
 
-def test_no_cluster_named_says_how_to_name_one(kctl: Kctl) -> None:
+def test_missing_cluster_hints_how_to_specify_one(kctl: Kctl) -> None:
     result = kctl("brokers", "list")
     assert result.exit_code == 2
     assert "KCTL_BOOTSTRAP_SERVERS" in result.stderr

@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from broker.model import Uuid
-from kctl.errors import CliError
-from kctl.output import Output, OutputFormat
-from kctl.tables import Column, display_width, record_lines, table_lines
+from kctl.cli.errors import CliError
+from kctl.cli.output import Output, OutputFormat
+from kctl.cli.tables import Column, display_width, record_lines, table_lines
 
 COLUMNS = [
     Column("id", right=True),
@@ -68,7 +68,7 @@ def test_csv_has_the_keys_as_header_and_every_column(capsys: pytest.CaptureFixtu
     assert rows[1]["rack"] == "r-1"
 
 
-def test_name_prints_only_what_identifies_the_rows(capsys: pytest.CaptureFixture[str]) -> None:
+def test_name_output_has_only_the_names(capsys: pytest.CaptureFixture[str]) -> None:
     assert shown(capsys, "name") == "alpha\nb\n"
 
 
@@ -81,7 +81,7 @@ def test_one_record_is_an_object_in_json_and_lines_for_people(
     assert capsys.readouterr().out == "ID:   1\nHOST: alpha\n"
 
 
-def test_one_value_stands_alone_for_people_and_under_its_key_for_programs(
+def test_one_value_is_printed_alone_or_under_its_key(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     Output().value("cluster_id", "abc")

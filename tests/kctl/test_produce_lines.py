@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kctl.model.records import LOG_APPEND_TIME, TopicRecord
 from kctl.records.json_lines import format_json_line, parse_json_line
 from kctl.records.lines import (
     LineForm,
@@ -15,7 +16,6 @@ from kctl.records.lines import (
     parse_separator,
     split_pieces,
 )
-from kctl.records.record import LOG_APPEND_TIME, TopicRecord
 
 DATA = st.none() | st.binary(max_size=30) | st.text(max_size=20).map(str.encode)
 HEADERS = st.lists(st.tuples(st.text(max_size=8), DATA), max_size=3).map(tuple)
@@ -33,13 +33,13 @@ RECORDS = st.builds(
 
 
 @given(RECORDS)
-def test_json_line_holds_everything_of_a_record(record: TopicRecord) -> None:
+def test_json_line_contains_the_whole_record(record: TopicRecord) -> None:
     line = format_json_line(record)
     assert "\n" not in line
     assert parse_json_line(line) == record
 
 
-def test_json_line_by_hand_may_leave_out_nearly_everything() -> None:
+def test_json_fields_are_optional() -> None:
     assert parse_json_line('{"value": "v"}') == TopicRecord(value=b"v")
     assert parse_json_line('{"value": {"a": [1]}, "key": 7}') == TopicRecord(
         key=b"7", value=b'{"a": [1]}'
@@ -50,7 +50,13 @@ def test_json_line_by_hand_may_leave_out_nearly_everything() -> None:
     )
 
 
-def test_json_line_of_dump_log_is_taken_too() -> None:
+@pytest.mark.parametrize("line", ["{}", '{"foo": 1}', '{"partition": 0, "timestamp": 5}'])
+def test_json_object_without_contents_is_refused(line: str) -> None:
+    with pytest.raises(ValueError, match="neither key nor value nor headers"):
+        parse_json_line(line)
+
+
+def test_json_line_of_dump_log_is_accepted() -> None:
     dumped = {"type": "record", "file": "x.log", "offset": 3, "value": "AP8=", "codec": "none"}
     record = parse_json_line(json.dumps(dumped | {"value_encoding": "base64", "key": None}))
     assert (record.offset, record.value, record.key) == (3, b"\x00\xff", None)
@@ -61,16 +67,16 @@ def test_json_line_of_dump_log_is_taken_too() -> None:
     [
         ("nothing", "not JSON"),
         ("[1]", "not a JSON object"),
-        ('{"partition": "one"}', "partition is 'one'"),
-        ('{"timestamp": true}', "timestamp is True"),
-        ('{"topic": 5}', "topic is 5"),
+        ('{"value": "v", "partition": "one"}', "partition is 'one'"),
+        ('{"value": "v", "timestamp": true}', "timestamp is True"),
+        ('{"value": "v", "topic": 5}', "topic is 5"),
         ('{"value": "?", "value_encoding": "base64"}', "value is not base64"),
         ('{"value": "x", "value_encoding": "rot13"}', "value_encoding is 'rot13'"),
         ('{"headers": 5}', "headers is neither"),
         ('{"headers": [{"value": "x"}]}', "has no key"),
     ],
 )
-def test_json_line_that_is_wrong_says_what_is(line: str, reason: str) -> None:
+def test_invalid_json_line_names_the_problem(line: str, reason: str) -> None:
     with pytest.raises(ValueError, match=reason):
         parse_json_line(line)
 
@@ -88,7 +94,7 @@ def test_null_marker_makes_keys_and_values_null() -> None:
     assert LineForm(null_marker=b"").record(b"") == TopicRecord()
 
 
-def test_what_is_said_for_all_fills_what_a_record_leaves_out() -> None:
+def test_defaults_fill_missing_fields() -> None:
     form = LineForm(key=b"k", headers=(("h", b"1"),), timestamp_ms=5, partition=2, json=True)
     found = form.record(b'{"value": "v", "headers": {"own": "0"}, "timestamp": 9, "partition": 1}')
     assert found.key == b"k"
@@ -97,21 +103,21 @@ def test_what_is_said_for_all_fills_what_a_record_leaves_out() -> None:
 
 
 @given(st.lists(st.binary(max_size=8)), st.sampled_from([b"\n", b"||", b"\0"]))
-def test_pieces_joined_with_the_delimiter_come_back(pieces: list[bytes], delimiter: bytes) -> None:
+def test_joined_pieces_are_split_again(pieces: list[bytes], delimiter: bytes) -> None:
     pieces = [piece.replace(delimiter[:1], b"") for piece in pieces]
     text = b"".join(piece + delimiter for piece in pieces)
     assert list(split_pieces(io.BytesIO(text), delimiter)) == pieces
     assert list(split_pieces(io.BytesIO(text + b"last"), delimiter)) == [*pieces, b"last"]
 
 
-def test_input_that_is_wrong_is_named_by_its_line() -> None:
-    records = numbered_records([b"{}", b"x"], LineForm(json=True), "in.jsonl")
+def test_invalid_input_is_reported_with_its_line() -> None:
+    records = numbered_records([b'{"value": null}', b"x"], LineForm(json=True), "in.jsonl")
     assert next(records)[0] == "in.jsonl:1"
     with pytest.raises(ValueError, match=r"in\.jsonl:2: not JSON"):
         next(records)
 
 
-def test_separators_and_headers_as_they_stand_on_the_command_line() -> None:
+def test_separators_and_headers_of_the_command_line() -> None:
     assert parse_separator(r"\t") == b"\t"
     assert parse_separator(r"\x1f|") == b"\x1f|"
     assert parse_separator("é") == "é".encode()

@@ -1,4 +1,4 @@
-"""`kctl reassign`, `throttle`, `elect-leaders` and `replicas` on our broker, which is alone."""
+"""`kctl reassign`, `throttle`, `elect-leaders` and `replicas` on a single broker of ours."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -8,9 +8,10 @@ import pytest
 from confluent_kafka import Producer
 
 from broker.net.client import Client
-from kctl.commands import reassign_throttle
-from kctl.outcomes import Outcome
-from kctl.plans.throttles import Changes
+from kctl.admin.throttles import alter_each
+from kctl.model.outcomes import Outcome
+from kctl.operations.reassignment import throttling
+from kctl.plans.throttles import ConfigChanges
 from tests.support.broker import RunningBroker, running_broker
 from tests.support.kctl import Kctl, KctlResult
 
@@ -51,11 +52,11 @@ def write_plan(path: Path, topic: str, replicas: list[int], partitions: int = 2)
     return str(path)
 
 
-def test_plan_for_a_cluster_that_is_as_wanted_moves_nothing(run: Run, topic: str) -> None:
+def test_plan_for_a_cluster_that_meets_the_goals_is_empty(run: Run, topic: str) -> None:
     result = run("reassign", "plan", "--drain", "3", "--balance", "count", "-o", "json")
     assert (result.exit_code, result.json) == (0, [])
-    assert "nothing has to move" in result.stderr
-    assert "--drain 3: not up, and without a replica" in result.stderr
+    assert "nothing to reassign" in result.stderr
+    assert "--drain 3: not running, and without replicas" in result.stderr
     total = run("reassign", "plan", topic, "--balance", "leaders", "--by", "total", "-o", "json")
     assert (total.json["partitions"], total.json["replica_skew_then"]) == (0, 1.0)
     brokers = run("reassign", "plan", topic, "--balance", "leaders", "--by", "broker", "-o", "json")
@@ -67,22 +68,26 @@ def test_plan_for_a_cluster_that_is_as_wanted_moves_nothing(run: Run, topic: str
 @pytest.mark.parametrize(
     ("words", "status", "message"),
     [
-        (["plan"], 2, "nothing to plan for"),
-        (["plan", "--replication-factor", "1"], 2, "needs topics"),
+        (["plan"], 2, "no goal specified"),
+        (["plan", "--replication-factor", "1"], 2, "requires topics"),
         (["plan", "nope", "--balance", "count"], 1, "nope"),
-        (["plan", "--drain", "x"], 2, "not the id of a broker"),
-        (["plan", "--drain", "1"], 1, "no broker is left"),
+        (["plan", "--drain", "x"], 2, "not a broker id"),
+        (["plan", "--drain", "1"], 1, "no usable broker"),
         (["plan", "--add-brokers", "7"], 1, "no such broker: 7"),
         (["plan", "--rack-aware"], 1, "has no rack"),
-        (["plan", "--format", "kafka"], 2, "needs topics and --broker-list"),
-        (["execute"], 2, "no plan named"),
+        (["plan", "--format", "kafka"], 2, "requires topics and --broker-list"),
+        (["execute"], 2, "no plan file specified"),
         (["execute", "missing.json"], 1, "cannot read missing.json"),
-        (["cancel"], 2, "what to cancel is not said"),
-        (["run", "--file", "plan.json", "--drain", "2"], 2, "all there is to say"),
-        (["run", "--drain", "2", "--throttle", "9"], 2, "nothing ever arrives"),
+        (["cancel"], 2, "no reassignment specified"),
+        (
+            ["run", "--file", "plan.json", "--drain", "2"],
+            2,
+            "cannot be combined with topics or goals",
+        ),
+        (["run", "--drain", "2", "--throttle", "9"], 2, "too slow"),
     ],
 )
-def test_what_cannot_be_done_is_refused_with_what_to_do(
+def test_impossible_requests_are_refused_with_a_hint(
     run: Run, words: list[str], status: int, message: str
 ) -> None:
     result = run("reassign", *words)
@@ -91,7 +96,7 @@ def test_what_cannot_be_done_is_refused_with_what_to_do(
     assert "hint:" in result.stderr
 
 
-def test_planned_file_is_what_the_other_verbs_take(run: Run, topic: str, tmp_path: Path) -> None:
+def test_plan_file_is_accepted_by_the_other_verbs(run: Run, topic: str, tmp_path: Path) -> None:
     plan = write_plan(tmp_path / "plan.json", topic, [1])
     assert run("reassign", "verify", plan).exit_code == 0
     assert run("reassign", "verify", plan, "-o", "json").json[1]["status"] == "completed"
@@ -104,10 +109,10 @@ def test_planned_file_is_what_the_other_verbs_take(run: Run, topic: str, tmp_pat
     unknown = write_plan(tmp_path / "more.json", topic, [1], partitions=3)
     assert f"{topic}-2" in run("reassign", "execute", unknown, "--yes").stderr
     assert run("reassign", "list", "-o", "json").json == []
-    assert "nothing of that" in run("reassign", "cancel", "--file", plan, "--yes").stderr
+    assert "no such reassignment" in run("reassign", "cancel", "--file", plan, "--yes").stderr
 
 
-def test_execute_writes_the_way_back_before_it_begins(run: Run, topic: str, tmp_path: Path) -> None:
+def test_execute_writes_the_rollback_first(run: Run, topic: str, tmp_path: Path) -> None:
     plan = write_plan(tmp_path / "plan.json", topic, [1])
     dry = run("reassign", "execute", plan, "--rollback", "back.json", "--dry-run")
     assert dry.exit_code == 0
@@ -118,7 +123,7 @@ def test_execute_writes_the_way_back_before_it_begins(run: Run, topic: str, tmp_
     assert [row["status"] for row in result.json] == ["started", "started"]
     assert json.loads(Path("back.json").read_text())["partitions"][1]["replicas"] == [1]
     again = run("reassign", "execute", plan, "--rollback", "back.json", "--yes")
-    assert (again.exit_code, "back.json exists already" in again.stderr) == (1, True)
+    assert (again.exit_code, "back.json already exists" in again.stderr) == (1, True)
     for _ in range(3):
         assert run("reassign", "execute", plan, "--yes").exit_code == 0
     assert len(list(Path().glob("kctl-rollback-*.json"))) == 3
@@ -128,26 +133,25 @@ def test_throttle_that_is_interrupted_while_it_is_set_is_taken_back(
     run: Run, topic: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     plan = write_plan(tmp_path / "plan.json", topic, [1])
-    change_each = reassign_throttle.change_each
 
-    async def interrupted(client: Client, changes: Changes) -> list[Outcome]:
-        await change_each(client, changes)
+    async def interrupted(client: Client, changes: ConfigChanges) -> list[Outcome]:
+        await alter_each(client, changes)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(reassign_throttle, "change_each", interrupted)
+    monkeypatch.setattr(throttling, "alter_each", interrupted)
     result = run("reassign", "execute", plan, "--throttle", "5MB", "--yes")
     assert result.exit_code != 0
     assert run("throttle", "list", "-o", "json").json == []
 
 
-def test_nobody_to_ask_means_nothing_happens(run: Run, topic: str, tmp_path: Path) -> None:
+def test_without_a_terminal_nothing_happens(run: Run, topic: str, tmp_path: Path) -> None:
     plan = write_plan(tmp_path / "plan.json", topic, [1])
     result = run("reassign", "execute", plan)
     assert (result.exit_code, "nothing was changed" in result.stderr) == (1, True)
     assert list(Path().glob("kctl-rollback-*")) == []
 
 
-def test_read_only_context_lets_nothing_move_and_no_throttle_be_cleared(
+def test_read_only_context_refuses_reassignments_and_throttle_changes(
     run: Run, lone_broker: RunningBroker, topic: str, tmp_path: Path
 ) -> None:
     env = {"KCTL_CONFIG": str(tmp_path / "contexts.yaml"), "KCTL_BOOTSTRAP_SERVERS": ""}
@@ -166,7 +170,7 @@ def test_read_only_context_lets_nothing_move_and_no_throttle_be_cleared(
     assert run("--context", "prod", "reassign", "verify", plan, **env).exit_code == 0
 
 
-def test_kafkas_words_for_what_is_idle(run: Run, topic: str, tmp_path: Path) -> None:
+def test_text_without_transactions_equals_kafkas_tool(run: Run, topic: str, tmp_path: Path) -> None:
     plan = write_plan(tmp_path / "plan.json", topic, [1])
     listed = run("reassign", "list", "--format", "kafka")
     assert listed.output == "No partition reassignments found.\n"
@@ -214,7 +218,7 @@ def test_throttles_are_set_listed_as_leaked_and_cleared(run: Run, topic: str) ->
     assert run("throttle", "set").exit_code == 2
 
 
-def test_leader_that_leads_already_needs_no_election(run: Run, topic: str, tmp_path: Path) -> None:
+def test_preferred_leader_needs_no_election(run: Run, topic: str, tmp_path: Path) -> None:
     for words in ([topic], [f"{topic}:0,1"], ["--all"], ["--broker", "1"], [".*", "--regex"]):
         result = run("elect-leaders", *words, "--yes")
         assert (result.exit_code, "no election is needed" in result.stderr) == (0, True)
@@ -227,7 +231,7 @@ def test_leader_that_leads_already_needs_no_election(run: Run, topic: str, tmp_p
     assert run("elect-leaders", "--yes").exit_code == 2
 
 
-def test_missing_partition_fails_the_election_in_kafkas_words(run: Run) -> None:
+def test_text_of_an_election_of_a_missing_partition_equals_kafkas_tool(run: Run) -> None:
     words = ["--topic", "nope", "--partition", "0", "--election-type", "preferred"]
     result = run("elect-leaders", *words, "--format", "kafka", "--yes")
     assert result.exit_code == 1

@@ -1,4 +1,4 @@
-"""Kafka's JSON files and the texts of its tools: the same to the letter."""
+"""Kafka's JSON files, and texts that equal those of its tools."""
 
 import json
 
@@ -6,12 +6,21 @@ import pytest
 
 from broker.errors import ErrorCode
 from broker.model import TopicPartition
-from kctl.admin.elect_leaders import ElectionType
-from kctl.admin.log_dirs import LogDir, Replica
-from kctl.admin.reassignments import Reassignment
-from kctl.errors import CliError
-from kctl.kafka_text.elections import election_lines, failure_message
-from kctl.kafka_text.reassign import (
+from kctl.cli.arguments.plan_files import (
+    parse_elections,
+    parse_reassignment,
+    parse_topics,
+    reassignment_json,
+)
+from kctl.cli.errors import CliError
+from kctl.model.elections import ElectionType
+from kctl.model.log_dirs import LogDir, Replica
+from kctl.model.outcomes import Outcome
+from kctl.model.reassignments import Reassignment
+from kctl.plans.reassignment.log_dirs import log_dir_moves
+from kctl.plans.reassignment.states import states_of
+from kctl.views.kafka_text.elections import election_lines, failure_message
+from kctl.views.kafka_text.reassign import (
     NO_MOVES_ACTIVE,
     cancelled_line,
     clearing_lines,
@@ -25,15 +34,6 @@ from kctl.kafka_text.reassign import (
     throttle_lines,
     verification_lines,
 )
-from kctl.outcomes import Outcome
-from kctl.plans.reassign_files import (
-    parse_elections,
-    parse_reassignment,
-    parse_topics,
-    reassignment_json,
-)
-from kctl.plans.reassign_log_dirs import log_dir_moves
-from kctl.plans.reassign_states import states_of
 from tests.support.golden_tools import golden_tool
 
 T0, T1 = TopicPartition("orders", 0), TopicPartition("orders", 1)
@@ -44,21 +44,21 @@ def entry(**fields: object) -> str:
     return json.dumps({"version": 1, "partitions": [base | fields]})
 
 
-def test_generation_is_what_kafka_reassign_partitions_prints() -> None:
+def test_generation_equals_kafka_reassign_partitions() -> None:
     golden = golden_tool("30-").lines
     current = parse_reassignment(golden[1], "current").replicas
     proposed = parse_reassignment(golden[4], "proposed").replicas
     assert generation_lines(current, proposed) == golden
 
 
-def test_execution_is_what_kafka_reassign_partitions_prints() -> None:
+def test_execution_equals_kafka_reassign_partitions() -> None:
     golden = golden_tool("31-").lines
     current = parse_reassignment(golden[2], "current").replicas
     lines = [*rollback_lines(current), *throttle_lines(10_000_000, None), started_line(current)]
     assert lines == golden
 
 
-def test_empty_list_and_completed_plan_are_what_kafka_reassign_partitions_prints() -> None:
+def test_empty_list_and_completed_plan_equal_kafka_reassign_partitions() -> None:
     assert list_lines({}) == golden_tool("32-").lines
     wanted = {T0: (1, 2), T1: (2, 3)}
     states = states_of(wanted, {}, wanted)
@@ -66,7 +66,7 @@ def test_empty_list_and_completed_plan_are_what_kafka_reassign_partitions_prints
     assert lines == golden_tool("33-").lines
 
 
-def test_refused_plan_and_idle_cancel_are_what_kafka_reassign_partitions_prints() -> None:
+def test_refused_plan_and_idle_cancel_equal_kafka_reassign_partitions() -> None:
     assert error_line("Unknown broker id 9") == golden_tool("34-").lines[0]
     clearing = clearing_lines([1, 2, 3], ["orders"])
     lines = [cancelled_line([]), NO_MOVES_ACTIVE + clearing[0], clearing[1]]
@@ -81,7 +81,7 @@ def test_refused_plan_and_idle_cancel_are_what_kafka_reassign_partitions_prints(
         ("38-", ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "The partition does not exist."),
     ],
 )
-def test_elections_are_what_kafka_leader_election_prints(
+def test_elections_output_equals_kafka_leader_election(
     golden: str, code: ErrorCode, message: str
 ) -> None:
     expected = golden_tool(golden).lines
@@ -92,7 +92,7 @@ def test_elections_are_what_kafka_leader_election_prints(
         assert failure_message(1) == expected[1]
 
 
-def test_moves_under_way_are_listed_with_what_comes_and_goes() -> None:
+def test_reassignments_in_progress_are_listed_with_added_and_removed_replicas() -> None:
     moving = {
         T1: Reassignment(T1, (1, 2, 3), (3,), (1,)),
         T0: Reassignment(T0, (1, 2), (2,), ()),
@@ -105,7 +105,7 @@ def test_moves_under_way_are_listed_with_what_comes_and_goes() -> None:
     assert moving[T1].target == (2, 3)
 
 
-def test_plan_that_is_not_carried_out_says_what_there_is_instead() -> None:
+def test_incomplete_plan_shows_the_current_replicas() -> None:
     moving = {T0: Reassignment(T0, (1, 2), (2,), ())}
     gone = TopicPartition("gone", 0)
     states = states_of({T0: (2,), T1: (3, 1), gone: (1,)}, moving, {T1: (1, 3)})
@@ -187,12 +187,12 @@ def test_written_plan_is_read_back_as_it_was() -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("[", "not Kafka's JSON file"),
-        ("[]", "not Kafka's JSON file"),
+        ("[", "not one of Kafka's JSON files"),
+        ("[]", "not one of Kafka's JSON files"),
         ('{"version": 2}', "Not supported version field value 2"),
         ('{"partitions": 5}', "is not a list"),
         ('{"partitions": []}', "cannot be empty"),
-        ('{"partitions": [{"topic": "t"}]}', "an entry of the file is wrong"),
+        ('{"partitions": [{"topic": "t"}]}', "invalid entry in the file"),
         (entry(replicas=[]), "Partition replica list cannot be empty"),
         (entry(replicas=[1, 1]), "t-0 contains multiple entries for 1"),
         (entry(log_dirs=["any"]), r"Size of replicas list \[1, 2\] is different"),
@@ -203,13 +203,13 @@ def test_written_plan_is_read_back_as_it_was() -> None:
         ),
     ],
 )
-def test_plan_that_makes_no_sense_is_refused_with_the_reason(text: str, words: str) -> None:
+def test_invalid_plan_is_refused_with_the_reason(text: str, words: str) -> None:
     with pytest.raises(CliError, match=words) as refused:
         parse_reassignment(text, "plan.json")
     assert refused.value.hint
 
 
-def test_topics_and_elections_are_read_and_no_name_counts_twice() -> None:
+def test_files_of_topics_and_elections_must_not_have_duplicates() -> None:
     assert parse_topics('{"topics": [{"topic": "a"}, {"topic": "b"}]}', "f") == ["a", "b"]
     assert parse_elections('{"partitions": [{"topic": "a", "partition": 1}]}', "f") == [("a", 1)]
     with pytest.raises(CliError, match="duplicate entries"):
@@ -218,5 +218,5 @@ def test_topics_and_elections_are_read_and_no_name_counts_twice() -> None:
         parse_elections(
             '{"partitions": [{"topic": "a", "partition": 1}, {"topic": "a", "partition": 1}]}', "f"
         )
-    with pytest.raises(CliError, match="no 'partition'"):
+    with pytest.raises(CliError, match="lacks 'partition'"):
         parse_elections('{"partitions": [{"topic": "a"}]}', "f")

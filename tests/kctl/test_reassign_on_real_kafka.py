@@ -1,4 +1,6 @@
-"""Reassignments, throttles, elections and replicas on a real cluster of three, beside its tools."""
+"""Reassignments, throttles, elections and replicas on three Apache brokers, compared with its
+tools.
+"""
 
 import json
 import re
@@ -12,9 +14,9 @@ from pathlib import Path
 import pytest
 
 from broker.assignment import assign_replicas
-from kctl.commands import reassign_runner
-from kctl.errors import CliError
-from kctl.plans.reassign_files import parse_reassignment, reassignment_json
+from kctl.cli.arguments.plan_files import parse_reassignment, reassignment_json
+from kctl.cli.errors import CliError
+from kctl.operations.reassignment import runner
 from tests.kctl.test_reassign_on_cluster import ReassignmentContract
 from tests.support.kctl import Kctl, KctlResult
 from tests.support.real_kafka import RealKafka, running_kafka
@@ -89,7 +91,7 @@ def test_generated_plan_is_one_that_kafka_could_have_made(
         assert reassignment_json(proposed) == text
 
 
-def test_execute_list_verify_and_cancel_are_in_kafkas_words(
+def test_execute_list_verify_and_cancel_texts_equal_kafkas_tool(
     run: Run, cluster: RealKafka, tmp_path: Path
 ) -> None:
     make(run, "aaa", "1:2,2:3")
@@ -126,7 +128,7 @@ def test_execute_list_verify_and_cancel_are_in_kafkas_words(
     same_words(run, cluster, ["--list"], ["list"])
 
 
-def test_completed_and_bad_plans_are_told_in_kafkas_words(
+def test_texts_of_completed_and_invalid_plans_equal_kafkas_tool(
     run: Run, cluster: RealKafka, tmp_path: Path
 ) -> None:
     make(run, "done", "1:2")
@@ -137,14 +139,15 @@ def test_completed_and_bad_plans_are_told_in_kafkas_words(
         ["--verify", "--reassignment-json-file", good],
         ["verify", good],
     )
-    for name, replicas in {
+    bad_plans: dict[str, dict[tuple[str, int], list[int]]] = {
         "unknown": {("done", 0): [1, 9]},
         "twice": {("done", 0): [1, 1]},
         "empty": {("done", 0): []},
         "nothing": {},
         "no-topic": {("nope", 0): [1, 2]},
         "no-partition": {("done", 7): [1, 2]},
-    }.items():
+    }
+    for name, replicas in bad_plans.items():
         bad = plan_file(tmp_path / f"{name}.json", replicas)
         lines = same_words(
             run,
@@ -155,7 +158,7 @@ def test_completed_and_bad_plans_are_told_in_kafkas_words(
         assert lines[0].startswith("Error: ")
 
 
-def test_elections_are_told_in_kafkas_words(run: Run, cluster: RealKafka, tmp_path: Path) -> None:
+def test_elections_text_equals_kafkas_tool(run: Run, cluster: RealKafka, tmp_path: Path) -> None:
     make(run, "elect", "1:2,2:3,3:1")
     reordered = plan_file(
         tmp_path / "order.json",
@@ -186,7 +189,7 @@ def test_elections_are_told_in_kafkas_words(run: Run, cluster: RealKafka, tmp_pa
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_interrupted_run_goes_back_and_takes_its_throttle_along(
+def test_interrupted_run_rolls_back_and_removes_its_throttle(
     run: Run, cluster: RealKafka, number: signal.Signals
 ) -> None:
     topic = f"stopped-{number.name}"
@@ -213,7 +216,7 @@ def test_interrupted_run_goes_back_and_takes_its_throttle_along(
     assert replicas_of(run, topic) == [[2, 1], [2, 1]]
 
 
-def test_run_that_fails_takes_its_throttle_along(
+def test_failed_run_removes_its_throttle(
     run: Run, cluster: RealKafka, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     make(run, "failing", "2:1")
@@ -222,7 +225,7 @@ def test_run_that_fails_takes_its_throttle_along(
     async def fail(_client: object) -> None:
         raise CliError("the cluster is gone")
 
-    monkeypatch.setattr(reassign_runner, "_look", fail)
+    monkeypatch.setattr(runner, "_poll", fail)
     words = ["--brokers", "1,3", "--throttle", SLOW, "--interval", "0.05", "--yes"]
     result = run("reassign", "run", "failing", *words)
     assert (result.exit_code, "the cluster is gone" in result.stderr) == (1, True)
@@ -230,7 +233,7 @@ def test_run_that_fails_takes_its_throttle_along(
     assert run("reassign", "cancel", "failing", "--yes").exit_code == 0
 
 
-def test_throttle_changes_while_replicas_move_and_leaks_are_told(
+def test_throttle_can_be_changed_during_a_move_and_leaks_are_listed(
     run: Run, cluster: RealKafka, tmp_path: Path
 ) -> None:
     make(run, "slow", "2:1")
@@ -252,7 +255,7 @@ def test_throttle_changes_while_replicas_move_and_leaks_are_told(
     assert run("throttle", "list", "--leaked", "-o", "json").json == []
 
 
-def test_replicas_move_between_directories_in_kafkas_words(
+def test_log_dir_move_texts_equal_kafkas_tool(
     kctl: Kctl, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -267,7 +270,7 @@ def test_replicas_move_between_directories_in_kafkas_words(
         plans = {}
         for name in ("theirs", "ours"):
             here = one if (one / f"{name}-0").exists() else two
-            entry = {"topic": name, "partition": 0, "replicas": [1]}
+            entry: dict[str, object] = {"topic": name, "partition": 0, "replicas": [1]}
             entry["log_dirs"] = [str(two if here == one else one)]
             plans[name] = tmp_path / f"{name}.json"
             plans[name].write_text(json.dumps({"version": 1, "partitions": [entry]}))

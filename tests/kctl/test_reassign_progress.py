@@ -1,51 +1,52 @@
-"""How far a reassignment is said to be: bytes, rate, time left."""
+"""Progress of reassignments: bytes, rate, remaining time."""
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from broker.model import TopicPartition
-from kctl.admin.reassignments import Reassignment
-from kctl.plans.reassign_cost import Move, human_bytes
-from kctl.plans.reassign_progress import Meter, arrived
+from kctl.model.reassignments import PartitionChange, Reassignment
+from kctl.plans.reassignment.progress import ProgressMeter, copied_bytes
+from kctl.views.quantities import human_bytes
+from kctl.views.reassignments import progress_text
 
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
-MOVES = [Move(T0, (1,), (2,), 1000), Move(T1, (1,), (3,), 500)]
+MOVES = [PartitionChange(T0, (1,), (2,), 1000), PartitionChange(T1, (1,), (3,), 500)]
 
 
 def moving(partition: TopicPartition, target: int) -> Reassignment:
     return Reassignment(partition, (target, 1), (target,), (1,))
 
 
-def test_bytes_that_have_arrived_are_those_of_the_added_replicas() -> None:
+def test_copied_bytes_are_those_of_the_added_replicas() -> None:
     sizes = {(T0, 1): 1000, (T0, 2): 300}
-    assert arrived(moving(T0, 2), sizes) == (300, 1000)
+    assert copied_bytes(moving(T0, 2), sizes) == (300, 1000)
     # A replica that has segments which the leader has deleted meanwhile is not more than whole.
-    assert arrived(moving(T0, 2), {(T0, 1): 1000, (T0, 2): 1500}) == (1000, 1000)
-    assert arrived(moving(T0, 2), {}) == (0, 0)
+    assert copied_bytes(moving(T0, 2), {(T0, 1): 1000, (T0, 2): 1500}) == (1000, 1000)
+    assert copied_bytes(moving(T0, 2), {}) == (0, 0)
 
 
-def test_look_tells_bytes_rate_and_time_left() -> None:
-    meter = Meter(MOVES)
+def test_progress_has_bytes_rate_and_remaining_time() -> None:
+    meter = ProgressMeter(MOVES)
     under_way = {T0: moving(T0, 2), T1: moving(T1, 3)}
-    first = meter.look(10.0, under_way, {(T0, 1): 1000, (T0, 2): 100})
+    first = meter.sample(10.0, under_way, {(T0, 1): 1000, (T0, 2): 100})
     assert (first.bytes_per_s, first.seconds_left) == (None, None)
-    assert first.text() == "0 of 2 partitions moved, 100 B of 1.5 kB"
+    assert progress_text(first) == "0 of 2 partitions moved, 100 B of 1.5 kB"
     meter.finished([T0])
-    second = meter.look(12.0, {T1: moving(T1, 3)}, {(T1, 1): 500, (T1, 3): 100})
+    second = meter.sample(12.0, {T1: moving(T1, 3)}, {(T1, 1): 500, (T1, 3): 100})
     assert (second.done_bytes, second.bytes_per_s) == (1100, 500)
-    assert second.text() == "1 of 2 partitions moved, 1.1 kB of 1.5 kB, 500 B/s, 800ms left"
+    assert progress_text(second) == "1 of 2 partitions moved, 1.1 kB of 1.5 kB, 500 B/s, 800ms left"
     meter.finished([T1])
-    assert "left" not in meter.look(13.0, {}, {}).text()
+    assert "left" not in progress_text(meter.sample(13.0, {}, {}))
 
 
 @given(st.lists(st.tuples(st.integers(0, 2000), st.integers(0, 2000)), min_size=1))
-def test_done_bytes_never_fall_and_never_exceed_the_whole(seen: list[tuple[int, int]]) -> None:
-    meter = Meter(MOVES)
+def test_done_bytes_never_decrease_and_never_exceed_the_total(seen: list[tuple[int, int]]) -> None:
+    meter = ProgressMeter(MOVES)
     under_way = {T0: moving(T0, 2)}
     before = 0
     for now, (full, there) in enumerate(seen):
-        look = meter.look(float(now), under_way, {(T0, 1): full, (T0, 2): there})
+        look = meter.sample(float(now), under_way, {(T0, 1): full, (T0, 2): there})
         assert before <= look.done_bytes <= look.all_bytes
         before = look.done_bytes
 

@@ -1,4 +1,4 @@
-"""Comparing replicas: the same, behind, damaged, parted; compacted logs record by record."""
+"""Comparison of replicas: same, lagging, corrupt, diverged; compacted logs record by record."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -9,8 +9,9 @@ from broker.errors import ErrorCode
 from broker.model import TopicPartition
 from broker.records.builder import build_batch
 from broker.records.record import Record
-from kctl.kafka_text.replica_verification import finding_lines, lag_line, start_line
-from kctl.plans.replicas_verify import Fetched, ReplicaCheck
+from kctl.model.replica_checks import Fetched
+from kctl.plans.replica_comparison import ReplicaCheck
+from kctl.views.kafka_text.replica_verification import finding_lines, lag_line, start_line
 
 T0 = TopicPartition("t", 0)
 NOON = datetime(2026, 11, 16, 12, 0, 0, 7000)
@@ -28,37 +29,37 @@ def check(*, is_compacted: bool = False) -> ReplicaCheck:
     return ReplicaCheck(T0, (1, 2), 0, is_compacted)
 
 
-def test_same_batches_are_the_same_up_to_the_high_watermark() -> None:
+def test_equal_batches_are_same_up_to_the_high_watermark() -> None:
     data = batch(0, [b"a", b"b"]) + batch(2, [b"c"])
     one = check()
     assert one.compare({1: Fetched(3, data), 2: Fetched(3, data)})
-    assert (one.status, one.offset, one.lag, one.is_over) == ("same", 3, 0, True)
+    assert (one.result().status, one.offset, one.result().lag, one.is_over) == ("same", 3, 0, True)
 
 
 def test_batches_above_the_high_watermark_are_not_compared() -> None:
     same, new = batch(0, [b"a"]), batch(1, [b"b"])
     one = check()
     one.compare({1: Fetched(1, same + new), 2: Fetched(1, same + batch(1, [b"x"]))})
-    assert (one.status, one.offset) == ("same", 1)
+    assert (one.result().status, one.offset) == ("same", 1)
 
 
 def test_replica_with_less_is_behind_until_it_has_caught_up() -> None:
     first, second = batch(0, [b"a"]), batch(1, [b"b"])
     one = check()
     assert one.compare({1: Fetched(2, first + second), 2: Fetched(1, first)})
-    assert (one.status, one.lag, one.is_over) == ("lagging", 1, False)
+    assert (one.result().status, one.result().lag, one.is_over) == ("lagging", 1, False)
     assert not one.compare({1: Fetched(2, second), 2: Fetched(1, b"")})
     assert one.compare({1: Fetched(2, second), 2: Fetched(2, second)})
-    assert (one.status, one.lag, one.is_over) == ("same", 0, True)
+    assert (one.result().status, one.result().lag, one.is_over) == ("same", 0, True)
 
 
 def test_other_checksum_at_the_same_offset_is_found_and_named() -> None:
     one = check()
     one.compare({1: Fetched(1, batch(0, [b"a"])), 2: Fetched(1, batch(0, [b"b"]))})
-    assert one.status == "differs"
+    assert one.result().status == "differs"
     (finding,) = one.findings
     assert finding.text.startswith("unmatched checksum at offset 0; replica 1's checksum ")
-    (line,) = finding_lines(NOON, [one])
+    (line,) = finding_lines(NOON, [one.result()])
     assert line.startswith("2026-11-16 12:00:00,007: partition t-0 has unmatched checksum at")
 
 
@@ -69,20 +70,22 @@ def test_other_offsets_end_the_comparison() -> None:
     assert [finding.text for finding in one.findings] == [
         "replica 1's offset 0 doesn't match replica 2's offset 1"
     ]
-    assert list(finding_lines(NOON, [one])) == [
+    assert list(finding_lines(NOON, [one.result()])) == [
         "2026-11-16 12:00:00,007: partition t-0: replica 1's offset 0 doesn't match replica 2's"
         " offset 1"
     ]
 
 
-def test_damaged_bytes_are_found_though_the_checksums_agree() -> None:
+def test_corrupt_bytes_are_found_although_checksums_agree() -> None:
     sound = batch(0, [b"aaaa"])
     damaged = bytearray(sound)
     damaged[-2] ^= 1
     one = check()
     one.compare({1: Fetched(1, sound), 2: Fetched(1, bytes(damaged))})
-    assert [finding.text for finding in one.findings] == ["offset 0: broker 2's batch is damaged"]
-    assert list(finding_lines(NOON, [one])) == []  # Kafka's tool does not look at the bytes
+    assert [finding.text for finding in one.findings] == ["offset 0: corrupt batch on broker 2"]
+    assert (
+        list(finding_lines(NOON, [one.result()])) == []
+    )  # Kafka's tool does not look at the bytes
 
 
 @pytest.mark.parametrize(
@@ -92,11 +95,11 @@ def test_damaged_bytes_are_found_though_the_checksums_agree() -> None:
         ({}, "no answer"),
     ],
 )
-def test_replica_that_does_not_answer_is_a_finding(answer: dict[int, Fetched], words: str) -> None:
+def test_replica_without_an_answer_is_a_finding(answer: dict[int, Fetched], words: str) -> None:
     one = check()
     one.compare({1: Fetched(1, batch(0, [b"a"])), **answer})
-    assert (one.status, one.is_over, one.lag) == ("differs", True, 1)
-    assert one.findings[0].text == f"broker 2 does not give offset 0: {words}"
+    assert (one.result().status, one.is_over, one.result().lag) == ("differs", True, 1)
+    assert one.findings[0].text == f"broker 2 did not return offset 0: {words}"
 
 
 def test_compacted_replicas_may_lack_records_but_not_differ_in_them() -> None:
@@ -105,7 +108,7 @@ def test_compacted_replicas_may_lack_records_but_not_differ_in_them() -> None:
     one = check(is_compacted=True)
     # The key of the cleaned batch's record is another one, as its place in its batch is.
     one.compare({1: Fetched(3, whole), 2: Fetched(3, batch(2, [b"c"]))})
-    assert (one.status, one.offset) == ("same", 3)
+    assert (one.result().status, one.offset) == ("same", 3)
     other = check(is_compacted=True)
     other.compare({1: Fetched(3, whole), 2: Fetched(3, cleaned)})
     assert [finding.text for finding in other.findings] == ["offset 1: brokers 1 and 2 differ"]
@@ -119,11 +122,11 @@ def test_compacted_replica_that_cannot_be_read_is_found() -> None:
     assert one.findings[0].text.startswith("broker 2: ")
 
 
-def test_largest_lag_is_told_in_kafkas_words() -> None:
+def test_text_of_the_largest_lag_equals_kafkas_tool() -> None:
     behind, done = check(), ReplicaCheck(TopicPartition("u", 1), (1,), 5)
     behind.compare({1: Fetched(4, b""), 2: Fetched(4, b"")})
     done.compare({1: Fetched(5, b"")})
     assert start_line(NOON) == "2026-11-16 12:00:00,007: verification process is started"
-    assert lag_line(NOON, [done, behind]) == (
+    assert lag_line(NOON, [done.result(), behind.result()]) == (
         "2026-11-16 12:00:00,007: max lag is 4 for partition t-0 at offset 0 among 2 partitions"
     )

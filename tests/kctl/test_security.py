@@ -1,4 +1,4 @@
-"""TLS in front of our broker: who is let in, and what is said to the others."""
+"""TLS in front of our broker: accepted and refused clients."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -47,7 +47,7 @@ def setting(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Setting]:
         yield Setting(tls, plaintext, authority, directory)
 
 
-def test_brokers_are_asked_through_tls(kctl: Kctl, setting: Setting) -> None:
+def test_brokers_are_queried_through_tls(kctl: Kctl, setting: Setting) -> None:
     result = setting.run(kctl, setting.tls, setting.trusting(), "brokers", "list", "-o", "name")
     assert result.exit_code == 0, result.stderr
 
@@ -73,7 +73,7 @@ def test_records_go_through_tls_both_ways(kctl: Kctl, setting: Setting) -> None:
         ("SSL", "plaintext", "it seems to be a plaintext listener", "security.protocol=PLAINTEXT"),
         ("PLAINTEXT", "tls", "TLS", ""),
         ("SASL_SSL", "tls", "has no SASL on this listener", "security.protocol=PLAINTEXT or SSL"),
-        ("SASL_PLAINTEXT", "plaintext", "has no SASL on this listener", "name a SASL listener"),
+        ("SASL_PLAINTEXT", "plaintext", "has no SASL on this listener", "or a SASL listener"),
     ],
 )
 def test_listener_of_another_kind_is_recognised(

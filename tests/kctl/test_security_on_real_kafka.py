@@ -1,4 +1,4 @@
-"""TLS and SASL on Apache Kafka: every kind of listener, and every way not to get in."""
+"""TLS and SASL on Apache Kafka: every kind of listener, and every failure."""
 
 import asyncio
 import subprocess
@@ -185,9 +185,9 @@ WRONG = ANYTHING | {"sasl_jaas_config": jaas(SCRAM, "wrong-Password")}
         ),
         ("PLAINTEXT", {"security_protocol": "SSL"}, "plaintext listener"),
         ("SASL_SSL", {"security_protocol": "PLAINTEXT"}, "TLS"),
-        ("SASL_PLAINTEXT", {"security_protocol": "PLAINTEXT"}, "does the listener want SASL?"),
+        ("SASL_PLAINTEXT", {"security_protocol": "PLAINTEXT"}, "does the listener require SASL?"),
         ("PLAINTEXT", {"security_protocol": "SASL_PLAINTEXT", **ANYTHING}, "has no SASL"),
-        ("SSL", {"security_protocol": "SSL"}, "wants a client certificate"),
+        ("SSL", {"security_protocol": "SSL"}, "requires a client certificate"),
         (
             "SASL_SSL",
             {"security_protocol": "SASL_SSL", **ANYTHING, "ssl_truststore_location": ""},
@@ -195,7 +195,7 @@ WRONG = ANYTHING | {"sasl_jaas_config": jaas(SCRAM, "wrong-Password")}
         ),
     ],
 )
-def test_every_way_not_to_get_in_is_told_in_a_line(
+def test_every_security_failure_is_one_line(
     kctl: Kctl, secured: Secured, kind: str, settings: dict[str, str], words: str
 ) -> None:
     result = brokers(kctl, secured, kind, secured.properties("bad", **settings))

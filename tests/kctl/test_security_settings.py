@@ -1,4 +1,4 @@
-"""Security settings under Java's names: read, completed from elsewhere, refused without leaking."""
+"""Security settings under Java's names: parsed, resolved, refused without leaking secrets."""
 
 import io
 import os
@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from kctl.errors import CliError, ExitStatus
-from kctl.security.clients import client_security, librdkafka_properties
-from kctl.security.jaas import parse_jaas
-from kctl.security.secrets import ask_secret, from_environment, resolve
-from kctl.security.settings import SecuritySettings, read_security
+from kctl.cli.errors import CliError, ExitStatus
+from kctl.cli.security.clients import client_security, librdkafka_properties
+from kctl.cli.security.jaas import parse_jaas
+from kctl.cli.security.secrets import ask_secret, from_environment, resolve
+from kctl.cli.security.settings import SecuritySettings, read_security
 from tests.support.certificates import Authority
 from tests.support.kctl import Kctl
 from tests.support.processes import free_port
@@ -51,7 +51,7 @@ def test_jaas_that_cannot_be_read_is_not_quoted(text: str) -> None:
     assert "secret" not in f"{caught.value.message} {caught.value.hint}"
 
 
-def test_nothing_said_is_plaintext() -> None:
+def test_default_is_plaintext() -> None:
     assert read_security({"bootstrap.servers": "h:1"}, nobody) == SecuritySettings()
     assert librdkafka_properties(SecuritySettings()) == {}
 
@@ -96,7 +96,7 @@ def test_own_certificate_reaches_librdkafka_with_its_key_apart(tmp_path: Path) -
     }
 
 
-def test_password_left_out_is_asked_for() -> None:
+def test_missing_password_is_prompted_for() -> None:
     properties = LOGIN | {"sasl.jaas.config": f"{SCRAM} required username=alice;"}
     settings = read_security(properties, lambda what: f"typed for {what}")
     assert settings.credentials is not None
@@ -107,21 +107,22 @@ def test_password_left_out_is_asked_for() -> None:
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"sasl.jaas.config": f"{SCRAM} required username=alice;"}, "needs the password of alice"),
-        ({"sasl.jaas.config": ""}, "needs a user name"),
+        (
+            {"sasl.jaas.config": f"{SCRAM} required username=alice;"},
+            "requires the password of alice",
+        ),
+        ({"sasl.jaas.config": ""}, "requires a user name"),
         ({"sasl.mechanism": "GSSAPI"}, "sasl.mechanism=GSSAPI"),
-        ({"sasl.mechanism": ""}, "no sasl.mechanism"),
+        ({"sasl.mechanism": ""}, "sasl.mechanism is missing"),
         ({"sasl.mechanism": "PLAIN"}, "names ScramLoginModule, but sasl.mechanism=PLAIN"),
-        ({"security.protocol": "TLS"}, "there is no security.protocol 'TLS'"),
+        ({"security.protocol": "TLS"}, "unknown security.protocol 'TLS'"),
         ({"ssl.cipher.suites": "TLS_X"}, "ssl.cipher.suites"),
         ({"ssl.endpoint.identification.algorithm": "ldap"}, "algorithm 'ldap'"),
         ({"ssl.keystore.key": "open-sesame"}, "ssl.keystore.certificate.chain is missing"),
         ({"ssl.truststore.location": "/no/such/file"}, "cannot read /no/such/file"),
     ],
 )
-def test_settings_that_cannot_be_used_are_refused_in_words(
-    change: dict[str, str], words: str
-) -> None:
+def test_unusable_settings_are_refused_with_a_message(change: dict[str, str], words: str) -> None:
     with pytest.raises(CliError) as caught:
         read_security(LOGIN | change, nobody)
     assert words in caught.value.message
@@ -208,12 +209,12 @@ def test_context_with_secrets_in_its_properties_shows_none(kctl: Kctl, tmp_path:
         assert "open-sesame" not in shown.output + shown.stderr
 
 
-def test_nobody_is_asked_where_there_is_no_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_prompt_without_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stdin", io.StringIO("typed\n"))
     assert ask_secret("Password of alice") is None
 
 
-def test_password_is_asked_for_on_a_terminal_and_not_echoed() -> None:
+def test_password_prompt_does_not_echo() -> None:
     ours, theirs = pty.openpty()
     environ = {**os.environ, "KCTL_SECURITY_PROTOCOL": "SASL_PLAINTEXT"}
     environ |= {"KCTL_SASL_MECHANISM": "PLAIN", "KCTL_SASL_USERNAME": "alice"}

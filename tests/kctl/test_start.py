@@ -1,4 +1,4 @@
-"""kctl starts quickly: nothing heavy is imported before it is needed."""
+"""Startup time: modules are imported only when needed."""
 
 import resource
 import subprocess
@@ -20,19 +20,19 @@ def test_importing_kctl_loads_nothing_heavy() -> None:
     assert loaded_after("import kctl.app").isdisjoint(HEAVY)
 
 
-def test_help_loads_no_command() -> None:
+def test_help_imports_no_command() -> None:
     run_help = "import kctl.app\ntry: kctl.app.app(['--help'])\nexcept SystemExit: pass"
     loaded = loaded_after(run_help)
     assert loaded.isdisjoint(HEAVY)
     assert not [name for name in loaded if name.startswith(("kctl.commands", "broker."))]
 
 
-def test_command_loads_only_what_asking_a_broker_takes() -> None:
+def test_command_imports_only_what_a_query_needs() -> None:
     run = "import kctl.app\ntry: kctl.app.app(['cluster', '-b', ':'])\nexcept SystemExit: pass"
     assert loaded_after(run) & HEAVY == {"asyncio"}
 
 
-def test_help_costs_no_more_than_a_few_starts_of_python() -> None:
+def test_help_takes_at_most_a_few_python_startups() -> None:
     # CPU time beside CPU time, because the wall clock of a busy machine proves nothing; that the
     # answer is there within 0.25 s is measured by `python -m bench kctl_start`.
     ours = min(_cpu_seconds("-m", "kctl", "--help") for _ in range(7))

@@ -1,4 +1,4 @@
-"""`kctl topics` on our broker: made, found, described, changed, cloned, deleted."""
+"""`kctl topics` on our broker."""
 
 import csv
 import io
@@ -9,10 +9,9 @@ import pytest
 from confluent_kafka import Producer
 
 from broker.model import Uuid
-from kctl.admin.configs import Config
-from kctl.admin.describe_topics import Description
-from kctl.admin.topics import Partition, Topic
-from kctl.topic_view import Health, partition_rows, troubles_of
+from kctl.model.configs import Config
+from kctl.model.topics import Description, Partition, Topic
+from kctl.views.topics import PartitionFilter, partition_rows, problems_of
 from tests.support.broker import RunningBroker
 from tests.support.golden_tools import golden_tool
 from tests.support.kctl import Kctl, KctlResult
@@ -39,17 +38,17 @@ def test_several_topics_are_created_with_layout_and_settings(run: Run) -> None:
     assert (topic["partitions"][2]["partition"], topic["configs"]) == (2, {"retention.ms": "1000"})
 
 
-def test_one_of_several_that_cannot_be_created_fails_the_run_but_not_the_others(run: Run) -> None:
+def test_one_failed_creation_fails_the_run_but_not_the_others(run: Run) -> None:
     run("topics", "create", "there")
     result = run("topics", "create", "there", "not-there", "-o", "json")
     assert result.exit_code == 1
     assert [row["status"] for row in result.json] == ["failed", "created"]
     assert "TOPIC_ALREADY_EXISTS" in result.stderr
     again = run("topics", "create", "there", "not-there", "--if-not-exists", "-o", "json")
-    assert [row["status"] for row in again.json] == ["exists already"] * 2
+    assert [row["status"] for row in again.json] == ["already exists"] * 2
 
 
-def test_dry_run_of_create_lets_the_broker_check_and_creates_nothing(run: Run) -> None:
+def test_dry_run_of_create_is_validated_by_the_broker(run: Run) -> None:
     result = run("topics", "create", "dry", "--dry-run", "-o", "json")
     assert result.json == [{"topic": "dry", "status": "would be created"}]
     assert "dry" not in names(run)
@@ -112,7 +111,7 @@ def test_describe_by_id_finds_the_topic(run: Run) -> None:
     assert run("topics", "describe", "--topic-id", "short").exit_code == 2
 
 
-def test_healthy_cluster_has_no_partitions_in_trouble(run: Run) -> None:
+def test_healthy_cluster_has_no_unhealthy_partitions(run: Run) -> None:
     run("topics", "create", "healthy")
     for flag in ("--under-replicated", "--unavailable", "--under-min-isr"):
         assert run("topics", "describe", flag, "-o", "json").json == []
@@ -144,7 +143,7 @@ def test_alter_shows_what_changes_and_changes_it(run: Run) -> None:
     assert (len(topic["partitions"]), topic["configs"]) == (4, {})
 
 
-def test_alter_to_fewer_partitions_is_refused_in_the_brokers_words(run: Run) -> None:
+def test_alter_to_fewer_partitions_shows_the_brokers_error(run: Run) -> None:
     run("topics", "create", "shrink", "-p", "3")
     result = run("topics", "alter", "shrink", "-p", "2", "--dry-run")
     assert result.exit_code == 1
@@ -179,7 +178,7 @@ def test_delete_needs_a_yes_and_then_deletes(run: Run) -> None:
     assert not {"del-a", "del-b"} & set(names(run))
 
 
-def test_delete_of_what_is_not_there_fails_unless_that_is_fine(run: Run) -> None:
+def test_delete_of_missing_topic_fails_unless_if_exists(run: Run) -> None:
     missing = run("topics", "delete", "never", "--yes")
     assert missing.exit_code == 1
     assert "'never'" in missing.stderr
@@ -202,7 +201,7 @@ def test_context_that_is_read_only_creates_and_deletes_nothing(
     assert "new" not in names(run)
 
 
-def test_words_for_kafka_are_those_of_its_own_tool(run: Run) -> None:
+def test_error_texts_equal_kafkas_tool(run: Run) -> None:
     broker_id = run("brokers", "list", "-o", "name").output.strip()
     three = ",".join([broker_id] * 3)
     story = {
@@ -247,7 +246,7 @@ def described(partition: Partition, min_isr: int, live: frozenset[int]) -> Descr
         (3, (1, 2, 3), 1, (1, 2), ["unavailable"]),
     ],
 )
-def test_troubles_are_told_apart_as_kafkas_tool_does(
+def test_problems_are_those_of_kafkas_tool(
     leader: int | None,
     isr: tuple[int, ...],
     min_isr: int,
@@ -256,10 +255,10 @@ def test_troubles_are_told_apart_as_kafkas_tool_does(
 ) -> None:
     partition = Partition(0, leader, 0, (1, 2, 3), isr)
     found = described(partition, min_isr, frozenset(live))
-    assert troubles_of(found, found.topics[0], partition) == troubles
+    assert problems_of(found, found.topics[0], partition) == troubles
     flags = ["under_replicated", "unavailable", "under_min_isr", "at_min_isr"]
     for flag in flags:
-        shown = list(partition_rows(found, found.topics[0], Health(**{flag: True})))
+        shown = list(partition_rows(found, found.topics[0], PartitionFilter(**{flag: True})))
         assert bool(shown) == (flag.replace("_", "-") in troubles)
 
 

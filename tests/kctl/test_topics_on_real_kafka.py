@@ -1,4 +1,4 @@
-"""topics, configs, offsets, delete-records, log-dirs beside Kafka's own tools: the same text."""
+"""topics, configs, offsets, delete-records and log-dirs compared with Kafka's own tools."""
 
 import json
 from collections.abc import Iterator
@@ -62,7 +62,7 @@ def fill(kafka: RealKafka) -> None:
     assert producer.flush(20) == 0
 
 
-def test_topics_are_listed_and_described_in_kafkas_words(beside: Beside) -> None:
+def test_topics_text_equals_kafkas_tool(beside: Beside) -> None:
     assert "k1-4" in beside.same(TOPICS, ["--list"], ["topics", "list"])
     described = beside.same(TOPICS, ["--describe"], ["topics", "describe"])
     assert "cleanup.policy=compact" in described
@@ -90,11 +90,13 @@ def test_topics_are_listed_and_described_in_kafkas_words(beside: Beside) -> None
         (["--delete", "--topic", "none", "--if-exists"], ["delete", "--yes"]),
     ],
 )
-def test_refusals_are_in_kafkas_words(beside: Beside, theirs: list[str], ours: list[str]) -> None:
+def test_refusal_texts_equal_kafkas_tool(
+    beside: Beside, theirs: list[str], ours: list[str]
+) -> None:
     beside.same(TOPICS, theirs, ["topics", *ours, *theirs[1:]])
 
 
-def test_configs_are_described_and_altered_in_kafkas_words(beside: Beside) -> None:
+def test_configs_text_equals_kafkas_tool(beside: Beside) -> None:
     topic = ["--entity-type", "topics", "--entity-name", "k1.dots"]
     beside.same(CONFIGS, ["--describe", *topic], ["configs", "describe", *topic])
     beside.same(CONFIGS, ["--describe", "--all", *topic], ["configs", "describe", "--all", *topic])
@@ -110,7 +112,7 @@ def test_configs_are_described_and_altered_in_kafkas_words(beside: Beside) -> No
     beside.same(CONFIGS, ["--describe", *altered], ["configs", "describe", *altered])
 
 
-def test_offsets_are_in_kafkas_words(beside: Beside) -> None:
+def test_offsets_text_equals_kafkas_tool(beside: Beside) -> None:
     for words in (
         ["--topic", "k1.*"],
         ["--topic-partitions", "k1-0:1-3,k1-1:0"],
@@ -120,7 +122,7 @@ def test_offsets_are_in_kafkas_words(beside: Beside) -> None:
         beside.same(OFFSETS, words, ["offsets", *words])
 
 
-def test_records_are_deleted_in_kafkas_words(beside: Beside, tmp_path: Path) -> None:
+def test_delete_records_text_equals_kafkas_tool(beside: Beside, tmp_path: Path) -> None:
     path = tmp_path / "offsets.json"
     entries = [
         {"topic": "k1-3", "partition": p, "offset": o} for p, o in ((0, 1), (1, 99), (2, -1))
@@ -133,7 +135,7 @@ def test_records_are_deleted_in_kafkas_words(beside: Beside, tmp_path: Path) -> 
     assert "PolicyViolationException" in text
 
 
-def test_log_dirs_are_in_kafkas_words(beside: Beside) -> None:
+def test_log_dirs_text_equals_kafkas_tool(beside: Beside) -> None:
     words = ["--describe", "--topic-list", "k1-0,k1-1,k1.dots"]
     beside.same(LOG_DIRS, words, ["log-dirs", *words])
 

@@ -1,4 +1,4 @@
-"""`kctl transactions` on our broker, with a transaction that no coordinator knows of."""
+"""`kctl transactions` on our broker, with a hanging transaction."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -6,14 +6,14 @@ from pathlib import Path
 import pytest
 
 from broker.model import TopicPartition
-from kctl.admin.transactions import TransactionListing
-from kctl.kafka_text.transactions import (
+from kctl.model.transactions import ActiveProducer, Transaction, TransactionListing
+from kctl.plans.hanging import hanging, overdue
+from kctl.views.kafka_text.transactions import (
     describe_lines,
     hanging_lines,
     list_lines,
     producers_lines,
 )
-from kctl.plans.hanging import ActiveProducer, Transaction, hanging, overdue
 from tests.support.broker import running_broker
 from tests.support.golden_tools import TOOLS, golden_tool
 from tests.support.open_transactions import NOBODY, leave_open
@@ -60,7 +60,7 @@ def test_filters_leave_out_the_others(run: Run, options: list[str], expected: st
 def test_state_that_does_not_exist_is_refused(run: Run) -> None:
     result = run("transactions", "list", "--state", "Sleeping")
     assert result.exit_code == 1
-    assert "no state Sleeping" in result.stderr
+    assert "unknown state Sleeping" in result.stderr
 
 
 @pytest.mark.parametrize("which", [["payments"], ["--transactional-id", "payments"], ["--all"]])
@@ -71,7 +71,7 @@ def test_open_transaction_is_described_with_its_partitions(run: Run, which: list
     assert row["duration_ms"] >= 0
 
 
-def test_unknown_transactional_id_is_told(run: Run) -> None:
+def test_unknown_transactional_id_is_reported(run: Run) -> None:
     result = run("transactions", "describe", "nobody")
     assert result.exit_code == 1
     assert "no such transactional id: 'nobody'" in result.stderr
@@ -91,7 +91,7 @@ def test_producers_of_partitions_are_shown_with_their_open_transactions(
     assert (row["producer_id"], row["producer_epoch"], row["start_offset"]) == (NOBODY, 7, 0)
 
 
-def test_only_what_its_coordinator_has_forgotten_hangs(run: Run) -> None:
+def test_only_transactions_unknown_to_the_coordinator_hang(run: Run) -> None:
     result = run("transactions", "hanging", "-o", "json")
     assert result.exit_code == 3
     [row] = result.json
@@ -99,10 +99,10 @@ def test_only_what_its_coordinator_has_forgotten_hangs(run: Run) -> None:
 
 
 @pytest.mark.parametrize("where", [["orders"], ["hanging:0"], ["--max-transaction-timeout", "90"]])
-def test_nothing_hangs_where_nothing_is_overdue(run: Run, where: list[str]) -> None:
+def test_no_transaction_hangs_before_the_timeout(run: Run, where: list[str]) -> None:
     result = run("transactions", "hanging", *where)
     assert result.exit_code == 0
-    assert "no transaction hangs" in result.stderr
+    assert "no hanging transactions" in result.stderr
 
 
 def test_search_for_a_topic_that_does_not_exist_fails(run: Run) -> None:
@@ -123,15 +123,15 @@ def test_nothing_is_aborted_without_a_yes(run: Run, option: list[str]) -> None:
         (
             ["hanging:1", "--start-offset", "5", "--yes"],
             1,
-            "no open transaction begins at offset 5",
+            "no open transaction starts at offset 5",
         ),
-        (["hanging:1", "--yes"], 2, "which transaction?"),
-        (["hanging:1", "--producer-id", "1", "--yes"], 2, "which transaction?"),
-        (["hanging", "--start-offset", "0", "--yes"], 2, "name one partition"),
-        (["hanging:x", "--start-offset", "0", "--yes"], 2, "no topic with partitions"),
+        (["hanging:1", "--yes"], 2, "no transaction specified"),
+        (["hanging:1", "--producer-id", "1", "--yes"], 2, "no transaction specified"),
+        (["hanging", "--start-offset", "0", "--yes"], 2, "specify one partition"),
+        (["hanging:x", "--start-offset", "0", "--yes"], 2, "is not TOPIC"),
     ],
 )
-def test_abort_of_nothing_in_particular_is_refused(
+def test_abort_without_a_transaction_is_refused(
     run: Run, args: list[str], status: int, words: str
 ) -> None:
     result = run("transactions", "abort", *args)
@@ -139,7 +139,7 @@ def test_abort_of_nothing_in_particular_is_refused(
     assert words in result.stderr
 
 
-def test_aborted_transaction_hangs_no_more(tmp_path: Path) -> None:
+def test_aborted_transaction_is_no_longer_hanging(tmp_path: Path) -> None:
     with running_broker(tmp_path) as broker:
         assert kctl_on(broker)("topics", "create", "t").exit_code == 0
     leave_open(broker.log_dir, "t-0", producer_epoch=7)
@@ -181,7 +181,7 @@ def golden(name: str) -> list[str]:
     return path.read_text().splitlines()
 
 
-def test_kafkas_words_for_each_table() -> None:
+def test_text_of_each_table_equals_kafkas_tool() -> None:
     assert list_lines([]) == golden_tool("52-").lines
     listing = TransactionListing("cap-1", 2, 1000, "CompleteCommit")
     assert list_lines([listing]) == golden("60-")

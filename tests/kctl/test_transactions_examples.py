@@ -1,4 +1,4 @@
-"""Every example in the help of `kctl transactions` works, on a broker where they make sense."""
+"""Every example in the help of `kctl transactions` works."""
 
 import shlex
 from collections.abc import Iterator

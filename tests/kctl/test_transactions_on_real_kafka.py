@@ -1,4 +1,4 @@
-"""`kctl transactions` beside kafka-transactions, on a Kafka that lets a transaction hang."""
+"""`kctl transactions` compared with kafka-transactions, with a hanging transaction."""
 
 import asyncio
 import re

@@ -49,7 +49,7 @@ def directory(tmp_path_factory: pytest.TempPathFactory) -> str:
         ("/latest_producer_id_block", "producer ids", "1000 to 1999 for broker 2"),
     ],
 )
-def test_kafkas_znodes_are_told_in_a_few_words(path: str, kind: str, summary: str) -> None:
+def test_kafkas_znodes_have_short_descriptions(path: str, kind: str, summary: str) -> None:
     found = explain(path, ZNODES[path])
     assert (found.kind, found.summary) == (kind, summary)
 
@@ -61,7 +61,7 @@ def test_every_znode_of_a_cluster_can_be_explained() -> None:
     assert not [path for path in unknown if not path.startswith("/kafka-acl-changes")]
 
 
-def test_znode_that_kafka_could_not_read_is_told_without_being_quoted() -> None:
+def test_unreadable_znode_is_reported_without_its_data() -> None:
     found = explain("/brokers/topics/orders", b"{sesame")
     assert (found.kind, found.summary) == ("topic", UNREADABLE)
 
@@ -81,13 +81,13 @@ def test_secrets_are_hidden_in_summary_and_value(path: str, data: dict[str, obje
     assert HIDDEN in shown
 
 
-def test_data_that_is_no_text_is_shown_in_hexadecimal() -> None:
+def test_binary_data_is_shown_in_hexadecimal() -> None:
     assert explain("/x", b"\x00\xff").value == "0x00ff"
     assert explain("/x", b"hello").value == "hello"
     assert explain("/x", None).value is None
 
 
-def test_ls_lists_what_is_just_below(kctl: Kctl, directory: str) -> None:
+def test_ls_lists_children(kctl: Kctl, directory: str) -> None:
     found = kctl("zk", "ls", "/brokers/ids", "--directory", directory, "-o", "json").json
     assert [(row["name"], row["kind"]) for row in found] == [
         ("1", "broker"),
@@ -97,7 +97,7 @@ def test_ls_lists_what_is_just_below(kctl: Kctl, directory: str) -> None:
     assert found[0]["value"]["rack"] == "rack-1"
 
 
-def test_get_shows_the_data_as_json_and_raw_as_it_stands(kctl: Kctl, directory: str) -> None:
+def test_get_shows_json_and_with_raw_the_exact_data(kctl: Kctl, directory: str) -> None:
     shown = kctl("zk", "get", "/brokers/topics/orders", "--directory", directory)
     assert "KIND:" in shown.output and '"topic_id": ' in shown.output
     raw = kctl("zk", "get", "/brokers/topics/orders", "--directory", directory, "--raw")
@@ -130,14 +130,14 @@ def test_whole_tree_has_every_znode(kctl: Kctl, directory: str) -> None:
 @pytest.mark.parametrize(
     ("args", "status", "words"),
     [
-        (["get", "/nowhere"], 1, "there is no znode /nowhere"),
-        (["tree", "/nowhere"], 1, "there is no znode /nowhere"),
-        (["ls", "/nowhere"], 1, "there is no znode /nowhere"),
-        (["get", "/a//b"], 2, "is no path of a node"),
-        (["ls", "-z", "h:1"], 2, "not both"),
+        (["get", "/nowhere"], 1, "no such znode: /nowhere"),
+        (["tree", "/nowhere"], 1, "no such znode: /nowhere"),
+        (["ls", "/nowhere"], 1, "no such znode: /nowhere"),
+        (["get", "/a//b"], 2, "is not a legal path of a node"),
+        (["ls", "-z", "h:1"], 2, "cannot be combined"),
     ],
 )
-def test_what_cannot_be_shown_is_told(
+def test_znodes_that_cannot_be_shown_are_errors(
     kctl: Kctl, directory: str, args: list[str], status: int, words: str
 ) -> None:
     result = kctl("zk", *args, "--directory", directory)
@@ -145,16 +145,16 @@ def test_what_cannot_be_shown_is_told(
     assert words in result.stderr
 
 
-def test_no_zookeeper_named_is_a_usage_error(kctl: Kctl) -> None:
+def test_missing_zookeeper_is_a_usage_error(kctl: Kctl) -> None:
     result = kctl("zk", "ls")
     assert result.exit_code == 2
-    assert "no ZooKeeper named" in result.stderr
+    assert "no ZooKeeper specified" in result.stderr
 
 
-def test_zookeeper_that_does_not_answer_is_given_up(kctl: Kctl) -> None:
+def test_zookeeper_without_an_answer_times_out(kctl: Kctl) -> None:
     result = kctl("zk", "ls", "-z", f"127.0.0.1:{free_port()}", "--timeout", "0.2")
     assert result.exit_code == 4
-    assert "no ZooKeeper answers" in result.stderr
+    assert "no answer from ZooKeeper" in result.stderr
 
 
 @pytest.mark.zk

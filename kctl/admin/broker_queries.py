@@ -1,0 +1,111 @@
+"""Queries to several brokers at once, each with its own timeout; partial answers.
+
+One broker that hangs, or is down but still registered, must not hide what the others know. A query
+that fans out runs `each_broker`: all brokers are queried in parallel, and one that does not answer
+in time is left out of the result and recorded. `ask(..., partial=True)` reports the recorded
+brokers at the end of the command, which then exits with status 4. Without `partial`, for changes
+and for plans that need every broker, the first failure raises `BrokerUnavailable`.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from broker.net.client import Client
+from broker.net.failures import SecurityFailed
+from broker.protocol.schema import Request, ResponseT
+from kctl.model.cluster import BrokerFailure
+
+Answer = TypeVar("Answer")
+Work = TypeVar("Work")
+
+
+@dataclass
+class QueryScope:
+    """How the queries of one `ask` treat brokers that do not answer."""
+
+    timeout_s: float
+    """For each broker."""
+    is_partial: bool = False
+    failures: dict[int, BrokerFailure] = field(default_factory=dict)
+    """Brokers that did not answer. *Invariant*: they are not queried again in this scope."""
+
+
+SCOPE: ContextVar[QueryScope] = ContextVar("SCOPE")
+"""Set by `ask`; tasks inherit it."""
+
+
+class BrokerUnavailable(Exception):
+    """A broker did not answer, and the query needs all of them."""
+
+    def __init__(self, failure: BrokerFailure) -> None:
+        super().__init__(str(failure))
+        self.failure = failure
+
+
+async def each_broker(
+    client: Client,
+    work: Mapping[int, Work],
+    query: Callable[[int, Work], Awaitable[Answer]],
+) -> dict[int, Answer]:
+    """Run `query(broker_id, work)` for every broker at once; answers by broker id.
+
+    In a partial query, brokers that did not answer are missing from the result.
+    """
+    scope = SCOPE.get(None) or QueryScope(client.request_timeout_s)
+    answers: dict[int, Answer] = {}
+
+    async def query_one(broker_id: int, work: Work) -> None:
+        if broker_id in scope.failures:
+            return
+        try:
+            async with asyncio.timeout(scope.timeout_s):
+                answers[broker_id] = await query(broker_id, work)
+        except SecurityFailed:
+            raise
+        except TimeoutError:
+            reason = f"did not answer within {scope.timeout_s:g} s"
+            scope.failures[broker_id] = _failure(client, broker_id, reason)
+        except OSError as error:
+            scope.failures[broker_id] = _failure(client, broker_id, f"is unreachable: {error}")
+
+    await asyncio.gather(*(query_one(*item) for item in work.items()))
+    if scope.failures and not scope.is_partial:
+        raise BrokerUnavailable(next(iter(scope.failures.values())))
+    return {broker_id: answers[broker_id] for broker_id in work if broker_id in answers}
+
+
+async def every_broker(
+    client: Client, query: Callable[[int], Awaitable[Answer]]
+) -> dict[int, Answer]:
+    """`each_broker` for all brokers of the cluster, in the order of their ids."""
+    await client.refresh_metadata()
+    work = dict.fromkeys(sorted(client.cluster.nodes))
+    return await each_broker(client, work, lambda broker_id, _: query(broker_id))
+
+
+async def from_controller(client: Client, request: Request[ResponseT]) -> ResponseT | None:
+    """The controller's answer; None if it did not answer in a partial query."""
+    await client.refresh_metadata()
+    answers = await each_broker(
+        client,
+        {client.cluster.controller_id: request},
+        lambda _, request: client.send_to_controller(request),
+    )
+    return next(iter(answers.values()), None)
+
+
+def unavailable_controller(client: Client) -> BrokerUnavailable:
+    """The failure for queries that need the controller, after `from_controller` gave None."""
+    controller_id = client.cluster.controller_id
+    known = SCOPE.get().failures.get(controller_id)
+    return BrokerUnavailable(known or _failure(client, controller_id, "did not answer"))
+
+
+def _failure(client: Client, broker_id: int, reason: str) -> BrokerFailure:
+    node = client.cluster.nodes.get(broker_id)
+    address = f"{node.host}:{node.port}" if node else None
+    # The client's messages begin with the address, which is already named.
+    return BrokerFailure(broker_id, address, reason.replace(f"{node}: ", ""))

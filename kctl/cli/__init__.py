@@ -1,0 +1,1 @@
+"""Typer plumbing: options, arguments, help, confirmation, output, errors, contexts, security."""

@@ -1,0 +1,268 @@
+"""The options shared by all commands, at any position of the command line.
+
+`kctl -b h:9092 topics list` and `kctl topics list -b h:9092` are equivalent: every group and every
+command accepts the shared options and stores them in one `Session`. Precedence: the option nearest
+to the end of the command line, other options, the environment, the context.
+
+An option or variable that selects the cluster and is empty is a usage error. It comes from an unset
+variable in a script; ignoring it would run the command on another cluster.
+"""
+
+import logging
+import os
+from dataclasses import dataclass, field
+from enum import StrEnum
+from functools import cache, cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Protocol
+
+import typer
+from typer.main import get_command
+
+from kctl.cli.contexts import Context, config_path, read_contexts, refuse_empty_variable
+from kctl.cli.errors import CliError, ExitStatus, usage_error
+from kctl.cli.output import NoteHandler, Output, OutputFormat
+
+if TYPE_CHECKING:
+    from kctl.cli.security.settings import SecuritySettings
+
+SHARED_PANEL = "Shared options"
+DEFAULT_TIMEOUT_S = 30.0
+_SECURITY_VARIABLES = ("KCTL_SECURITY_", "KCTL_SASL_", "KCTL_SSL_")
+
+
+class Connection(Protocol):
+    """A connection that the session closes at its end."""
+
+    def close(self) -> None:
+        """Close all connections."""
+
+
+@dataclass
+class Session:
+    """The shared options of one run: cluster, output format, timeout."""
+
+    bootstrap_server: str | None = None
+    context: str | None = None
+    command_config: str | None = None
+    output: OutputFormat = OutputFormat.TABLE
+    timeout: float = DEFAULT_TIMEOUT_S
+    verbose: int = 0
+    given: set[str] = field(default_factory=set)
+    """Names of the options above that were given on the command line, at any level."""
+    may_ask: bool = True
+    """Whether the user may be prompted for a password: not during shell completion."""
+    unanswered: dict[int, str] = field(default_factory=dict)
+    """Messages about brokers that did not answer; their part of the result is missing."""
+    connection: "Connection | None" = None
+    """The connection of this run to its cluster, once there is one; see admin.connection."""
+
+    def close(self) -> None:
+        """Close the connection; the next query would open another."""
+        if self.connection is not None:
+            self.connection.close()
+            self.connection = None
+
+    def __getstate__(self) -> dict[str, object]:
+        return {**self.__dict__, "connection": None}  # Spark tasks open their own
+
+    @property
+    def out(self) -> Output:
+        """Output of results and messages."""
+        return Output(self.output)
+
+    @cached_property
+    def active_context(self) -> tuple[str | None, Context]:
+        """The context of this run and its name; an empty context if there is none.
+
+        A cluster given with -b or by the environment has no context, unless `--context` is given as
+        well: then the rules of that context apply.
+        """
+        if not self.given & {"bootstrap_server", "context"}:
+            refuse_empty_variable("KCTL_BOOTSTRAP_SERVERS")
+            refuse_empty_variable("KCTL_CONTEXT")
+        if self.bootstrap_server and "context" not in self.given:
+            return None, Context()
+        contexts = read_contexts(config_path())
+        name = self.context or contexts.current
+        return (name, contexts.get(name)) if name else (None, Context())
+
+    def client_properties(self) -> dict[str, str]:
+        """The Java client.properties of this run, including security settings of the environment.
+
+        Empty if there are none. Contains resolved secrets: never print it.
+        """
+        return self._client_properties
+
+    @cached_property
+    def _client_properties(self) -> dict[str, str]:
+        if "command_config" not in self.given:
+            refuse_empty_variable("KCTL_COMMAND_CONFIG")
+        path = self.command_config or self.active_context[1].command_config
+        if not path and not any(name.startswith(_SECURITY_VARIABLES) for name in os.environ):
+            return {}
+        # Imported here: few runs have any.
+        from kctl.cli.client_properties import read_client_properties
+        from kctl.cli.security.secrets import from_environment, resolve
+
+        written = read_client_properties(Path(path).expanduser()) if path else {}
+        return resolve(written, os.environ) | from_environment(os.environ)
+
+    @cached_property
+    def security(self) -> "SecuritySettings | None":
+        """TLS and SASL settings, prompting for a missing password; None for plaintext."""
+        if "security.protocol" not in (properties := self.client_properties()):
+            return None
+        from kctl.cli.security.secrets import ask_secret
+        from kctl.cli.security.settings import read_security
+
+        return read_security(properties, lambda what: ask_secret(what) if self.may_ask else None)
+
+    def bootstrap_servers(self) -> str:
+        """The bootstrap servers; CliError if there are none."""
+        named = self._named_servers() or self.client_properties().get("bootstrap.servers")
+        if not named:
+            raise CliError(
+                "no cluster specified",
+                "use -b HOST:PORT, set KCTL_BOOTSTRAP_SERVERS, or choose a context: kctl "
+                "context use",
+                ExitStatus.USAGE,
+            )
+        return named
+
+    def _named_servers(self) -> str | None:
+        """From -b, else --context, else the environment, else the current context."""
+        from_context = self.active_context[1].bootstrap_servers
+        if "context" in self.given and "bootstrap_server" not in self.given:
+            return from_context or self.bootstrap_server
+        return self.bootstrap_server or from_context
+
+
+class TextFormat(StrEnum):
+    """Values of `--format`, for commands with a counterpart among Kafka's tools."""
+
+    KAFKA = "kafka"
+
+
+KafkaText = Annotated[
+    TextFormat | None,
+    typer.Option("--format", metavar="kafka", help="Print the output of Kafka's own tool."),
+]
+
+
+def session_of(ctx: typer.Context) -> Session:
+    """The session of the run that `ctx` belongs to."""
+    session = ctx.find_object(Session)
+    assert session is not None, "the root group starts every run with a Session"  # noqa: S101
+    return session
+
+
+def _declare(
+    bootstrap_server: Annotated[
+        str | None,
+        typer.Option(
+            "-b",
+            "--bootstrap-server",
+            metavar="HOST:PORT,…",
+            envvar="KCTL_BOOTSTRAP_SERVERS",
+            help="Bootstrap servers; one is enough. [KCTL_BOOTSTRAP_SERVERS]",
+            show_envvar=False,
+            rich_help_panel=SHARED_PANEL,
+        ),
+    ] = None,
+    context: Annotated[
+        str | None,
+        typer.Option(
+            "--context",
+            metavar="NAME",
+            envvar="KCTL_CONTEXT",
+            help="Context to use; see `kctl context`. [KCTL_CONTEXT]",
+            show_envvar=False,
+            rich_help_panel=SHARED_PANEL,
+        ),
+    ] = None,
+    command_config: Annotated[
+        str | None,
+        typer.Option(
+            "--command-config",
+            metavar="FILE",
+            envvar="KCTL_COMMAND_CONFIG",
+            help="Java client.properties file. [KCTL_COMMAND_CONFIG]",
+            show_envvar=False,
+            rich_help_panel=SHARED_PANEL,
+        ),
+    ] = None,
+    output: Annotated[
+        OutputFormat | None,
+        typer.Option(
+            "-o",
+            "--output",
+            metavar="FORMAT",
+            envvar="KCTL_OUTPUT",
+            help="Output format: table, wide, json, jsonl, yaml, csv or name. [KCTL_OUTPUT]",
+            show_envvar=False,
+            rich_help_panel=SHARED_PANEL,
+        ),
+    ] = None,
+    timeout: Annotated[
+        float | None,
+        typer.Option(
+            "--timeout",
+            metavar="SECONDS",
+            envvar="KCTL_TIMEOUT",
+            help=f"Timeout of requests to the cluster (default {DEFAULT_TIMEOUT_S:g}). "
+            "[KCTL_TIMEOUT]",
+            show_envvar=False,
+            rich_help_panel=SHARED_PANEL,
+        ),
+    ] = None,
+    verbose: Annotated[
+        int,
+        typer.Option(
+            "-v",
+            "--verbose",
+            count=True,
+            show_default=False,
+            help="Print more details, also about errors.",
+            rich_help_panel=SHARED_PANEL,
+        ),
+    ] = 0,
+) -> None:
+    """Declarations only; `shared_parameters` turns them into Typer parameters."""
+
+
+@cache
+def shared_parameters() -> tuple[Any, ...]:
+    """The shared options as Typer parameters, to be added to any group or command."""
+    probe = typer.Typer(add_completion=False)
+    probe.command()(_declare)
+    return tuple(get_command(probe).params)
+
+
+def refuse_empty_option(option: str, value: object) -> None:
+    """A usage error if the value of `option` is an empty string."""
+    if isinstance(value, str) and not value.strip(" ,"):
+        raise usage_error(f"{option} is empty", "check the variable it is set from, or omit it")
+
+
+def gather(ctx: Any) -> None:
+    """Move the shared options from `ctx.params` to the session.
+
+    A value of the environment appears at every level, so it applies only to options that are not on
+    the command line; otherwise it would override a `-b` before the command's name.
+    """
+    session = session_of(ctx)
+    for parameter in shared_parameters():
+        name, value = parameter.name, ctx.params.pop(parameter.name, None)
+        if ctx.get_parameter_source(name).name == "COMMANDLINE":
+            refuse_empty_option(parameter.opts[-1], value)
+            session.given.add(name)
+        elif value is None or name in session.given:
+            continue
+        # Typer converts a choice to an enum only when it calls a function.
+        setattr(session, name, OutputFormat(value) if name == "output" else value)
+    if not session.timeout > 0:  # also refuses nan
+        raise usage_error(f"--timeout {session.timeout:g}: must be greater than 0", "e.g. 10")
+    if session.verbose:
+        level = logging.DEBUG if session.verbose > 1 else logging.INFO
+        logging.basicConfig(level=level, handlers=[NoteHandler()])

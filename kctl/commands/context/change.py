@@ -1,0 +1,95 @@
+"""`kctl context set`, `use` and `delete`: changes to the file of contexts."""
+
+from dataclasses import replace
+from typing import Annotated
+
+import typer
+
+from kctl.cli.arguments.zookeeper import not_empty
+from kctl.cli.contexts import Context, Contexts, config_path, read_contexts, write_contexts
+from kctl.cli.errors import CliError, ExitStatus
+from kctl.cli.options import session_of
+
+Name = Annotated[str, typer.Argument(help="Context name.")]
+
+
+def set_context(
+    ctx: typer.Context,
+    name: Name,
+    zookeeper: Annotated[
+        str | None,
+        typer.Option(
+            "-z",
+            "--zookeeper",
+            metavar="HOST:PORT,…/CHROOT",
+            help="ZooKeeper connect string, for kctl zk.",
+            callback=not_empty,
+        ),
+    ] = None,
+    read_only: Annotated[
+        bool | None,
+        typer.Option(
+            "--read-only/--no-read-only",
+            help="Refuse all changes, commits of offsets, and joining groups.",
+            show_default=False,
+        ),
+    ] = None,
+    protected: Annotated[
+        bool | None,
+        typer.Option(
+            "--protected/--no-protected",
+            help="Require typing the context's name to confirm deletions and overwrites.",
+            show_default=False,
+        ),
+    ] = None,
+) -> None:
+    """Create or change a context.
+
+    Its brokers are those of -b, its client.properties that of --command-config. Options that are
+    not given keep their values. The first context becomes the current one.
+    """
+    session = session_of(ctx)
+    contexts = read_contexts(config_path())
+    given = {
+        "bootstrap_servers": session.bootstrap_server if _said(ctx, "bootstrap_server") else None,
+        "command_config": session.command_config if _said(ctx, "command_config") else None,
+        "zookeeper": zookeeper,
+        "read_only": read_only,
+        "protected": protected,
+    }
+    changes = {key: value for key, value in given.items() if value is not None}
+    context = replace(contexts.named.get(name, Context()), **changes)  # type: ignore[arg-type]
+    if not (context.bootstrap_servers or context.command_config):
+        raise CliError(
+            f"context {name!r} has no bootstrap servers",
+            f"use kctl context set {name} -b HOST:PORT",
+            ExitStatus.USAGE,
+        )
+    _write(Contexts(contexts.current or name, {**contexts.named, name: context}))
+    session.out.note(f"context {name} saved")
+
+
+def use(ctx: typer.Context, name: Name) -> None:
+    """Set the current context."""
+    contexts = read_contexts(config_path())
+    contexts.get(name)
+    _write(replace(contexts, current=name))
+    session_of(ctx).out.note(f"current context: {name}")
+
+
+def delete(ctx: typer.Context, name: Name) -> None:
+    """Delete a context; the cluster is not affected."""
+    contexts = read_contexts(config_path())
+    contexts.get(name)
+    left = {other: context for other, context in contexts.named.items() if other != name}
+    _write(Contexts(None if contexts.current == name else contexts.current, left))
+    session_of(ctx).out.note(f"context {name} deleted")
+
+
+def _said(ctx: typer.Context, option: str) -> bool:
+    """Whether the option is on the command line; values of the environment are not stored."""
+    return option in session_of(ctx).given
+
+
+def _write(contexts: Contexts) -> None:
+    write_contexts(config_path(), contexts)

@@ -1,0 +1,55 @@
+"""`kctl dev stop`, `kill` and `down`."""
+
+import signal
+from typing import Annotated
+
+import typer
+
+from kctl.cli.errors import CliError
+from kctl.cli.options import session_of
+from kctl.commands.dev.arguments import BrokerId, State, known_broker
+from kctl.dev.brokers import dev_brokers, state_directory, stop_all
+from kctl.dev.zookeeper import dev_zookeeper
+
+
+def stop(
+    ctx: typer.Context,
+    broker_id: Annotated[
+        int | None, typer.Argument(help="Id of the broker; all brokers if omitted.")
+    ] = None,
+    state: State = None,
+) -> None:
+    """Stop brokers by controlled shutdown. Their data is kept."""
+    directory = state_directory(state)
+    brokers = dev_brokers(directory) if broker_id is None else [known_broker(directory, broker_id)]
+    for broker in stop_all(brokers):
+        session_of(ctx).out.note(f"stopped broker {broker.broker_id}")
+
+
+def kill(ctx: typer.Context, broker_id: BrokerId, state: State = None) -> None:
+    """Kill a broker with SIGKILL, to simulate a crash."""
+    broker = known_broker(state_directory(state), broker_id)
+    if not broker.stop(by=signal.SIGKILL):
+        raise CliError(f"broker {broker_id} is not running", "kctl dev start starts it")
+    session_of(ctx).out.note(f"killed broker {broker_id}")
+
+
+def down(
+    ctx: typer.Context,
+    delete_data: Annotated[
+        bool, typer.Option("--delete-data", help="Delete the data of the brokers.")
+    ] = False,
+    state: State = None,
+) -> None:
+    """Stop all brokers and the ZooKeeper that was started with them."""
+    directory = state_directory(state)
+    brokers, zookeeper = dev_brokers(directory), dev_zookeeper(directory)
+    stop_all(brokers)
+    zookeeper.stop()
+    if delete_data:
+        for broker in brokers:
+            broker.delete()
+        zookeeper.delete()
+    session_of(ctx).out.note(
+        "stopped; the data was deleted" if delete_data else "stopped; the data is kept"
+    )

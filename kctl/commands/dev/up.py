@@ -1,0 +1,132 @@
+"""`kctl dev up`."""
+
+import time
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from kctl.cli.errors import CliError, ExitStatus
+from kctl.cli.options import session_of
+from kctl.commands.dev.arguments import State
+from kctl.dev.brokers import (
+    DevBroker,
+    dev_broker,
+    dev_brokers,
+    start_all,
+    state_directory,
+    stop_all,
+)
+from kctl.dev.zookeeper import dev_zookeeper
+
+
+def up(
+    ctx: typer.Context,
+    port: Annotated[
+        int,
+        typer.Option(
+            help="Port of the first broker, the others use the next ports; 0 for any free port."
+        ),
+    ] = 9092,
+    brokers: Annotated[
+        int, typer.Option(min=1, max=99, help="Number of brokers; more than one need a ZooKeeper.")
+    ] = 1,
+    zookeeper: Annotated[
+        str | None,
+        typer.Option(
+            metavar="HOST:PORT/CHROOT",
+            help="Use this ZooKeeper instead of starting one. With --set: "
+            "zookeeper.auth.digest=USER:PASSWORD, zookeeper.ssl.client.enable and the PEM files "
+            "zookeeper.ssl.truststore.location and zookeeper.ssl.keystore.location.",
+        ),
+    ] = None,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="KEY=VALUE", help="Broker config. Can be repeated."),
+    ] = None,
+    state: State = None,
+) -> None:
+    """Start brokers; their data is kept between starts.
+
+    A single broker stores its metadata itself. Several brokers form a cluster with a ZooKeeper,
+    which is also started (from PySpark's jars, with Java 17 or newer) unless one is given.
+    """
+    directory = state_directory(state)
+    wanted = [dev_broker(directory, broker_id) for broker_id in range(1, brokers + 1)]
+    is_cluster = brokers > 1 or zookeeper is not None
+    _check_none_runs(dev_brokers(directory))
+    _check_kind(dev_brokers(directory), is_cluster)
+    own = {"group.initial.rebalance.delay.ms": "0"} | _parse_settings(settings or [])
+    started = time.monotonic()
+    if is_cluster:
+        own = _cluster(directory, zookeeper, brokers) | own
+    for number, broker in enumerate(wanted):
+        listens = {"listeners": f"PLAINTEXT://127.0.0.1:{port + number if port else 0}"}
+        broker.write_settings(listens | own)
+    addresses = _start(wanted)
+    out = session_of(ctx).out
+    what = f"{brokers} brokers" if brokers > 1 else "broker"
+    out.note(f"{what} started in {1000 * (time.monotonic() - started):.0f} ms; data in {directory}")
+    out.value("bootstrap_servers", ",".join(addresses))
+
+
+def _check_none_runs(brokers: list[DevBroker]) -> None:
+    for broker in brokers:
+        if broker.pid() is not None:
+            raise CliError(
+                f"broker {broker.broker_id} is already running on {broker.address()}",
+                "kctl dev down stops it",
+            )
+
+
+def _check_kind(before: list[DevBroker], is_cluster: bool) -> None:
+    """Data of a cluster cannot be used by a single broker, nor the other way round."""
+    was_cluster = [broker.is_in_cluster for broker in before]
+    if before and any(was_cluster) and not is_cluster:
+        raise CliError(
+            f"the data belongs to a cluster of {len(before)} brokers",
+            f"kctl dev up --brokers {len(before)} starts it; "
+            "kctl dev down --delete-data deletes it",
+        )
+    if before and not any(was_cluster) and is_cluster:
+        raise CliError(
+            "the data belongs to a single broker without ZooKeeper",
+            "kctl dev up starts it; kctl dev down --delete-data deletes it; or use another --dir",
+        )
+
+
+def _cluster(state: Path, zookeeper: str | None, brokers: int) -> dict[str, str]:
+    """The settings of a cluster, after its ZooKeeper was started."""
+    from kctl.dev.cluster import cluster_settings
+
+    if zookeeper is None:
+        server = dev_zookeeper(state)
+        server.ensure_running()
+        zookeeper = server.address
+    return cluster_settings(zookeeper, brokers)
+
+
+def _start(brokers: list[DevBroker]) -> list[str]:
+    """Start all brokers or none; their addresses, once they form a cluster."""
+    try:
+        addresses = start_all(brokers)
+        if len(brokers) > 1:
+            from kctl.dev.cluster import wait_until_ready
+
+            wait_until_ready(addresses)
+    except CliError:
+        stop_all(brokers)
+        raise
+    return addresses
+
+
+def _parse_settings(settings: list[str]) -> dict[str, str]:
+    pairs = {}
+    for text in settings:
+        key, separator, value = text.partition("=")
+        if not (key and separator):
+            raise CliError(
+                f"{text!r} is not KEY=VALUE", "e.g. --set num.partitions=3", ExitStatus.USAGE
+            )
+        pairs[key.strip()] = value.strip()
+    return pairs

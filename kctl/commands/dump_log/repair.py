@@ -1,0 +1,48 @@
+"""`kctl dump-log repair`."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from kctl.cli.options import session_of
+from kctl.dump.run import (
+    explained,
+)
+
+
+def repair(
+    ctx: typer.Context,
+    directory: Annotated[
+        Path, typer.Argument(metavar="DIR", help="Damaged partition directory or log directory.")
+    ],
+    target: Annotated[
+        Path, typer.Option("--to", metavar="NEWDIR", help="Directory to write to; must not exist.")
+    ],
+    index_interval_bytes: Annotated[
+        int, typer.Option(help="Bytes between index entries, as in the config of the topic.")
+    ] = 4096,
+    keep_later: Annotated[
+        bool,
+        typer.Option(
+            "--keep-later-segments",
+            help="Keep undamaged segments after a damaged one; leaves a gap in the offsets.",
+        ),
+    ] = False,
+) -> None:
+    """Copy the undamaged part of a log to a new directory.
+
+    Every batch is checked. The log is truncated at the first damaged batch, as a broker would do
+    it. Indexes, snapshots and leader epochs are rebuilt. The damaged directory is not changed. The
+    output lists files, bytes and offsets that were kept and dropped.
+    """
+    from broker.log.config import LogConfig  # imported here: this imports most of the broker
+    from kctl.dump.checking.repair import REPAIR_COLUMNS, repair_directory
+
+    out = session_of(ctx).out
+    config = LogConfig(index_interval_bytes=index_interval_bytes)
+    try:
+        done = list(repair_directory(directory, target, config, keep_later=keep_later))
+    except OSError as error:
+        raise explained(error) from error
+    out.rows([step.row() for step in done], REPAIR_COLUMNS, name="file")

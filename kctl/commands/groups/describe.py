@@ -1,0 +1,205 @@
+"""`kctl groups list` and `describe`."""
+
+from collections.abc import Sequence
+from enum import Enum, auto
+from typing import Annotated
+
+import typer
+
+from broker.net.client import Client
+from kctl.admin.group_source import GroupSource, ask_groups, ask_groups_and_logs
+from kctl.cli.arguments.conditions import Condition, parse_condition
+from kctl.cli.arguments.zookeeper import OldGroupsOption
+from kctl.cli.errors import CliError, ExitStatus, usage
+from kctl.cli.missing import no_such
+from kctl.cli.options import KafkaText, Session, session_of
+from kctl.cli.output import OutputFormat
+from kctl.cli.times import now_ms
+from kctl.commands.groups.arguments import AllGroups, GroupNames, GroupOption, chosen_groups
+from kctl.model.lag import GroupLag, Verdict
+from kctl.operations.group_lag import group_lags
+from kctl.views.groups import (
+    LIST_COLUMNS,
+    MEMBER_COLUMNS,
+    OFFSET_COLUMNS,
+    STATE_COLUMNS,
+    TOTAL_COLUMNS,
+    list_row,
+    member_rows,
+    offset_row,
+    state_row,
+    total_row,
+)
+from kctl.views.kafka_text.groups import Text, list_text, members_text, offsets_text, state_text
+
+MANY_GROUPS = 5
+"""With more groups, only their total is printed below the table."""
+
+
+class View(Enum):
+    """Views of a group."""
+
+    OFFSETS = auto()
+    MEMBERS = auto()
+    STATE = auto()
+    TOTALS = auto()
+
+
+def list_consumer_groups(
+    ctx: typer.Context,
+    states: Annotated[
+        list[str] | None,
+        typer.Option("--state", help="Only groups in this state; can be repeated."),
+    ] = None,
+    zookeeper: OldGroupsOption = None,
+    text_format: KafkaText = None,
+) -> None:
+    """List consumer groups."""
+    session = session_of(ctx)
+    groups = ask_groups(
+        session, zookeeper, lambda groups: groups.listed(states or []), partial=True
+    )
+    if text_format:
+        session.out.text(list_text(groups, states=bool(states), types=False))
+        return
+    ordered = sorted(groups, key=lambda group: group.group_id)
+    session.out.rows(map(list_row, ordered), LIST_COLUMNS, name="group")
+
+
+def describe(
+    ctx: typer.Context,
+    names: GroupNames = None,
+    group_option: GroupOption = None,
+    all_groups: AllGroups = False,
+    offsets: Annotated[
+        bool, typer.Option("--offsets", help="Show offsets and lag (default).")
+    ] = False,
+    members: Annotated[bool, typer.Option("--members", help="Show members.")] = False,
+    state: Annotated[bool, typer.Option("--state", help="Show state and coordinator.")] = False,
+    totals: Annotated[bool, typer.Option("--totals", help="Show one line per group.")] = False,
+    time_lag: Annotated[
+        bool, typer.Option(help="Determine the age of the first unread records.")
+    ] = True,
+    only_lagging: Annotated[
+        bool, typer.Option("--only-lagging", help="Omit partitions without lag or problems.")
+    ] = False,
+    fail_if: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="CONDITION",
+            help="Exit with status 3 if a group has e.g. lag>1000 (of a partition), "
+            "total-lag>1, time-lag>5m or members<1; can be repeated.",
+        ),
+    ] = None,
+    zookeeper: OldGroupsOption = None,
+    text_format: KafkaText = None,
+) -> None:
+    """Describe groups: committed offsets, lag and members.
+
+    TIME-LAG is the age of the first unread record. VERDICT: ok (nothing unread, or a member whose
+    first unread record is at most 10 s old, twice the default commit interval); lagging; unread
+    (records, but no member); no-offset (nothing committed); lost (records deleted before they were
+    read); beyond-end (committed offset after the log end); unknown (no answer from the leader).
+    """
+    session = session_of(ctx)
+    conditions = [usage(parse_condition, text) for text in fail_if or []]
+    wanted = [*(names or []), *(group_option or [])]
+    view = _view(offsets=offsets, members=members, state=state, totals=totals)
+    now = now_ms() if time_lag and not text_format else None
+
+    async def find(client: Client, groups: GroupSource) -> list[GroupLag]:
+        chosen = await chosen_groups(groups, wanted, all_groups=all_groups)
+        if view in (View.OFFSETS, View.TOTALS) or conditions:
+            return await group_lags(client, chosen, source=groups, now_ms=now)
+        return [GroupLag(group, ()) for group in await groups.described(chosen)]
+
+    found = ask_groups_and_logs(session, zookeeper, find, partial=True)
+    if text_format:
+        _show_kafka(session, found, view)
+    else:
+        _show(session, [one for one in found if one.group.exists], view, only_lagging)
+    _check_missing(session, zookeeper, found)
+    _check_conditions(found, conditions)
+
+
+def _view(*, offsets: bool, members: bool, state: bool, totals: bool) -> View:
+    if offsets + members + state + totals > 1:
+        raise CliError(
+            "more than one view selected",
+            "use only one of --offsets, --members, --state and --totals",
+            ExitStatus.USAGE,
+        )
+    asked = {View.MEMBERS: members, View.STATE: state, View.TOTALS: totals}
+    return next((view for view, is_asked in asked.items() if is_asked), View.OFFSETS)
+
+
+def _show_kafka(session: Session, found: Sequence[GroupLag], view: View) -> None:
+    for one in found:
+        text = _kafka_text(one, view, verbose=bool(session.verbose))
+        if text.note:
+            session.out.note(text.note.removesuffix("\n"))
+        session.out.text(text.text)
+
+
+def _kafka_text(one: GroupLag, view: View, *, verbose: bool) -> Text:
+    if view is View.MEMBERS:
+        return members_text(one.group, verbose=verbose)
+    if view is View.STATE:
+        return state_text(one.group)
+    return offsets_text(one)
+
+
+def _show(session: Session, found: Sequence[GroupLag], view: View, only_lagging: bool) -> None:
+    if view is View.MEMBERS:
+        rows = [row for one in found for row in member_rows(one.group)]
+        session.out.rows(rows, MEMBER_COLUMNS, name="member_id")
+    elif view is View.STATE:
+        session.out.rows([state_row(one.group) for one in found], STATE_COLUMNS, name="group")
+    elif view is View.TOTALS:
+        session.out.rows([total_row(one) for one in found], TOTAL_COLUMNS, name="group")
+    else:
+        lags = [lag for one in found for lag in one.partitions]
+        chosen = [
+            lag for lag in lags if not only_lagging or lag.lag or lag.verdict is not Verdict.OK
+        ]
+        session.out.rows(map(offset_row, chosen), OFFSET_COLUMNS, name="topic")
+        if session.output in (OutputFormat.TABLE, OutputFormat.WIDE):
+            _sum_up(session, found)
+
+
+def _sum_up(session: Session, found: Sequence[GroupLag]) -> None:
+    """Print totals below the table."""
+    if len(found) <= MANY_GROUPS:
+        for one in found:
+            session.out.note(_sentence(one))
+    else:
+        total = sum(one.total_lag for one in found)
+        session.out.note(
+            f"{len(found)} groups, total lag {total}; use --totals for one line per group"
+        )
+
+
+def _sentence(one: GroupLag) -> str:
+    members = len(one.group.members)
+    return (
+        f"{one.group.group_id}: {one.group.state}, {members} member{'s' * (members != 1)}, "
+        f"lag {one.total_lag} in {len(one.partitions)} partitions"
+    )
+
+
+def _check_missing(session: Session, zookeeper: str | None, found: Sequence[GroupLag]) -> None:
+    missing = [one.group.group_id for one in found if not one.group.exists]
+    if missing:
+        there = ask_groups(session, zookeeper, lambda groups: groups.listed(), partial=True)
+        raise no_such("group", missing, [group.group_id for group in there])
+
+
+def _check_conditions(found: Sequence[GroupLag], conditions: Sequence[Condition]) -> None:
+    findings = [
+        f"{one.group.group_id}: {condition.text}"
+        for one in found
+        for condition in conditions
+        if condition.holds(one)
+    ]
+    if findings:
+        raise CliError("; ".join(findings), status=ExitStatus.FOUND)

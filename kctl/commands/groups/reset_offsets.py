@@ -1,0 +1,256 @@
+"""`kctl groups reset-offsets`."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from broker.errors import ErrorCode
+from broker.model import TopicPartition
+from broker.net.client import Client
+from kctl.admin.group_source import GroupSource, ask_groups, ask_groups_and_logs
+from kctl.admin.log_offsets import log_ends, log_starts
+from kctl.admin.positions import resolve_positions
+from kctl.cli.arguments.zookeeper import OldGroupsOption
+from kctl.cli.confirmation import DryRun, Plan, Yes, confirm_plan
+from kctl.cli.errors import CliError, ExitStatus, usage
+from kctl.cli.options import KafkaText, Session, session_of
+from kctl.cli.times import now_ms, parse_duration_ms, parse_time_ms
+from kctl.commands.groups.arguments import (
+    AllGroups,
+    GroupNames,
+    GroupOption,
+    Topics,
+    chosen_groups,
+    chosen_partitions,
+)
+from kctl.model.groups import DEAD, EMPTY, Group
+from kctl.model.lag import LogBounds
+from kctl.model.offset_resets import ResetPlan
+from kctl.model.offsets import END, START, Anchor, Position
+from kctl.plans.offset_reset import current_or_end, format_csv, parse_csv, plan_reset, shifted
+from kctl.views.groups import RESET_COLUMNS, reset_rows
+from kctl.views.kafka_text.groups import inactive_error, reset_csv_order, reset_text
+from kctl.views.outcomes import HINTS
+from kctl.views.quantities import plural
+
+SCENARIOS = "--to-earliest, --to-latest, --to-current, --to-offset, --shift-by, --to-datetime, "
+SCENARIOS += "--by-duration, --from-file or --to-group"
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """The reset scenario; exactly one field is set."""
+
+    position: Position | None = None
+    to_current: bool = False
+    shift_by: int | None = None
+    from_file: str | None = None
+    to_group: str | None = None
+
+
+@dataclass(frozen=True)
+class Scope:
+    """The groups and partitions to reset."""
+
+    groups: tuple[str, ...]
+    all_groups: bool
+    topics: tuple[str, ...]
+    all_topics: bool
+
+
+def reset_offsets(
+    ctx: typer.Context,
+    names: GroupNames = None,
+    group_option: GroupOption = None,
+    all_groups: AllGroups = False,
+    topics: Topics = None,
+    all_topics: Annotated[
+        bool, typer.Option("--all-topics", help="All topics with committed offsets.")
+    ] = False,
+    to_earliest: Annotated[
+        bool, typer.Option("--to-earliest", help="Reset to the log start offset.")
+    ] = False,
+    to_latest: Annotated[
+        bool, typer.Option("--to-latest", help="Reset to the log end offset.")
+    ] = False,
+    to_current: Annotated[
+        bool,
+        typer.Option("--to-current", help="Keep the committed offset (log end if there is none)."),
+    ] = False,
+    to_offset: Annotated[int | None, typer.Option(min=0, help="Reset to this offset.")] = None,
+    shift_by: Annotated[
+        int | None, typer.Option(help="Shift by N offsets; negative to go back.")
+    ] = None,
+    to_datetime: Annotated[
+        str | None,
+        typer.Option(metavar="TIME", help="Reset to the first record at or after this time."),
+    ] = None,
+    by_duration: Annotated[
+        str | None,
+        typer.Option(metavar="DURATION", help="Reset to this long ago: 15m, 1h30m or PT15M."),
+    ] = None,
+    from_file: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="Reset to the offsets in a CSV file of --export."),
+    ] = None,
+    to_group: Annotated[
+        str | None,
+        typer.Option(metavar="OTHER", help="Reset to the committed offsets of another group."),
+    ] = None,
+    execute: Annotated[
+        bool, typer.Option("--execute", help="Execute the reset; same as --yes.")
+    ] = False,
+    yes: Yes = False,
+    dry_run: DryRun = False,
+    export: Annotated[
+        bool, typer.Option("--export", help="Print the new offsets as CSV, for --from-file.")
+    ] = False,
+    zookeeper: OldGroupsOption = None,
+    text_format: KafkaText = None,
+) -> None:
+    """Reset committed offsets; without --execute or --yes only show the plan.
+
+    The groups must have no members. Offsets outside the log are moved to its nearer end.
+    """
+    session = session_of(ctx)
+    positions = {
+        "--to-earliest": START if to_earliest else None,
+        "--to-latest": END if to_latest else None,
+        "--to-offset": None if to_offset is None else Position(Anchor.OFFSET, to_offset),
+        "--to-datetime": _moment(to_datetime),
+        "--by-duration": _ago(by_duration),
+    }
+    scenario = _scenario(positions, to_current, shift_by, from_file, to_group)
+    wanted = [*(names or []), *(group_option or [])]
+    scope = Scope(tuple(wanted), all_groups, tuple(topics or []), all_topics)
+    plans, refused = ask_groups_and_logs(
+        session, zookeeper, lambda client, groups: _plan(client, groups, scope, scenario)
+    )
+    is_dry = dry_run or not (execute or yes)
+    rows = [row for plan in plans for row in reset_rows(plan)]
+    shown = Plan(f"Reset {plural(len(rows), 'offset')}?", rows, RESET_COLUMNS, "topic")
+    if not is_dry and confirm_plan(session, shown, yes=True, dry_run=False):
+        ask_groups(session, zookeeper, lambda groups: _commit(groups, plans))
+    if text_format:
+        session.out.text("".join(inactive_error(group.group_id, group.state) for group in refused))
+    _show(session, plans, shown, export=export, kafka=bool(text_format))
+    if is_dry:
+        session.out.note("dry run: nothing was changed; use --execute to reset")
+    if refused:
+        busy = ", ".join(f"{group.group_id} ({group.state})" for group in refused)
+        raise CliError(
+            f"not reset, because the group has members: {busy}", "stop the consumers first"
+        )
+
+
+def _moment(text: str | None) -> Position | None:
+    return Position(Anchor.TIME, usage(parse_time_ms, text, now_ms())) if text else None
+
+
+def _ago(text: str | None) -> Position | None:
+    return Position(Anchor.TIME, now_ms() - usage(parse_duration_ms, text)) if text else None
+
+
+def _scenario(
+    positions: Mapping[str, Position | None],
+    to_current: bool,
+    shift_by: int | None,
+    from_file: str | None,
+    to_group: str | None,
+) -> Scenario:
+    chosen = [position for position in positions.values() if position]
+    others = [to_current or None, shift_by, from_file, to_group]
+    if len(chosen) + sum(other is not None for other in others) != 1:
+        raise CliError("specify exactly one reset option", SCENARIOS, ExitStatus.USAGE)
+    return Scenario(chosen[0] if chosen else None, to_current, shift_by, from_file, to_group)
+
+
+async def _plan(
+    client: Client, groups: GroupSource, scope: Scope, scenario: Scenario
+) -> tuple[list[ResetPlan], list[Group]]:
+    """A plan for each inactive group, and the active groups."""
+    names = await chosen_groups(groups, scope.groups, all_groups=scope.all_groups)
+    described, committed = await asyncio.gather(groups.described(names), groups.committed(names))
+    idle = [group for group in described if group.state in (EMPTY, DEAD)]
+    busy = [group for group in described if group not in idle]
+    file = _read_file(scenario.from_file, names) if scenario.from_file else {}
+    plans = []
+    for group in idle:
+        own = committed[group.group_id]
+        wanted: Mapping[TopicPartition, int] = file.get(group.group_id, {})
+        if not scenario.from_file:
+            places = await _places(client, scope, own)
+            wanted = await _wanted(client, groups, places, scenario, own)
+        starts, ends = await asyncio.gather(log_starts(client, wanted), log_ends(client, wanted))
+        plans.append(plan_reset(group.group_id, wanted, own, LogBounds(starts, ends)))
+    return plans, busy
+
+
+async def _places(
+    client: Client, scope: Scope, committed: Mapping[TopicPartition, int]
+) -> list[TopicPartition]:
+    if scope.all_topics:
+        return sorted(committed)
+    if not scope.topics:
+        raise CliError("no topic specified", "use --topic or --all-topics", ExitStatus.USAGE)
+    return await chosen_partitions(client, scope.topics)
+
+
+async def _wanted(
+    client: Client,
+    groups: GroupSource,
+    places: Sequence[TopicPartition],
+    scenario: Scenario,
+    committed: Mapping[TopicPartition, int],
+) -> Mapping[TopicPartition, int]:
+    if scenario.position and scenario.position.anchor is Anchor.OFFSET:
+        return dict.fromkeys(places, scenario.position.number)
+    if scenario.position:
+        return (await resolve_positions(client, places, [scenario.position]))[0]
+    if scenario.shift_by is not None:
+        try:
+            return shifted(places, committed, scenario.shift_by)
+        except ValueError as error:
+            raise CliError(str(error), "use --topic to select other partitions") from error
+    if scenario.to_group:
+        others = (await groups.committed([scenario.to_group]))[scenario.to_group]
+        if not others:
+            raise CliError(
+                f"group {scenario.to_group!r} has no committed offsets", "kctl groups list"
+            )
+        return {place: others[place] for place in places if place in others}
+    return current_or_end(places, committed, await log_ends(client, places))
+
+
+def _read_file(name: str, groups: Sequence[str]) -> dict[str, dict[TopicPartition, int]]:
+    try:
+        return usage(parse_csv, Path(name).read_text(), groups)
+    except OSError as error:
+        raise CliError(f"cannot read {name}: {error.strerror}") from error
+
+
+async def _commit(groups: GroupSource, plans: Sequence[ResetPlan]) -> None:
+    for plan in plans:
+        offsets = {new.place: new.new_offset for new in plan.offsets}
+        outcomes = await groups.commit(plan.group_id, offsets) if offsets else {}
+        for place, error in outcomes.items():
+            if error is not ErrorCode.NONE:
+                raise CliError(
+                    f"{plan.group_id}: cannot commit {place} ({error.name})", HINTS.get(error, "")
+                )
+
+
+def _show(
+    session: Session, plans: Sequence[ResetPlan], shown: Plan, *, export: bool, kafka: bool
+) -> None:
+    if export:
+        ordered = [reset_csv_order(plan) for plan in plans] if kafka else plans
+        session.out.text(format_csv(ordered) + "\n" * kafka)
+    elif kafka:
+        session.out.text(reset_text(plans))
+    else:
+        session.out.rows(shown.rows, shown.columns, name=shown.name)

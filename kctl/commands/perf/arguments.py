@@ -1,0 +1,20 @@
+"""Arguments of `kctl perf`."""
+
+from typing import Annotated
+
+import typer
+
+from kctl.streaming.choices import Acks
+
+Topic = Annotated[str, typer.Argument(help="Topic to use.")]
+NumRecords = Annotated[
+    int, typer.Option("-n", "--num-records", "--messages", min=1, help="Number of records.")
+]
+RecordSize = Annotated[
+    int, typer.Option("-s", "--record-size", min=0, help="Size of a record in bytes.")
+]
+AcksOption = Annotated[Acks, typer.Option("-a", "--acks", help="Acknowledgements to wait for.")]
+Settings = Annotated[
+    list[str] | None,
+    typer.Option("-X", "--property", metavar="KEY=VALUE", help="Set a librdkafka property."),
+]

@@ -1,0 +1,60 @@
+"""`kctl perf produce`."""
+
+from typing import Annotated
+
+import typer
+
+from kctl.admin.connection import ask
+from kctl.admin.log_offsets import known_partitions
+from kctl.cli.confirmation import refuse_if_read_only
+from kctl.cli.errors import ExitStatus
+from kctl.cli.interrupts import ctrl_c_noted
+from kctl.cli.options import KafkaText, session_of
+from kctl.commands.perf.arguments import AcksOption, NumRecords, RecordSize, Settings, Topic
+from kctl.commands.perf.running import exit_status, progress_line
+from kctl.streaming.choices import Acks, Compression
+from kctl.views.kafka_text.perf import producer_line
+from kctl.views.perf import PRODUCER_COLUMNS
+
+
+def produce(
+    ctx: typer.Context,
+    topic: Topic,
+    num_records: NumRecords = 100_000,
+    record_size: RecordSize = 100,
+    throughput: Annotated[
+        float, typer.Option(help="Maximum records per second; -1 for no limit.")
+    ] = -1,
+    acks: AcksOption = Acks.ALL,
+    compression: Annotated[
+        Compression, typer.Option("-z", "--compression", help="Compression type.")
+    ] = Compression.NONE,
+    settings: Settings = None,
+    text_format: KafkaText = None,
+) -> ExitStatus:
+    """Measure produce throughput and latency with random records.
+
+    Ctrl-C stops early and prints the results so far.
+    """
+    session = session_of(ctx)
+    refuse_if_read_only(session)
+    ask(
+        session, lambda client: known_partitions(client, [topic])
+    )  # fails early if the cluster does not answer
+    from kctl.streaming.config import client_properties  # imports librdkafka
+    from kctl.streaming.measuring import Load, ProducerTest
+
+    properties = {
+        "acks": acks,
+        "compression.type": compression,
+        "queue.buffering.max.messages": 1_000_000,
+        **client_properties(session, settings or []),
+    }
+    load = Load(topic, num_records, record_size, throughput if throughput > 0 else None)
+    with ctrl_c_noted() as interrupted:
+        result = ProducerTest(properties, load, progress_line(session), interrupted).run()
+    if text_format:
+        session.out.lines([producer_line(result)])
+    else:
+        session.out.record(result, PRODUCER_COLUMNS, name="records")
+    return exit_status(interrupted)

@@ -1,0 +1,1 @@
+"""Frozen dataclasses that all layers share: topics, groups, assignments, outcomes, records."""

@@ -1,0 +1,124 @@
+"""Configs of topics and brokers, their sources, and changes of them."""
+
+from dataclasses import dataclass
+from enum import IntEnum, StrEnum
+
+BROKER_DEFAULTS = ""
+"""The entity name of the cluster-wide broker defaults."""
+
+
+class EntityType(StrEnum):
+    """Types of entities, by their names in kafka-configs."""
+
+    TOPICS = "topics"
+    BROKERS = "brokers"
+    BROKER_LOGGERS = "broker-loggers"
+
+    @property
+    def resource_type(self) -> int:
+        """Kafka's number of the type."""
+        return {"topics": 2, "brokers": 4, "broker-loggers": 8}[self]
+
+    @property
+    def singular(self) -> str:
+        """`topic`, as in the sentences of kafka-configs."""
+        return self.value[:-1]
+
+
+class Operation(IntEnum):
+    """Operations of IncrementalAlterConfigs."""
+
+    SET = 0
+    DELETE = 1
+    APPEND = 2
+    SUBTRACT = 3
+
+
+SOURCES = {
+    1: "DYNAMIC_TOPIC_CONFIG",
+    2: "DYNAMIC_BROKER_CONFIG",
+    3: "DYNAMIC_DEFAULT_BROKER_CONFIG",
+    4: "STATIC_BROKER_CONFIG",
+    5: "DEFAULT_CONFIG",
+    6: "DYNAMIC_BROKER_LOGGER_CONFIG",
+    7: "DYNAMIC_CLIENT_METRICS_CONFIG",
+    8: "DYNAMIC_GROUP_CONFIG",
+}
+
+DEFAULT_SOURCE = "DEFAULT_CONFIG"
+
+
+@dataclass(frozen=True)
+class Entity:
+    """A topic, a broker, the defaults of all brokers, or the loggers of a broker."""
+
+    type: EntityType
+    name: str
+
+    def __str__(self) -> str:
+        if self.type is EntityType.BROKERS and self.name == BROKER_DEFAULTS:
+            return "broker defaults"
+        return f"{self.type.singular} {self.name}"
+
+    @property
+    def own_source(self) -> str | None:
+        """The source of configs set on this entity itself; None for loggers, where all count."""
+        if self.type is EntityType.TOPICS:
+            return SOURCES[1]
+        if self.type is EntityType.BROKERS:
+            return SOURCES[3] if self.name == BROKER_DEFAULTS else SOURCES[2]
+        return None
+
+
+@dataclass(frozen=True)
+class Synonym:
+    """One source of a value; synonyms are listed by precedence."""
+
+    name: str
+    value: str | None
+    source: str
+
+
+@dataclass(frozen=True)
+class Config:
+    """One config; `value` is None if it is sensitive or not set."""
+
+    name: str
+    value: str | None
+    source: str
+    read_only: bool
+    sensitive: bool
+    type: str
+    synonyms: tuple[Synonym, ...]
+    documentation: str | None
+
+    @property
+    def is_default(self) -> bool:
+        """Whether it has its default value."""
+        return self.source == DEFAULT_SOURCE
+
+
+@dataclass(frozen=True)
+class Change:
+    """A change of one config of an entity."""
+
+    name: str
+    operation: Operation
+    value: str | None = None
+
+    def value_after(self, config: Config | None) -> str | None:
+        """The effective value after the change; `config` is the current one, if known.
+
+        After a deletion the next synonym applies.
+        """
+        if self.operation is Operation.SET:
+            return self.value
+        if self.operation is Operation.DELETE:
+            rest = config.synonyms[1:] if config else ()
+            return rest[0].value if rest else None
+        now = config.value if config else None
+        present = [item for item in (now or "").split(",") if item]
+        named = [item.strip() for item in (self.value or "").split(",")]
+        if self.operation is Operation.APPEND:
+            return ",".join([*present, *(item for item in named if item not in present)])
+        return ",".join(item for item in present if item not in named)

@@ -1,0 +1,1 @@
+"""Long-running work on a cluster: reassignments, throttling, watching groups."""

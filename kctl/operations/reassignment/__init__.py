@@ -1,0 +1,1 @@
+"""The engine of `kctl reassign run`: runner, throttling, progress, rollback."""

@@ -1,0 +1,1 @@
+"""Planning of reassignments: goals, drafts, balance, cost, batches, progress."""

@@ -1,0 +1,28 @@
+"""Rows and columns of `kctl dev status`."""
+
+from pathlib import Path
+
+from kctl.cli.tables import Column
+
+COLUMNS = [
+    Column("id", right=True),
+    Column("status"),
+    Column("address"),
+    Column("pid", right=True),
+    Column("data", wide=True),
+    Column("log", wide=True),
+]
+
+
+def server_row(
+    server_id: int | str, pid: int | None, address: str | None, data: Path, log_file: Path
+) -> dict[str, object]:
+    """A development broker or ZooKeeper as a row of COLUMNS; `pid` is None if it is stopped."""
+    return {
+        "id": server_id,
+        "status": "stopped" if pid is None else "running",
+        "address": address,
+        "pid": pid,
+        "data": str(data),
+        "log": str(log_file),
+    }

@@ -1,0 +1,74 @@
+"""Rows and columns of `kctl offsets` and `kctl delete-records`."""
+
+from datetime import UTC, datetime
+
+from broker.model import TopicPartition
+from kctl.cli.tables import Column
+from kctl.model.offsets import HIGH_WATERMARK, Deletion, OffsetAnswer
+
+OFFSET_COLUMNS = [
+    Column("topic"),
+    Column("partition", right=True),
+    Column("offset", right=True),
+    Column("timestamp", wide=True, right=True),
+    Column("time", wide=True),
+    Column("leader_epoch", wide=True, right=True),
+]
+
+DELETION_PLAN_COLUMNS = [
+    Column("topic"),
+    Column("partition", right=True),
+    Column("log_start_offset", "START", right=True),
+    Column("log_end_offset", "END", right=True),
+    Column("before", right=True),
+    Column("records", right=True),
+]
+
+DELETION_COLUMNS = [
+    Column("topic"),
+    Column("partition", right=True),
+    Column("low_watermark", "START", right=True),
+]
+
+FAILED_DELETION_COLUMNS = [*DELETION_COLUMNS, Column("error")]
+"""Used if a partition failed."""
+
+
+def offset_row(partition: TopicPartition, answer: OffsetAnswer | None) -> dict[str, object]:
+    """The offset of a partition; None where it or its time is unknown."""
+    known = answer if answer and answer.is_known else None
+    timestamp = known.timestamp if known and known.timestamp >= 0 else None
+    moment = None if timestamp is None else datetime.fromtimestamp(timestamp / 1000, UTC)
+    return {
+        "topic": partition.topic,
+        "partition": partition.partition,
+        "offset": known.offset if known else None,
+        "timestamp": timestamp,
+        "time": moment and moment.isoformat(timespec="milliseconds"),
+        "leader_epoch": known.leader_epoch if known and known.leader_epoch >= 0 else None,
+    }
+
+
+def deletion_plan_row(
+    partition: TopicPartition, offset: int, start: int | None, end: int | None
+) -> dict[str, object]:
+    """The records of a partition that are to be deleted, from the ends of its log."""
+    before = end if offset == HIGH_WATERMARK else offset
+    return {
+        "topic": partition.topic,
+        "partition": partition.partition,
+        "log_start_offset": start,
+        "log_end_offset": end,
+        "before": before,
+        "records": None if before is None or start is None else max(0, before - start),
+    }
+
+
+def deletion_row(deletion: Deletion) -> dict[str, object]:
+    """The result of one partition as a row of FAILED_DELETION_COLUMNS."""
+    return {
+        "topic": deletion.partition.topic,
+        "partition": deletion.partition.partition,
+        "low_watermark": None if deletion.error else deletion.low_watermark,
+        "error": deletion.error.name if deletion.error else None,
+    }

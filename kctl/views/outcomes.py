@@ -1,0 +1,56 @@
+"""Results of changes, one row per item.
+
+All items are attempted. If one fails, the command fails, with the reason on stderr, so that scripts
+need to check only the exit status.
+"""
+
+from collections.abc import Sequence
+
+from broker.errors import ErrorCode
+from kctl.cli.errors import CliError
+from kctl.cli.output import Output
+from kctl.cli.tables import Column
+from kctl.model.outcomes import Outcome
+
+HINTS = {
+    ErrorCode.TOPIC_ALREADY_EXISTS: "--if-not-exists ignores existing topics",
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: "kctl topics list shows the topics",
+    ErrorCode.INVALID_TOPIC_EXCEPTION: "topic names have at most 249 characters: letters, "
+    "digits, '.', '_' and '-'",
+    ErrorCode.INVALID_REPLICATION_FACTOR: "kctl brokers list shows the brokers",
+    ErrorCode.INVALID_REPLICA_ASSIGNMENT: "kctl brokers list shows the broker ids",
+    ErrorCode.INVALID_CONFIG: "kctl configs describe --all shows all configs and their values",
+    ErrorCode.INVALID_PARTITIONS: "the number of partitions can only be increased",
+    ErrorCode.TOPIC_DELETION_DISABLED: "the brokers have delete.topic.enable=false",
+    ErrorCode.POLICY_VIOLATION: "it is forbidden by a policy of the cluster or by the topic's "
+    "cleanup.policy",
+    ErrorCode.REQUEST_TIMED_OUT: "the change may still be applied: check again; --timeout "
+    "SECONDS waits longer",
+    ErrorCode.OFFSET_OUT_OF_RANGE: "kctl offsets shows the log end offset",
+}
+
+
+def show_outcomes(out: Output, outcomes: Sequence[Outcome], kind: str, done: str) -> None:
+    """Print a row per item of this `kind` (`topic`); CliError if one failed."""
+    failed = [one for one in outcomes if one.error]
+    if len(outcomes) > 1 or not failed:
+        columns = [Column(kind), Column("status"), *([Column("message")] if failed else [])]
+        out.rows([_row(one, kind, done) for one in outcomes], columns, name=kind)
+    if failed:
+        raise _failure(failed, len(outcomes), kind)
+
+
+def _row(one: Outcome, kind: str, done: str) -> dict[str, object]:
+    if not one.error:
+        return {kind: one.name, "status": one.message or done}
+    return {kind: one.name, "status": "failed", "error": one.error.name, "message": one.reason}
+
+
+def _failure(failed: Sequence[Outcome], total: int, kind: str) -> CliError:
+    first = failed[0]
+    if total == 1:
+        return CliError(f"{kind} {first.name}: {first.reason}", HINTS.get(first.error, ""))
+    return CliError(
+        f"{len(failed)} of {total} {kind}s failed; the first, {first.name}: {first.reason}",
+        HINTS.get(first.error, ""),
+    )

@@ -1,0 +1,105 @@
+"""Rows and columns of `kctl transactions`."""
+
+from kctl.cli.tables import Column, Row
+from kctl.cli.times import format_duration, iso_time
+from kctl.model.transactions import ActiveProducer, Marker, Transaction, TransactionListing
+
+LIST_COLUMNS = [
+    Column("transactional_id"),
+    Column("coordinator", right=True),
+    Column("producer_id", right=True),
+    Column("state"),
+]
+
+DESCRIBE_COLUMNS = [
+    Column("transactional_id"),
+    Column("coordinator", right=True),
+    Column("producer_id", right=True),
+    Column("producer_epoch", "EPOCH", right=True),
+    Column("state"),
+    Column("duration", right=True),
+    Column("timeout", right=True),
+    Column("started", wide=True),
+    Column("partitions"),
+]
+
+PRODUCER_COLUMNS = [
+    Column("topic"),
+    Column("partition", right=True),
+    Column("producer_id", right=True),
+    Column("producer_epoch", "EPOCH", right=True),
+    Column("coordinator_epoch", right=True, wide=True),
+    Column("last_sequence", right=True),
+    Column("last_write"),
+    Column("start_offset", "OPEN-AT", right=True),
+]
+
+HANGING_COLUMNS = [*PRODUCER_COLUMNS[:5], PRODUCER_COLUMNS[-1], Column("age", right=True)]
+
+MARKER_COLUMNS = [
+    Column("topic"),
+    Column("partition", right=True),
+    Column("producer_id", right=True),
+    Column("producer_epoch", "EPOCH", right=True),
+    Column("coordinator_epoch", right=True),
+    Column("start_offset", right=True),
+]
+
+
+def list_row(one: TransactionListing) -> Row:
+    """A transactional id as a row of LIST_COLUMNS."""
+    return {
+        "transactional_id": one.transactional_id,
+        "coordinator": one.coordinator_id,
+        "producer_id": one.producer_id,
+        "state": one.state,
+    }
+
+
+def transaction_row(one: Transaction, now: int) -> Row:
+    """A transaction as a row of DESCRIBE_COLUMNS."""
+    # One that is complete keeps the time at which it began, but lasts no longer.
+    is_open = one.started_ms is not None and not one.state.startswith("Complete")
+    duration_ms = now - (one.started_ms or 0) if is_open else None
+    return {
+        "transactional_id": one.transactional_id,
+        "coordinator": one.coordinator_id,
+        "producer_id": one.producer_id,
+        "producer_epoch": one.producer_epoch,
+        "state": one.state,
+        "duration": None if duration_ms is None else format_duration(duration_ms),
+        "duration_ms": duration_ms,
+        "timeout": format_duration(one.timeout_ms),
+        "timeout_ms": one.timeout_ms,
+        "started": iso_time(one.started_ms),
+        "started_ms": one.started_ms,
+        "partitions": [str(place) for place in sorted(one.partitions)],
+    }
+
+
+def producer_row(one: ActiveProducer, now: int) -> Row:
+    """A producer of a partition; `age` is how long it has not written."""
+    return {
+        "topic": one.partition.topic,
+        "partition": one.partition.partition,
+        "producer_id": one.producer_id,
+        "producer_epoch": one.producer_epoch,
+        "coordinator_epoch": one.coordinator_epoch,
+        "last_sequence": one.last_sequence,
+        "last_write": iso_time(one.last_timestamp_ms),
+        "last_timestamp_ms": one.last_timestamp_ms,
+        "age": format_duration(max(0, now - one.last_timestamp_ms)),
+        "start_offset": one.start_offset,
+    }
+
+
+def marker_row(marker: Marker, start_offset: int | None) -> Row:
+    """An abort marker as a row of MARKER_COLUMNS; the offset is None if it was not given."""
+    return {
+        "topic": marker.partition.topic,
+        "partition": marker.partition.partition,
+        "producer_id": marker.producer_id,
+        "producer_epoch": marker.producer_epoch,
+        "coordinator_epoch": marker.coordinator_epoch,
+        "start_offset": start_offset,
+    }

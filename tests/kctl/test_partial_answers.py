@@ -1,0 +1,177 @@
+"""Queries to several brokers while one of them is hung, or dead but still registered."""
+
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from tests.support.cluster import Cluster, running_cluster, wait_until
+from tests.support.kctl import KctlResult, run_kctl
+from tests.support.zookeeper import ZooKeeper
+
+pytestmark = [pytest.mark.zk, pytest.mark.timeout(120)]
+
+SETTINGS = {
+    # The broker stays registered for as long as it hangs.
+    "zookeeper.session.timeout.ms": 60_000,
+    "offsets.topic.replication.factor": 1,
+    "offsets.topic.num.partitions": 6,
+    "transaction.state.log.replication.factor": 1,
+    "transaction.state.log.num.partitions": 3,
+    "group.initial.rebalance.delay.ms": 0,
+}
+TIMEOUT_S = 1.5
+
+
+@pytest.fixture(scope="module")
+def cluster(
+    tmp_path_factory: pytest.TempPathFactory, zookeeper_server: ZooKeeper
+) -> Iterator[Cluster]:
+    chroot = zookeeper_server.fresh_chroot()
+    directory = tmp_path_factory.mktemp("cluster")
+    with running_cluster(directory, chroot, settings=SETTINGS) as running:
+        servers = running.address(1)
+        create = ("topics", "create", "orders", "--replica-assignment", "1,2,3")
+        assert run_kctl(*create, "-b", servers).exit_code == 0
+        for number in range(6):
+            args = ("consume", "orders", "--group", f"group-{number}", "--exit", "-b", servers)
+            run_kctl("produce", "orders", "-b", servers, stdin="a\nb\nc\nd\ne\nf\n")
+            assert run_kctl(*args).exit_code == 0
+        yield running
+
+
+@pytest.fixture(scope="module")
+def all_groups(cluster: Cluster) -> set[str]:
+    return {row["group"] for row in on(cluster, "groups", "list", "-o", "json").json}
+
+
+def on(cluster: Cluster, *args: str, bootstrap: int = 1) -> KctlResult:
+    return run_kctl(*args, "-b", cluster.address(bootstrap), "--timeout", str(TIMEOUT_S))
+
+
+@pytest.fixture(scope="module")
+def victim(cluster: Cluster) -> int:
+    """A broker that is neither the controller nor the bootstrap server."""
+    return 3 if cluster.controller_id() != 3 else 2
+
+
+READING = [
+    ("topics", "describe", "orders", "-o", "wide"),
+    ("groups", "list"),
+    ("groups", "describe", "--all", "--totals"),
+    ("offsets", "orders"),
+    ("api-versions",),
+    ("throttle", "list"),
+    ("configs", "describe", "--entity-type", "brokers"),
+    ("transactions", "list"),
+    ("transactions", "producers", "orders"),
+    ("log-dirs", "--by", "broker"),
+]
+
+
+class TestHungBroker:
+    """A broker is stopped with SIGSTOP: connections open, and nothing is answered."""
+
+    @pytest.fixture(autouse=True)
+    def _hung(self, cluster: Cluster, victim: int, all_groups: set[str]) -> Iterator[None]:
+        # ZooKeeper may have expired its session during the last pause.
+        wait_until(lambda: victim in cluster.live_brokers(), "the broker is registered")
+        with cluster.paused(victim):
+            yield
+
+    @pytest.mark.parametrize("args", READING, ids=" ".join)
+    def test_broker_is_named_and_the_status_is_4(
+        self, cluster: Cluster, victim: int, args: tuple[str, ...]
+    ) -> None:
+        started_s = time.monotonic()
+        result = on(cluster, *args)
+        assert result.exit_code == 4, result.stderr
+        address = cluster.address(victim)
+        assert (
+            f"broker {victim} ({address}) did not answer within {TIMEOUT_S:g} s\n" in result.stderr
+        )
+        assert "error:" not in result.stderr
+        # Brokers are queried in parallel, and a hung one is waited for once or twice per query.
+        assert time.monotonic() - started_s < 5 * TIMEOUT_S
+
+    def test_rows_of_the_other_brokers_are_shown(
+        self, cluster: Cluster, victim: int, all_groups: set[str]
+    ) -> None:
+        offsets = on(cluster, "offsets", "orders", "-o", "json").json
+        known = {row["partition"]: row["offset"] for row in offsets}
+        assert [p for p, offset in known.items() if offset is None] == [victim - 1]
+        brokers = {row["broker"] for row in on(cluster, "log-dirs", "-o", "json").json}
+        assert brokers == {1, 2, 3} - {victim}
+        served = on(cluster, "api-versions", "-o", "json").json
+        assert {broker for row in served for broker in row["brokers"]} == {1, 2, 3} - {victim}
+        groups = {row["group"] for row in on(cluster, "groups", "list", "-o", "json").json}
+        assert groups
+        assert groups < all_groups
+        partitions = on(cluster, "topics", "describe", "orders", "-o", "json").json[0]["partitions"]
+        unknown = [row["partition"] for row in partitions if row["log_end_offset"] is None]
+        assert unknown == [victim - 1]
+
+    def test_configs_of_the_hung_broker_are_missing(self, cluster: Cluster, victim: int) -> None:
+        configs = on(cluster, "configs", "describe", f"broker:{victim}", "-o", "json")
+        assert (configs.exit_code, configs.json) == (4, []), configs.stderr
+
+    @pytest.mark.parametrize(
+        "args",
+        [("brokers", "list"), ("topics", "list"), ("cluster", "id"), ("reassign", "list")],
+        ids=" ".join,
+    )
+    def test_query_that_does_not_need_the_broker_succeeds(
+        self, cluster: Cluster, args: tuple[str, ...]
+    ) -> None:
+        assert on(cluster, *args).exit_code == 0
+
+    def test_search_for_hanging_transactions_does_not_call_an_incomplete_answer_clean(
+        self, cluster: Cluster, victim: int
+    ) -> None:
+        result = on(cluster, "transactions", "hanging")
+        assert result.exit_code == 4
+        assert f"error: broker {victim}" in result.stderr
+
+
+def test_hung_controller_is_named(cluster: Cluster) -> None:
+    controller = cluster.controller_id() or 0
+    other = controller % 3 + 1
+    named = f"broker {controller} ({cluster.address(controller)}) did not answer within"
+    with cluster.paused(controller):
+        described = on(cluster, "topics", "describe", "orders", "-o", "json", bootstrap=other)
+        listed = on(cluster, "reassign", "list", bootstrap=other)
+    assert (described.exit_code, named in described.stderr) == (4, True), described.stderr
+    assert len(described.json[0]["partitions"]) == 3
+    assert (listed.exit_code, named in listed.stderr) == (4, True), listed.stderr
+
+
+def test_change_that_timed_out_says_that_it_may_have_been_made(cluster: Cluster) -> None:
+    controller = cluster.controller_id() or 0
+    other = controller % 3 + 1
+    create = ("topics", "create", "late", "--replica-assignment", str(other))
+    with cluster.paused(controller):
+        result = on(cluster, *create, bootstrap=other)
+        dry_run = on(cluster, *create, "--dry-run", bootstrap=other)
+    assert result.exit_code == 4, result.stderr
+    assert "the change may have been made\n" in result.stderr
+    assert "kctl topics describe late shows whether it was" in result.stderr
+    assert (dry_run.exit_code, "may have been" in dry_run.stderr) == (4, False)
+
+
+def test_without_a_given_timeout_a_hung_broker_costs_seconds(cluster: Cluster, victim: int) -> None:
+    with cluster.paused(victim):
+        started_s = time.monotonic()
+        result = run_kctl("log-dirs", "-b", cluster.address(1))
+        assert result.exit_code == 4
+        assert "did not answer within 5 s" in result.stderr
+        assert time.monotonic() - started_s < 15
+
+
+def test_dead_broker_that_is_still_registered_is_named(cluster: Cluster, victim: int) -> None:
+    wait_until(lambda: victim in cluster.live_brokers(), "the broker is registered")
+    cluster.kill(victim)
+    for args in (("log-dirs", "--by", "broker"), ("groups", "list")):
+        result = run_kctl(*args, "-b", cluster.address(1))
+        assert result.exit_code == 4, result.stderr
+        assert f"broker {victim} ({cluster.address(victim)}) is unreachable: " in result.stderr
+        assert "cannot reach the cluster" not in result.stderr

@@ -1,0 +1,103 @@
+"""A read-only context refuses every command that changes the cluster."""
+
+from collections.abc import Callable
+
+import pytest
+
+from kctl.docs.tree import walk_commands
+from tests.support.broker import RunningBroker
+from tests.support.kctl import KctlResult, run_kctl
+
+Run = Callable[..., KctlResult]
+
+CHANGING = [
+    "topics create new",
+    "topics clone kept new",
+    "topics alter kept --partitions 5 --yes",
+    "topics delete kept --yes",
+    "configs alter --entity-type topics --entity-name kept --add-config retention.ms=1 --yes",
+    "configs set topic:kept retention.ms=1 --yes",
+    "configs delete topic:kept segment.ms --yes",
+    "configs append topic:kept cleanup.policy=compact --yes",
+    "configs subtract topic:kept cleanup.policy=compact --yes",
+    "produce kept",
+    "consume kept --group joining --exit",
+    "consume kept --group joining --exit --no-commit",
+    "consume kept --exit -X group.id=joining -X enable.auto.commit=true",
+    "delete-records kept --offset 1 --yes",
+    "perf produce kept -n 1",
+    "perf consume kept -n 1 -X group.id=joining -X enable.auto.commit=True",
+    "perf latency kept -n 1",
+    "groups reset-offsets settled --topic kept --to-earliest --execute",
+    "groups delete-offsets settled --topic kept --yes",
+    "groups delete settled --yes",
+    "metadata copy /nowhere zookeeper://localhost:1/x",
+    "throttle set 1MB kept --yes",
+]
+NEED_MORE = {
+    # Their plan is empty on an idle cluster with one broker; they confirm it with `confirm_plan`,
+    # or are tested with reassignments (test_reassign_commands.py).
+    *("groups remove-members", "transactions abort", "elect-leaders", "throttle clear"),
+    *("reassign run", "reassign execute", "reassign cancel", "reassign verify"),
+}
+READING = {
+    *("topics list", "topics describe", "topics configs", "configs describe", "configs diff"),
+    *("offsets", "groups list", "groups describe", "groups watch", "transactions list"),
+    *("transactions describe", "transactions producers", "transactions hanging"),
+    *("cluster describe", "cluster id", "brokers list", "api-versions", "log-dirs"),
+    *("reassign plan", "reassign list", "throttle list", "replicas verify"),
+    *("zk ls", "zk get", "zk tree", "spark-export run", "spark-export verify"),
+}
+OF_THIS_MACHINE = ("dump-log", "context", "dev")
+
+
+@pytest.fixture(scope="module")
+def run(shared_broker: RunningBroker, tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """kctl whose current context is a broker, read-only; it has a topic and a group."""
+    servers = shared_broker.bootstrap_servers
+    env = {"KCTL_CONFIG": str(tmp_path_factory.mktemp("config") / "contexts.yaml")}
+    create = ("topics", "create", "kept", "--config", "segment.ms=100000")
+    assert run_kctl(*create, "-b", servers).exit_code == 0
+    assert run_kctl("produce", "kept", "-b", servers, stdin="a\nb\n").exit_code == 0
+    settle = ("consume", "kept", "--group", "settled", "--exit", "-b", servers)
+    assert run_kctl(*settle).exit_code == 0
+    assert run_kctl("context", "set", "prod", "-b", servers, "--read-only", env=env).exit_code == 0
+    return lambda *words, **more: run_kctl(*words, env=env, **more)
+
+
+def state(run: Run) -> list[str]:
+    """What the commands above would change."""
+    looks = ["topics describe", "groups describe --all", "offsets kept", "configs describe kept"]
+    return [run(*look.split(), "-o", "json").output for look in looks]
+
+
+@pytest.mark.parametrize("line", CHANGING)
+def test_command_is_refused_and_nothing_changes(run: Run, line: str) -> None:
+    before = state(run)
+    result = run(*line.split(), stdin="c\n")
+    assert (result.exit_code, "context 'prod' is read-only" in result.stderr) == (1, True), result
+    assert state(run) == before
+    assert run("groups", "list", "-o", "name").output.split() == ["settled"]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "consume kept --exit",
+        "consume kept --exit -X group.id=joining",
+        "perf consume kept -n 2 -X group.id=joining -X enable.auto.commit=false",
+    ],
+)
+def test_reading_without_a_group_is_allowed(run: Run, line: str) -> None:
+    assert run(*line.split()).exit_code == 0
+    assert run("groups", "list", "-o", "name").output.split() == ["settled"]
+
+
+def test_every_command_is_classified() -> None:
+    paths = {" ".join(found.path[1:]) for found in walk_commands()} - {""}
+    verbs = {path for path in paths if not any(one.startswith(f"{path} ") for one in paths)}
+    changing = {
+        max((v for v in verbs if f"{line} ".startswith(f"{v} ")), key=len) for line in CHANGING
+    }
+    local = {verb for verb in verbs if verb.startswith(OF_THIS_MACHINE)}
+    assert changing | NEED_MORE | READING | local == verbs
