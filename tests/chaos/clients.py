@@ -1,4 +1,4 @@
-"""Everything that runs while faults happen: producers and consumers of several kinds."""
+"""The load that runs while faults happen: producers and consumers of several clients."""
 
 import gc
 import logging
@@ -18,7 +18,7 @@ from tests.crash.workload import (
     create_topics,
 )
 
-with warnings.catch_warnings():  # it reads its schemas in a way that Python wants to forget
+with warnings.catch_warnings():  # it loads its schemas in a deprecated way
     warnings.simplefilter("ignore", DeprecationWarning)
     from kafka import KafkaProducer
 
@@ -29,7 +29,7 @@ TOPICS = ("librdkafka", "kafka-python", "transactions")
 
 
 class KafkaPythonSending(Sending):
-    """With kafka-python: idempotent, acks=all. A second hand at the protocol, and slower."""
+    """With kafka-python: idempotent, acks=all. An independent implementation, and slower."""
 
     def __init__(self, servers: str, topic: str) -> None:
         super().__init__(topic)
@@ -49,7 +49,7 @@ class KafkaPythonSending(Sending):
         time.sleep(10 * PACE_S)
 
     def send(self, value: bytes, partition: int) -> None:
-        """Hand one over; its thread tells what became of it."""
+        """Send one; its thread reports the outcome."""
         sent = self._producer.send(self.topic, value, partition=partition)
         sent.add_callback(lambda place: self.promise(value, place.partition, place.offset))
         sent.add_errback(self.refused.append)
@@ -74,22 +74,22 @@ class Load:
 
     @property
     def works(self) -> tuple[Work, ...]:
-        """All of it; who reads comes last."""
+        """All clients, consumers last."""
         return (*self.sending, self.transacting, *self.pair, self.read_committed)
 
     def stop(self) -> None:
-        """End in order; raises what a client failed with."""
+        """Stop in order; raises the error of a client that failed."""
         for work in self.works:
             work.stop()
-        gc.collect()  # kafka-python's failed connections, while nobody minds them
+        gc.collect()  # kafka-python's failed connections, before warnings are errors again
 
     def give_up(self) -> None:
-        """End soon, whatever happens to it."""
+        """Stop within a bounded time, whatever happens."""
         for work in self.works:
             work.give_up()
 
     def check(self, servers: str) -> None:
-        """Compare what clients were promised with what is there."""
+        """Compare the records that were acknowledged with those that can be read."""
         for sending in self.sending:
             check_idempotent(sending, servers)
         check_transactions(self.transacting, servers)
@@ -97,7 +97,7 @@ class Load:
         check_followed([self.read_committed], servers)
 
     def summary(self) -> str:
-        """What was done, in a line."""
+        """A summary in one line."""
         sent = " ".join(
             f"{each.topic}={len(each.promised)} (silent {each.longest_silence_s:.1f} s)"
             for each in self.sending

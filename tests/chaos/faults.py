@@ -1,4 +1,4 @@
-"""What can go wrong in a cluster, and does: each fault happens and is over when it returns.
+"""Faults of a cluster: each function causes one, and returns when it is over.
 
 Which broker it hits, and for how long, is drawn from a seeded source, so that a run can be repeated
 as far as the machine's own timing allows.
@@ -13,7 +13,7 @@ from typing import TypeVar
 
 from kazoo.exceptions import KazooException
 
-from broker.controller.elections import ElectionType
+from broker.controller.replica_leader_election import ElectionType
 from broker.model import TopicPartition
 from broker.topic_names import OFFSETS_TOPIC, TRANSACTION_STATE_TOPIC
 from tests.chaos.clients import TOPICS
@@ -31,22 +31,22 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Stage:
-    """Where faults happen."""
+    """The cluster in which faults are caused."""
 
     cluster: Cluster
     zookeeper: ZooKeeper
     random: random.Random
 
     def linger(self, longest_s: float) -> None:
-        """Let a fault last: the load goes on meanwhile, and nobody knows what it meets."""
+        """Wait a random time while the load continues."""
         time.sleep(self.random.uniform(0, longest_s))
 
     def any_partition(self) -> TopicPartition:
-        """One of those that are written to."""
+        """A random partition of those that are produced to."""
         return TopicPartition(self.random.choice(TOPICS), self.random.randrange(PARTITIONS))
 
     def wait_for(self, condition: Callable[[], T | None], wish: str) -> T:
-        """The first true value of what is looked up in ZooKeeper, which may be away just now."""
+        """Read from ZooKeeper until the value is true; retries while ZooKeeper is down."""
 
         def patient() -> T | None:
             try:
@@ -59,27 +59,27 @@ class Stage:
         return value
 
     def leader(self, name: TopicPartition) -> int:
-        """Who leads it now."""
+        """The leader of the partition."""
         return self.wait_for(lambda: self.cluster.leader(*name), f"{name} has a leader")
 
     def controller(self) -> int:
-        """Who is the controller now."""
+        """The id of the active controller."""
         return self.wait_for(self.cluster.controller_id, "there is a controller")
 
     def coordinator(self) -> int:
-        """Who coordinates some groups or transactions now."""
+        """A broker that is a coordinator of groups or transactions."""
         topic = self.random.choice((OFFSETS_TOPIC, TRANSACTION_STATE_TOPIC))
         return self.leader(TopicPartition(topic, self.random.randrange(4)))
 
     def kill(self, *broker_ids: int) -> None:
-        """Kill brokers together, and start them again: before or after the cluster noticed."""
+        """Kill brokers together and start them again, before or after their sessions expire."""
         for broker_id in broker_ids:
             self.cluster.kill(broker_id)
         self.linger(1.5 * SESSION_S)
         self.cluster.start(*broker_ids)
 
     def pause(self, broker_id: int) -> None:
-        """Let a broker stand still until the cluster takes it for dead, and then go on."""
+        """Pause a broker until its session has expired, then resume it."""
         with self.cluster.paused(broker_id):
             self.wait_for(
                 lambda: broker_id not in self.cluster.live_brokers(), "the pause is noticed"
@@ -87,7 +87,7 @@ class Stage:
             self.linger(2)
 
     def expire(self, broker_id: int) -> None:
-        """End a broker's session while the broker goes on."""
+        """Expire a broker's session while the broker runs."""
         path = f"/brokers/ids/{broker_id}"
         stat = self.wait_for(lambda: self.cluster.tree.exists(path), f"{broker_id} is there")
         self.zookeeper.expire_session(stat.ephemeralOwner)
@@ -131,7 +131,7 @@ def kill_all(stage: Stage) -> None:
 
 
 def stop_any(stage: Stage) -> None:
-    """Stop a broker in order, and start it again."""
+    """Stop a broker cleanly and start it again."""
     broker_id = stage.random.choice(BROKERS)
     stage.cluster.stop(broker_id)
     stage.linger(2)
@@ -139,7 +139,7 @@ def stop_any(stage: Stage) -> None:
 
 
 def restart_zookeeper(stage: Stage) -> None:
-    """Kill -9 of ZooKeeper; it is away for a moment, or for longer than a session may be."""
+    """Kill -9 of ZooKeeper; it is down for a moment, or longer than the session timeout."""
     stage.zookeeper.kill()
     stage.linger(1.5 * SESSION_S)
     stage.zookeeper.start()
@@ -156,17 +156,17 @@ def expire_controller(stage: Stage) -> None:
 
 
 def pause_leader(stage: Stage) -> None:
-    """A leader stands still beyond its session, and wakes up as a zombie."""
+    """A leader is paused beyond its session timeout and resumes as a zombie."""
     stage.pause(stage.leader(stage.any_partition()))
 
 
 def pause_controller(stage: Stage) -> None:
-    """The controller stands still beyond its session, and wakes up as a zombie."""
+    """The controller is paused beyond its session timeout and resumes as a zombie."""
     stage.pause(stage.controller())
 
 
 def move_replicas(stage: Stage) -> None:
-    """A partition gives up a replica, or gets it back, or its replicas change places."""
+    """A partition loses a replica, gets it back, or its replicas are reordered."""
     stage.heal()
     replicas = stage.random.choice(list(itertools.permutations(BROKERS)))
     wanted = list(replicas[: stage.random.choice((2, 3))])
@@ -177,7 +177,7 @@ def move_replicas(stage: Stage) -> None:
 
 
 def elect_preferred(stage: Stage) -> None:
-    """Leadership of some partition goes back to where it belongs."""
+    """The preferred leader of a random partition is elected."""
     stage.heal()
     elect(stage.cluster, ElectionType.PREFERRED, stage.any_partition())
 
@@ -201,6 +201,6 @@ ALL: tuple[Fault, ...] = (
 
 
 def in_rounds(faults: tuple[Fault, ...], source: random.Random) -> Iterator[Fault]:
-    """Every fault once, in some order, again and again."""
+    """All faults in random order, repeatedly."""
     while True:
         yield from source.sample(faults, len(faults))

@@ -12,15 +12,19 @@ from tests.support.cluster import Cluster, wait_until
 HEAL_S = 60
 
 
+def _wait_for_isr(cluster: Cluster, topic: str, partition: int, replicas: list[int]) -> None:
+    wait_until(
+        lambda: sorted(cluster.isr(topic, partition)) == sorted(replicas),
+        f"{topic}-{partition} in sync on {replicas}",
+        HEAL_S,
+    )
+
+
 def check_replicas(cluster: Cluster) -> int:
-    """Wait until all replicas are in sync, and compare them; gives the number of batches."""
+    """Wait until all replicas are in sync and compare them; returns the number of batches."""
     names = list(_partitions(cluster))
     for topic, partition, replicas in names:
-        wait_until(
-            lambda t=topic, p=partition, r=replicas: sorted(cluster.isr(t, p)) == sorted(r),
-            f"{topic}-{partition} in sync on {replicas}",
-            HEAL_S,
-        )
+        _wait_for_isr(cluster, topic, partition, replicas)
     watermarks = _high_watermarks(cluster, [name[:2] for name in names])
     return sum(
         _check_partition(cluster, *name, watermark)

@@ -1,4 +1,4 @@
-"""A run: load on three brokers while faults happen, then everything is read back and compared."""
+"""A chaos run: load on three brokers while faults happen, then all records are compared."""
 
 import random
 import time
@@ -39,7 +39,7 @@ def stage(directory: Path, seed: int) -> Iterator[Stage]:
 
 
 def run_chaos(place: Stage, faults: Iterable[Fault], seconds: float, say: Say) -> None:
-    """Let faults happen, one after the other, for so long; then check everything."""
+    """Cause faults, one after the other, for this long; then check everything."""
     load = start_load(place.cluster.bootstrap_servers)
     try:
         wait_until(lambda: _everybody_is_at_work(load), "everybody is at work", HEAL_S)
@@ -54,7 +54,7 @@ def run_chaos(place: Stage, faults: Iterable[Fault], seconds: float, say: Say) -
 
 
 def let_happen(place: Stage, faults: Iterable[Fault], seconds: float, say: Say) -> None:
-    """One fault after the other; at the end all brokers are back."""
+    """Cause one fault after the other; at the end all brokers run."""
     since = time.monotonic()
     for fault in faults:
         say(f"{time.monotonic() - since:6.1f} s  {fault.__doc__}")
@@ -76,7 +76,8 @@ def _everybody_is_at_work(load: Load) -> bool:
 
 
 def check_output(cluster: Cluster) -> None:
-    """Faults are no surprise to a broker: it logs no traceback."""
+    """A broker handles every fault: it logs no traceback and misses no wake-up of a partition."""
     for log_file in sorted(cluster.directory.glob("broker-*.log")):
         output = log_file.read_text()
         assert "Traceback" not in output, f"{log_file.name}:\n{output[-4000:]}"
+        assert "missed wake-ups" not in output, f"{log_file.name}:\n{output[-4000:]}"

@@ -1,4 +1,4 @@
-"""Everything that can go wrong, for minutes: `make chaos`.
+"""All faults for several minutes: `make chaos`.
 
 CHAOS_SECONDS says for how long, CHAOS_SEED which faults in which order (printed with each run).
 """
@@ -20,7 +20,7 @@ SEED = int(os.environ.get("CHAOS_SEED", "0")) or random.randrange(1, 1_000_000)
 @pytest.mark.zk
 @pytest.mark.timeout(SECONDS + 600)
 @pytest.mark.filterwarnings("ignore::ResourceWarning")  # kafka-python: failed connections
-def test_nothing_promised_is_broken_whatever_happens(
+def test_no_guarantee_is_broken_by_any_fault(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def say(line: str) -> None:
