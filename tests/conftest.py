@@ -1,7 +1,9 @@
 """Fixtures every room may use. Servers are real processes on free ports, ended by their id."""
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Final
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -23,8 +25,32 @@ settings.register_profile("kctl", deadline=None, suppress_health_check=[HealthCh
 settings.load_profile("kctl")
 
 
+EXAMPLES: Final = int(os.environ.get("KCTL_EXAMPLES", "1"))
+"""Factor for the number of examples of every property and model test."""
+
+
+def multiply_examples(items: list[pytest.Item]) -> None:
+    """Apply KCTL_EXAMPLES to property tests (functions) and to model tests (state machines)."""
+    functions = [item for item in items if isinstance(item, pytest.Function)]
+    tests = {getattr(item.obj, "__func__", item.obj) for item in functions}
+    classes = {item.cls for item in functions if item.cls}
+    for test in tests:
+        own = getattr(test, "_hypothesis_internal_use_settings", None)
+        if own is not None:
+            test._hypothesis_internal_use_settings = _multiplied(own)
+    for cls in classes:
+        if isinstance(own := getattr(cls, "settings", None), settings):
+            cls.settings = _multiplied(own)
+
+
+def _multiplied(own: settings) -> settings:
+    return settings(own, max_examples=EXAMPLES * own.max_examples)
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Keep the tests of one outside server on one worker, so that it is started once."""
+    if EXAMPLES > 1:
+        multiply_examples(items)
     for item in items:
         for marker in ("kafka", "zk", "spark"):
             if item.get_closest_marker(marker):
@@ -81,5 +107,12 @@ def zookeeper(zookeeper_server: ZooKeeper) -> str:
 @pytest.fixture(scope="session")
 def real_kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealKafka]:
     """One broker of Apache Kafka; mark the test `kafka`, and use topics of its own."""
+    with running_kafka(tmp_path_factory.mktemp("kafka")) as cluster:
+        yield cluster
+
+
+@pytest.fixture(scope="module")
+def own_kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealKafka]:
+    """A Kafka for one module, whose changes would disturb others: quotas throttle all clients."""
     with running_kafka(tmp_path_factory.mktemp("kafka")) as cluster:
         yield cluster

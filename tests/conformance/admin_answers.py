@@ -1,6 +1,6 @@
-"""What Apache Kafka answered in every admin conversation, recorded: one line per case.
+"""Recorded responses of Apache Kafka in all admin conversations: one line per case.
 
-`pytest -m kafka tests/conformance/test_admin_on_kafka.py --rewrite` records them anew.
+`pytest -m kafka tests/conformance/test_admin_on_kafka.py --rewrite` records them again.
 """
 
 import json
@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from tests.conformance import admin_cluster, admin_offsets, admin_topics
+from tests.conformance import admin_cluster, admin_offsets, admin_security, admin_topics
 
 FILE = Path(__file__).parent.parent / "golden" / "admin-answers.jsonl"
 
@@ -17,15 +17,15 @@ Answers = dict[tuple[str, int], list[Any]]
 
 CASES = [
     case
-    for room in (admin_topics, admin_offsets, admin_cluster)
-    for exchange in room.EXCHANGES
+    for module in (admin_topics, admin_offsets, admin_cluster, admin_security)
+    for exchange in module.EXCHANGES
     for case in exchange.cases()
 ]
 IDS = [f"{exchange.name}-v{version}" for exchange, version in CASES]
 
 
 def read_answers() -> Answers:
-    """What the file has."""
+    """Read the file."""
     lines = map(json.loads, FILE.read_text().splitlines())
     return {(line["exchange"], line["version"]): line["answers"] for line in lines}
 

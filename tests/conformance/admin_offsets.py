@@ -1,6 +1,6 @@
-"""Conversations about what is in a partition: offsets by time and epoch, deleted records.
+"""Conversations about partitions: offsets by time and epoch, deleted records.
 
-The records are of 1970, so their topics keep them for ever.
+The records have timestamps of 1970, so their topics have unlimited retention.
 """
 
 from typing import Any
@@ -58,7 +58,7 @@ def produce(
 
 
 def list_offsets(version: int, name: str, *times: int, replica_id: int = -1, **fields: Any) -> Any:
-    """Ask for the offset of each time."""
+    """Request the offset of each time."""
     partition_fields = {"current_leader_epoch", "max_num_offsets", "partition_index"}
     own = {key: fields.pop(key) for key in partition_fields & fields.keys()}
     partitions = [
@@ -78,7 +78,7 @@ def list_offsets(version: int, name: str, *times: int, replica_id: int = -1, **f
 
 def offsets_by_time(prefix: str, version: int) -> Talk:
     yield create(topic(f"{prefix}a", retention_ms="-1"))
-    if version > 0:  # by the age of files there, which no two brokers share
+    if version > 0:  # version 0 goes by the age of files, which differs between brokers
         for time in (*SPECIAL_TIMES, 0):
             yield list_offsets(version, f"{prefix}a", time)
     yield produce(f"{prefix}a", 1000, 3000, 2000)

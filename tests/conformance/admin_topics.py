@@ -50,7 +50,7 @@ def create(*topics: CreatableTopic, timeout_ms: int = 10_000) -> CreateTopicsReq
 
 
 def look_at(*names: str) -> MetadataRequest:
-    """Ask for topics without creating them."""
+    """Request metadata of topics without creating them."""
     return MetadataRequest(
         topics=[MetadataRequestTopic(name=name) for name in names],
         allow_auto_topic_creation=False,
@@ -168,7 +168,7 @@ def creators_who_do_not_wait(prefix: str, version: int) -> Talk:
 
 
 def grow(name: str, count: int, manual: list[list[int]] | None = None) -> CreatePartitionsTopic:
-    """A topic that shall have more partitions."""
+    """A topic that gets more partitions."""
     assignments = (
         None
         if manual is None

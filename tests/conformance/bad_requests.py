@@ -1,7 +1,7 @@
-"""Produce and Fetch as no honest client sends them, and what a broker makes of each.
+"""Invalid Produce and Fetch requests, and the responses of a broker to them.
 
-`answers_of` tells it about one broker. Apache Kafka's are kept in tests/golden/bad_requests.json;
-`python -m tests.conformance.bad_requests ADDRESS` writes them anew.
+`answers_of` collects the responses of a broker. Kafka's are in tests/golden/bad_requests.json;
+`python -m tests.conformance.bad_requests ADDRESS` records them again.
 """
 
 import json
@@ -38,12 +38,12 @@ from broker.protocol.messages.produce import (
 from broker.records.builder import BatchSettings, build_batch, varint
 from broker.records.layout import ATTRIBUTES_POSITION, CRC_POSITION, HEADER_SIZE, Codec
 from broker.records.legacy import build_messages
-from tests.api.wire import Wire, read_response, request_frame
+from tests.support.wire import WireClient, read_response, request_frame
 
 GOLDEN: Final = Path(__file__).parent.parent / "golden" / "bad_requests.json"
 NOW_MS: Final = 1_700_000_000_000
 _NO_BROKERS_YET: Final = ErrorCode.INVALID_REPLICATION_FACTOR
-"""What a Kafka says that has only just started."""
+"""The error of a Kafka that has just started."""
 
 TOPICS: Final[dict[str, dict[str, str]]] = {
     "plain": {},
@@ -57,14 +57,16 @@ TOPICS: Final[dict[str, dict[str, str]]] = {
 }
 
 
-def batch(count: int = 3, settings: BatchSettings | None = None, key: bytes | None = b"k") -> bytes:
-    """A good batch."""
+def good_batch(
+    count: int = 3, settings: BatchSettings | None = None, key: bytes | None = b"k"
+) -> bytes:
+    """A batch that every broker accepts."""
     rows = [(at, NOW_MS + at, key, b"value", ()) for at in range(count)]
     return build_batch(rows, settings or BatchSettings())
 
 
 def patched(data: bytes, position: int, form: str, value: int) -> bytes:
-    """The batch with one field changed and its crc made right again."""
+    """The batch with one field changed and a correct CRC."""
     changed = bytearray(data)
     struct.pack_into(form, changed, position, value)
     return sealed(changed)
@@ -77,8 +79,8 @@ def sealed(data: bytes | bytearray) -> bytes:
 
 
 def with_records(records: bytes, count: int = 1, codec: Codec = Codec.NONE) -> bytes:
-    """A batch whose header is good and whose records are these bytes."""
-    head = bytearray(batch(count)[:HEADER_SIZE])
+    """A batch with a valid header and these bytes as records."""
+    head = bytearray(good_batch(count)[:HEADER_SIZE])
     struct.pack_into(">i", head, 8, HEADER_SIZE - 12 + len(records))
     struct.pack_into(">h", head, ATTRIBUTES_POSITION, codec)
     return sealed(bytes(head) + records)
@@ -88,7 +90,7 @@ def one_record(body: bytes) -> bytes:
     return varint(len(body)) + body
 
 
-GOOD: Final = batch()
+GOOD: Final = good_batch()
 _OLD: Final = [(0, NOW_MS, b"k", b"value", ())]
 
 
@@ -105,7 +107,7 @@ class Bad(NamedTuple):
 
 
 def produce_cases() -> Iterator[Bad]:
-    """Batches and requests that are wrong in one way each; some look wrong and are not."""
+    """Batches and requests with one fault each; some look invalid and are valid."""
     yield Bad("good", GOOD)
     yield from _damaged_batches()
     yield from _wrong_fields()
@@ -157,7 +159,7 @@ def _at(shift_ms: int) -> bytes:
 
 def _wrong_records() -> Iterator[Bad]:
     body = b"\0" + varint(0) + varint(0) + varint(1) + b"k" + varint(1) + b"v" + varint(0)
-    compacted = "compact"  # here the records are looked at, one by one
+    compacted = "compact"  # here every record is validated
     yield Bad("one good record", with_records(one_record(body)))
     yield Bad("no records", with_records(b""))
     yield Bad("record longer than the batch", with_records(varint(100) + body), topic=compacted)
@@ -175,7 +177,7 @@ def _wrong_records() -> Iterator[Bad]:
     yield Bad("header without a name", with_records(one_record(null_name)), topic=compacted)
     far = b"\0" + varint(0) + varint(7) + varint(1) + b"k" + varint(1) + b"v" + varint(0)
     yield Bad("offset delta 7 in the only record", with_records(one_record(far)), topic=compacted)
-    yield Bad("no key, compacted", batch(3, None, None), topic=compacted)
+    yield Bad("no key, compacted", good_batch(3, None, None), topic=compacted)
     for codec in (Codec.GZIP, Codec.SNAPPY, Codec.LZ4, Codec.ZSTD):
         garbage = with_records(b"\x1f\x8b\x08garbage that nobody compressed", 1, codec)
         yield Bad(f"{codec.name} that is none", garbage)
@@ -200,7 +202,7 @@ def _wrong_versions() -> Iterator[Bad]:
     yield Bad("magic 2", GOOD, 2)
     yield Bad("two of magic 2", GOOD + GOOD, 2)
     yield Bad("no bytes", b"", 2)
-    zstd = batch(3, BatchSettings(codec=Codec.ZSTD))
+    zstd = good_batch(3, BatchSettings(codec=Codec.ZSTD))
     for version in (2, 3, 6, 7):
         yield Bad("zstd", zstd, version)
 
@@ -219,10 +221,10 @@ def _wrong_requests() -> Iterator[Bad]:
         yield Bad("unknown topic", GOOD, version, topic="unknown")
     for topic in ("", ".", "a b", "x" * 250, "__consumer_offsets", "__transaction_state"):
         yield Bad(f"topic {topic[:20]!r}", GOOD, topic=f"={topic}")
-    yield Bad("batch above max.message.bytes", batch(20), topic="small")
+    yield Bad("batch above max.message.bytes", good_batch(20), topic="small")
     yield Bad(
         "compressible batch above max.message.bytes",
-        batch(200, BatchSettings(codec=Codec.GZIP)),
+        good_batch(200, BatchSettings(codec=Codec.GZIP)),
         topic="small",
     )
     yield Bad(
@@ -234,7 +236,7 @@ def _wrong_requests() -> Iterator[Bad]:
 
 
 def _wrong_producers() -> Iterator[Bad]:
-    """In this order: the later ones meet what the earlier ones left."""
+    """The order matters: later cases depend on the state that earlier ones leave."""
     topic = "producers"
     yield Bad("first sequence 0", _by(0, 0), topic=topic)
     yield Bad("the same again", _by(0, 0), topic=topic)
@@ -249,8 +251,8 @@ def _wrong_producers() -> Iterator[Bad]:
     yield Bad("producer id without a sequence", patched(_by(0, 0, 999), 53, ">i", -1), topic=topic)
     yield Bad("producer id -7", patched(_by(0, 0, 999), 43, ">q", -7), topic=topic)
     control = BatchSettings(producer_id=5, producer_epoch=0, is_control=True, is_transactional=True)
-    yield Bad("control batch of a client", batch(1, control), topic=topic)
-    transactional = batch(
+    yield Bad("control batch of a client", good_batch(1, control), topic=topic)
+    transactional = good_batch(
         1, BatchSettings(producer_id=5, producer_epoch=0, base_sequence=0, is_transactional=True)
     )
     yield Bad("transactional batch without an id", transactional, topic=topic)
@@ -261,7 +263,7 @@ def _wrong_producers() -> Iterator[Bad]:
 
 
 def _by(epoch: int, sequence: int, producer_id: int = 777_000) -> bytes:
-    return batch(
+    return good_batch(
         3, BatchSettings(producer_id=producer_id, producer_epoch=epoch, base_sequence=sequence)
     )
 
@@ -277,7 +279,7 @@ def fetch_cases(topic: str, topic_id: Uuid) -> Iterator[tuple[str, FetchRequest,
         whole = {"max_wait_ms": 0, "min_bytes": 0, "max_bytes": 100_000}
         name = changes.pop("topic", topic)
         own = {key: changes.pop(key) for key in list(changes) if key in FETCH_PARTITION}
-        asked = FetchPartition(**(fields | own))  # type: ignore[arg-type]
+        asked = FetchPartition(**(fields | own))
         by_id = {"topic_id": changes.pop("topic_id", topic_id)}
         named: dict[str, Any] = by_id if version >= 13 else {"topic": name}
         return FetchRequest(topics=[FetchTopic(partitions=[asked], **named)], **(whole | changes))
@@ -331,20 +333,20 @@ FETCH_PARTITION: Final = frozenset(
 
 
 def answers_of(address: str, prefix: str) -> dict[str, str]:
-    """What the broker answers to each case, by its name; topics get the prefix."""
+    """The broker's response to each case, by name; topics get the prefix."""
     answers: dict[str, str] = {}
     ids = create_topics(address, prefix)
     for bad in produce_cases():
         answers[f"produce v{bad.version}: {bad.name}"] = _produced(address, bad, prefix)
     for at in range(10):
-        _produced(address, Bad(str(at), batch(3), topic="read"), prefix)
+        _produced(address, Bad(str(at), good_batch(3), topic="read"), prefix)
     for name, request, version in fetch_cases(f"{prefix}read", ids["read"]):
         answers[f"fetch v{version}: {name}"] = _fetched(address, request, version)
     return answers
 
 
 def create_topics(address: str, prefix: str) -> dict[str, Uuid]:
-    """Make them, wait until they are led, and give their ids."""
+    """Create the topics, wait until they have leaders, and return their ids."""
     topics = [
         CreatableTopic(
             name=prefix + name,
@@ -354,7 +356,7 @@ def create_topics(address: str, prefix: str) -> dict[str, Uuid]:
         )
         for name, configs in TOPICS.items()
     ]
-    with Wire(address) as wire:
+    with WireClient(address) as wire:
         request = CreateTopicsRequest(topics=topics, timeout_ms=30_000)
         while (made := wire.ask(request, 7).topics)[0].error_code == _NO_BROKERS_YET:
             pass
@@ -406,7 +408,7 @@ def _fetched(address: str, request: FetchRequest, version: int) -> str:
 
 
 def _part(data: PartitionData, version: int) -> str:
-    # Kafka fills up what it converts for old clients with half a message; we do not.
+    # Kafka pads down-converted records with a partial message; we do not.
     size = len(data.records or b"") if version >= 4 else "any"
     marks = (data.high_watermark, data.last_stable_offset, data.log_start_offset)
     aborted = data.aborted_transactions
@@ -414,9 +416,9 @@ def _part(data: PartitionData, version: int) -> str:
 
 
 def _ask(address: str, request: Any, version: int, *, is_silent: bool = False) -> bytes | str:
-    with Wire(address) as wire:
+    with WireClient(address) as wire:
         wire.send(request_frame(request, version))
-        if is_silent:  # what follows is answered only if the connection was left open
+        if is_silent:  # gets a response only if the connection was left open
             wire.send(request_frame(CreateTopicsRequest(topics=[], timeout_ms=1), 5))
             return "closed" if wire.receive() is None else "open"
         return wire.receive() or "closed"

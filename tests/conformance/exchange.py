@@ -1,6 +1,6 @@
-"""The same conversation with two brokers, and what of their answers must be the same.
+"""The same conversation with two brokers, and the parts of responses that must be equal.
 
-An exchange is a generator: it yields requests and is sent the answers, so that a later request can
+An exchange is a generator: it yields requests and receives responses, so that a later request can
 use what an earlier one brought (a topic id). Requests of the API under test go out in the version
 under test, all others in the highest.
 """
@@ -16,7 +16,7 @@ from broker.protocol.messages.create_topics import CreateTopicsRequest
 from broker.protocol.messages.init_producer_id import InitProducerIdRequest
 from broker.protocol.messages.produce import ProduceRequest
 from broker.protocol.schema import Request, Response
-from tests.api.wire import Wire
+from tests.support.wire import WireClient
 
 Talk = Generator["Request[Any] | Until", Any, None]
 Build = Callable[[str, int], Talk]
@@ -25,7 +25,7 @@ Build = Callable[[str, int], Talk]
 
 @dataclass(frozen=True)
 class Until:
-    """Ask again until the answer is as wanted: what a controller did shows a little later."""
+    """Repeat a request until the response is as expected: metadata is updated asynchronously."""
 
     request: Request[Any]
     is_wanted: Callable[[Any], bool]
@@ -34,14 +34,14 @@ class Until:
 
 @dataclass(frozen=True)
 class Exchange:
-    """A conversation about one API, to be had in every version of it."""
+    """A conversation about one API, which runs in every version of it."""
 
     api: type[Request[Any]]
     build: Build
 
     @property
     def name(self) -> str:
-        """The API and the situation."""
+        """The name of the function that builds it."""
         return self.build.__name__
 
     def cases(self) -> Iterable[tuple["Exchange", int]]:
@@ -51,21 +51,21 @@ class Exchange:
 
 
 def carried(api: type[Request[Any]], version: int, **fields: Any) -> Any:
-    """A request with those of the fields that the version has."""
+    """A request with only those fields that the version has."""
     known = {field.name: field for field in api.fields}
     return api(**{name: v for name, v in fields.items() if known[name].in_version(version)})
 
 
 _SETUP = {CreateTopicsRequest, InitProducerIdRequest, ProduceRequest}
-"""Have conversations of their own; elsewhere their answers are not compared."""
+"""Requests with exchanges of their own; elsewhere their responses are not compared."""
 
 
 def talk(exchange: Exchange, version: int, address: str) -> list[Any]:
-    """Have the conversation with a broker; its answers, made comparable."""
+    """Run the conversation with a broker; returns comparable responses."""
     prefix = f"{exchange.name}-v{version}-".replace("_", "-")
     conversation = exchange.build(prefix, version)
     answers = []
-    with Wire(address) as wire:
+    with WireClient(address) as wire:
         step = next(conversation, None)
         while step is not None:
             request = step.request if isinstance(step, Until) else step
@@ -80,21 +80,22 @@ def talk(exchange: Exchange, version: int, address: str) -> list[Any]:
     return answers
 
 
-def _ask(wire: Wire, step: Request[Any] | Until, version: int) -> Response:
+def _ask(wire: WireClient, step: Request[Any] | Until, version: int) -> Response:
     if not isinstance(step, Until):
-        return wire.ask(step, version)  # type: ignore[no-any-return]
+        response: Response = wire.ask(step, version)
+        return response
     deadline = time.monotonic() + step.timeout_s
-    answer = wire.ask(step.request, version)
+    answer: Response = wire.ask(step.request, version)
     while not step.is_wanted(answer) and time.monotonic() < deadline:
         time.sleep(0.02)
         answer = wire.ask(step.request, version)
-    return answer  # type: ignore[no-any-return]
+    return answer
 
 
 def comparable(answer: Response, version: int, prefix: str) -> Any:
-    """An answer without what two brokers cannot share, its lists in one order.
+    """A response without what differs between brokers, with sorted lists.
 
-    Kafka builds most of its lists from hash maps, so their order says nothing. Topics of other
+    Kafka builds most lists from hash maps, so their order is arbitrary. Topics of other
     conversations (where a request asks for all) are left out.
     """
     return {type(answer).__name__: _walk(to_json(answer, version), prefix)}
@@ -108,7 +109,7 @@ _OWN = {
     "totalBytes": int,
     "usableBytes": int,
 }
-"""Fields that are each broker's own: only that they say something is compared."""
+"""Fields that differ between brokers: only whether they are set is compared."""
 
 
 def _walk(value: Any, prefix: str) -> Any:
@@ -129,7 +130,7 @@ def _field(key: str, value: Any, prefix: str) -> Any:
 
 
 def _is_foreign(item: Any, prefix: str) -> bool:
-    """Whether it is a topic of another conversation, or of the broker's own."""
+    """Whether it is a topic of another conversation, or an internal one."""
     if not isinstance(item, dict) or not (item.get("partitions") or item.get("partitionResult")):
         return False
     name = item.get("name", item.get("topic"))

@@ -1,14 +1,18 @@
-"""Inputs that no honest client sends; what comes back is compared between Apache Kafka and us."""
+"""Malformed and unusual requests; the responses of Apache Kafka and ours are compared."""
 
 from typing import Final, NamedTuple
 
 from broker.errors import ErrorCode
 from broker.model import Uuid
-from broker.net.client import outcomes
+from broker.net.client import error_codes
 from broker.protocol.messages.api_versions import ApiVersionsRequest
+from broker.protocol.messages.create_acls import AclCreation, CreateAclsRequest
+from broker.protocol.messages.delete_acls import DeleteAclsFilter, DeleteAclsRequest
+from broker.protocol.messages.describe_acls import DescribeAclsRequest
 from broker.protocol.messages.describe_cluster import DescribeClusterRequest
+from broker.protocol.messages.envelope import EnvelopeRequest
 from broker.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
-from tests.api.wire import Wire, read_response, request_frame
+from tests.support.wire import WireClient, read_response, request_frame
 
 
 def with_size(frame: bytes) -> bytes:
@@ -23,12 +27,30 @@ def header(api_key: int, version: int) -> bytes:
 
 _INTRODUCTION = ApiVersionsRequest(client_software_name="test", client_software_version="1")
 _BY_ID = MetadataRequest(topics=[MetadataRequestTopic(name=None, topic_id=Uuid(b"u" * 16))])
+_ACL_ELEMENTS: Final = (
+    "resource_type_filter",
+    "pattern_type_filter",
+    "operation",
+    "permission_type",
+)
+
+
+def _describe_acls(number: int, *elements: str) -> DescribeAclsRequest:
+    """A filter for all ACLs (1 is ANY), but with another number in some of its elements."""
+    numbers = dict.fromkeys(_ACL_ELEMENTS, 1) | dict.fromkeys(elements, number)
+    return DescribeAclsRequest(
+        resource_type_filter=numbers["resource_type_filter"],
+        pattern_type_filter=numbers["pattern_type_filter"],
+        operation=numbers["operation"],
+        permission_type=numbers["permission_type"],
+    )
+
 
 CLOSED: Final = "closed"
 
 
 class Hostile(NamedTuple):
-    """What is sent, and the error code that Kafka answers in which API's form."""
+    """The bytes to send, and Kafka's error code, in the form of which API."""
 
     name: str
     data: bytes
@@ -114,15 +136,38 @@ HOSTILE: Final = [
         api_key=60,
         version=1,
     ),
+    Hostile("Envelope", with_size(request_frame(EnvelopeRequest(request_principal=b"x"), 0))),
+    *(
+        Hostile(
+            f"DescribeAcls of the UNKNOWN {element}",
+            with_size(request_frame(_describe_acls(0, element), 3)),
+        )
+        for element in _ACL_ELEMENTS
+    ),
+    Hostile(
+        "DescribeAcls with numbers that are not assigned",
+        with_size(request_frame(_describe_acls(99, *_ACL_ELEMENTS), 3)),
+        ErrorCode.SECURITY_DISABLED,
+        api_key=29,
+        version=3,
+    ),
+    Hostile(
+        "CreateAcls of an UNKNOWN operation",
+        with_size(request_frame(CreateAclsRequest(creations=[AclCreation(resource_type=2)]), 3)),
+    ),
+    Hostile(
+        "DeleteAcls of an UNKNOWN operation",
+        with_size(request_frame(DeleteAclsRequest(filters=[DeleteAclsFilter()]), 3)),
+    ),
 ]
 
 
 def answer_to(hostile: Hostile, address: str) -> str | ErrorCode:
-    """What a broker does: CLOSED, or the error code of its answer."""
-    with Wire(address) as wire:
+    """The reaction of a broker: CLOSED, or the error code of its response."""
+    with WireClient(address) as wire:
         wire.socket.sendall(hostile.data)
         frame = wire.receive()
         if frame is None:
             return CLOSED
-        codes = outcomes(read_response(frame, hostile.api_key, hostile.version))
+        codes = error_codes(read_response(frame, hostile.api_key, hostile.version))
         return ErrorCode(codes[0])

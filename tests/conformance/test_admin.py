@@ -1,4 +1,4 @@
-"""Every admin call, in every version, answered as Apache Kafka answered it when it was recorded.
+"""Every admin request in every version gets the recorded response of Apache Kafka.
 
 Where we differ on purpose there is no conversation: Metadata that creates a topic answers when the
 topic is there (Kafka says LEADER_NOT_AVAILABLE and lets the client ask again); partitions whose
@@ -17,14 +17,14 @@ from tests.support.broker import RunningBroker, running_broker
 
 @pytest.fixture(scope="module")
 def ours(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningBroker]:
-    """Our broker under the id that the real one had."""
+    """Our broker, with the id that the real one had."""
     with running_broker(tmp_path_factory.mktemp("ours"), broker_id=1) as running:
         yield running
 
 
 @pytest.fixture(scope="module")
 def recorded() -> Answers:
-    """The answers of Apache Kafka."""
+    """The responses of Apache Kafka."""
     return read_answers()
 
 

@@ -1,4 +1,4 @@
-"""Every admin call, in every version: Apache Kafka and we answer the same, at the same time."""
+"""Every admin request in every version: the same response from Apache Kafka and from us."""
 
 from collections.abc import Iterator
 
@@ -14,14 +14,14 @@ pytestmark = [pytest.mark.kafka, pytest.mark.timeout(180)]
 
 @pytest.fixture(scope="module")
 def ours(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningBroker]:
-    """Our broker under the id that the real one has."""
+    """Our broker, with the id that the real one has."""
     with running_broker(tmp_path_factory.mktemp("ours"), broker_id=1) as running:
         yield running
 
 
 @pytest.fixture(scope="module")
 def answers_of_kafka(pytestconfig: pytest.Config) -> Iterator[Answers]:
-    """What each conversation brought; with --rewrite that becomes the record."""
+    """The responses of Kafka; with --rewrite they are recorded."""
     answers: Answers = {}
     yield answers
     if pytestconfig.getoption("rewrite"):

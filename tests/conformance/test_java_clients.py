@@ -1,4 +1,4 @@
-"""Java's own clients against our broker, through Kafka's tools: nothing tells it from Kafka."""
+"""The Java clients against our broker, through Kafka's own tools."""
 
 import json
 import re
@@ -40,7 +40,7 @@ def servers(broker: RunningBroker) -> str:
 
 
 def tool(name: str, *args: str, text: str = "", package: str = "org.apache.kafka.tools") -> str:
-    """The output of one of Kafka's tools, which must succeed and have nothing to complain about."""
+    """The output of one of Kafka's tools, which must succeed without warnings."""
     done = subprocess.run(
         java_command(f"{package}.{name}", *args),
         input=text,
@@ -137,7 +137,7 @@ def test_verifiable_producer_is_acknowledged_every_record(servers: str) -> None:
 
 
 class Member:
-    """A VerifiableConsumer, with what it says as it comes."""
+    """A VerifiableConsumer, with its output line by line."""
 
     def __init__(self, servers: str, *args: str) -> None:
         command = java_command(
@@ -161,7 +161,7 @@ class Member:
         return [event for event in self.events if event["name"] == name]
 
     def num_assigned(self) -> int:
-        """How many partitions it has now."""
+        """The number of partitions assigned now."""
         changes = [
             event
             for event in self.events

@@ -1,4 +1,4 @@
-"""Growing up and back without loss: one directory, served by Apache Kafka and by us in turn.
+"""One log directory, served by Apache Kafka and by us in turn, without loss.
 
 Records, offsets, groups and transactions, an open one too, are the same under both; the metadata
 goes between ZooKeeper and our store with `kctl metadata copy`.
@@ -45,7 +45,7 @@ START_MS = 1_600_000_000_000
 
 
 def fill(servers: str) -> None:
-    """Something of everything."""
+    """Write plain, compressed, idempotent and transactional records, and commit offsets."""
     admin = LibrdkafkaAdmin(servers)
     for name, (partitions, configs) in TOPICS.items():
         admin.create_topic(name, partitions, configs)
@@ -96,7 +96,7 @@ def transact(servers: str, transactional_id: str, end: str) -> Producer:
 
 
 def seen(servers: str) -> dict[str, object]:
-    """Everything that must be the same under both."""
+    """All that must be equal on both brokers."""
     admin = AdminClient({"bootstrap.servers": servers})
     await_leaders(admin)
     described = admin.describe_topics(TopicCollection(list(TOPICS)))
@@ -127,7 +127,7 @@ def seen(servers: str) -> dict[str, object]:
 
 
 def await_leaders(admin: AdminClient) -> None:
-    """A Kafka that starts is connected to before its controller has told it of its topics."""
+    """Wait: a starting Kafka accepts connections before it knows its topics."""
     while True:
         listed = admin.list_topics(timeout=30).topics
         if all(name in listed and _is_led(listed[name]) for name in TOPICS):
@@ -145,7 +145,7 @@ def own_configs(admin: AdminClient, topic: str) -> dict[str, str]:
 
 
 def records(servers: str, topic: str, isolation_level: str) -> list[tuple[object, ...]]:
-    """Every record that a reader may see, by partition and offset."""
+    """All visible records, by partition and offset."""
     consumer = Consumer(
         {
             "bootstrap.servers": servers,
@@ -170,7 +170,7 @@ def records(servers: str, topic: str, isolation_level: str) -> list[tuple[object
                 assert error.code() == KafkaError._PARTITION_EOF, error
                 ended += 1
     consumer.close()
-    return sorted(found, key=lambda record: record[:2])  # type: ignore[arg-type,return-value]
+    return sorted(found, key=lambda record: record[:2])
 
 
 def bounds(servers: str, topic: str) -> list[tuple[int, int]]:
@@ -184,7 +184,7 @@ def offset_at(servers: str, timestamp_ms: int) -> int | None:
 
 
 def go_on(servers: str) -> None:
-    """Write where the other left off, and take over its open transaction."""
+    """Continue to write, and complete the open transaction of the other broker."""
     before = bounds(servers, "plain")
     assert Librdkafka().produce(servers, "plain", [Message(b"more")]) == [before[0][1]]
     transact(servers, "stays-open", "aborts")
@@ -199,7 +199,7 @@ def go_on(servers: str) -> None:
 
 
 def check_story(told: Mapping[str, Any]) -> None:
-    """What was filled in is what is seen; the rest compares one view with the other."""
+    """The view contains what was written; the other tests compare views."""
     assert [len(told["records"][name]) for name in TOPICS] == [2_000, 800, 50, 63, 6, 0]
     assert told["offsets"]["readers"] == [("plain", 0, 400), ("plain", 1, 500)]
     assert told["offsets"]["in transaction"] == [("plain", 1, 77)]

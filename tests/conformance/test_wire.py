@@ -1,9 +1,10 @@
-"""Our broker on the wire: hostile bytes as Kafka takes them, and the clients people use."""
+"""Our broker on the wire: malformed bytes are handled as in Kafka; common clients connect."""
 
 import asyncio
 import re
 import socket
 from pathlib import Path
+from typing import Any
 
 import pytest
 from aiokafka.admin import AIOKafkaAdminClient
@@ -11,9 +12,9 @@ from confluent_kafka.admin import AdminClient
 
 from broker.protocol.messages.api_versions import ApiVersionsRequest
 from broker.protocol.messages.metadata import MetadataRequest
-from tests.api.wire import Wire, request_frame
 from tests.conformance.hostile import CLOSED, HOSTILE, Hostile, answer_to
 from tests.support.broker import RunningBroker, running_broker
+from tests.support.wire import WireClient, request_frame
 
 CLOSING = re.compile(r"closing connection peer=\S+ reason=.+")
 
@@ -29,7 +30,7 @@ def test_hostile_bytes_are_answered_as_kafka_answers_them(
 ) -> None:
     before = len(CLOSING.findall(log_of(shared_broker)))
     assert answer_to(hostile, shared_broker.bootstrap_servers) == hostile.answer
-    with Wire(shared_broker.bootstrap_servers) as wire:
+    with WireClient(shared_broker.bootstrap_servers) as wire:
         assert wire.ask(MetadataRequest(topics=[]), 12).cluster_id
     closed = len(CLOSING.findall(log_of(shared_broker))) - before
     assert closed == (hostile.answer == CLOSED)
@@ -42,13 +43,13 @@ def log_of(broker: RunningBroker) -> str:
 def test_announced_gigabytes_cost_no_memory(tmp_path: Path) -> None:
     limit = 2**31 - 1
     with running_broker(tmp_path, socket_request_max_bytes=limit) as broker:
-        with Wire(broker.bootstrap_servers) as wire:
+        with WireClient(broker.bootstrap_servers) as wire:
             wire.ask(MetadataRequest(topics=[]), 12)
         before = resident_kb(broker)
-        wires = [Wire(broker.bootstrap_servers) for _ in range(20)]
+        wires = [WireClient(broker.bootstrap_servers) for _ in range(20)]
         for wire in wires:
             wire.socket.sendall(limit.to_bytes(4, "big") + bytes(10_000))
-        with Wire(broker.bootstrap_servers) as wire:
+        with WireClient(broker.bootstrap_servers) as wire:
             wire.ask(MetadataRequest(topics=[]), 12)
         assert resident_kb(broker) - before < 10_000
         for wire in wires:
@@ -59,18 +60,18 @@ def test_clients_that_do_not_read_cost_little_memory_and_nobody_elses_time(
     shared_broker: RunningBroker,
 ) -> None:
     request = ApiVersionsRequest(client_software_name="slow", client_software_version="1")
-    with Wire(shared_broker.bootstrap_servers) as wire:
+    with WireClient(shared_broker.bootstrap_servers) as wire:
         wire.ask(request, 3)
     frame = request_frame(request, 3)
     many = (len(frame).to_bytes(4, "big") + frame) * 1000
     before = resident_kb(shared_broker)
-    slow = [Wire(shared_broker.bootstrap_servers) for _ in range(5)]
+    slow = [WireClient(shared_broker.bootstrap_servers) for _ in range(5)]
     for wire in slow:
         wire.socket.settimeout(0.2)
-        with pytest.raises(TimeoutError):  # in the end the broker does not take more requests
+        with pytest.raises(TimeoutError):  # in the end the broker stops reading requests
             while True:
                 wire.socket.sendall(many)
-    with Wire(shared_broker.bootstrap_servers) as wire:
+    with WireClient(shared_broker.bootstrap_servers) as wire:
         wire.socket.settimeout(2)
         assert wire.ask(MetadataRequest(topics=[]), 12).cluster_id
     assert resident_kb(shared_broker) - before < 10_000
@@ -103,24 +104,24 @@ def test_kafka_python_lists_the_cluster(shared_broker: RunningBroker) -> None:
 
 
 def test_aiokafka_lists_the_cluster(shared_broker: RunningBroker) -> None:
-    async def describe() -> dict[str, object]:
+    async def describe() -> dict[str, Any]:
         admin = AIOKafkaAdminClient(bootstrap_servers=shared_broker.bootstrap_servers)
         await admin.start()
         try:
-            described: dict[str, object] = await admin.describe_cluster()
+            described: dict[str, Any] = await admin.describe_cluster()
             return described
         finally:
             await admin.close()
 
     described = asyncio.run(describe())
     assert described["cluster_id"]
-    assert len(described["brokers"]) == 1  # type: ignore[arg-type]
+    assert len(described["brokers"]) == 1
 
 
 def test_broker_ends_in_order_with_clients_connected_and_one_that_waits(tmp_path: Path) -> None:
     with (
         running_broker(tmp_path, max_connections=1) as broker,
-        Wire(broker.bootstrap_servers) as wire,
+        WireClient(broker.bootstrap_servers) as wire,
     ):
         wire.ask(MetadataRequest(topics=[]), 12)
         host, port = broker.bootstrap_servers.split(":")

@@ -1,5 +1,6 @@
-"""Every command has help with examples, a man page and completions, all of them current."""
+"""Every command has help with examples, a man page and completions, all up to date."""
 
+import re
 import shlex
 import shutil
 import subprocess
@@ -8,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from kctl.app import COMMANDS
+from kctl.cli.help import CommandHelp, help_lines
 from kctl.docs.__main__ import stale_files, wanted_files, write_files
 from kctl.docs.man import escape, page_name
 from kctl.docs.tree import walk_commands
-from kctl.help import CommandHelp, help_lines
 from tests.support.kctl import Kctl
 
 ROOT = Path(__file__).parents[2]
@@ -54,14 +55,23 @@ def test_every_command_has_examples_of_itself(command: CommandHelp) -> None:
 
 
 @pytest.mark.parametrize("command", TREE, ids=name_of)
-def test_every_command_and_every_option_says_what_it_is_for(command: CommandHelp) -> None:
+def test_every_command_and_option_has_help(command: CommandHelp) -> None:
     assert command.summary.endswith(".")
     for parameter in command.parameters:
         assert parameter.text, f"{command.name}: {parameter.usage} has no help"
 
 
 @pytest.mark.parametrize("command", TREE, ids=name_of)
-def test_help_is_what_the_tree_says_and_fits_eighty_columns(
+def test_metavars_are_names_and_not_types(command: CommandHelp) -> None:
+    assert not set("{}<>") & set(command.usage)
+    for parameter in command.parameters:
+        shown = parameter.names[0] if parameter.is_argument else parameter.value
+        assert not re.search(r"\b(int|integer|str|text|float|range)\b", shown), parameter.usage
+        assert "x>=" not in parameter.text
+
+
+@pytest.mark.parametrize("command", TREE, ids=name_of)
+def test_help_matches_the_command_tree_and_fits_80_columns(
     kctl: Kctl, command: CommandHelp
 ) -> None:
     shown = kctl(*command.path[1:], "--help").output
@@ -81,13 +91,13 @@ def test_man_page_names_every_option_and_example(command: CommandHelp) -> None:
 
 @pytest.mark.skipif(not shutil.which("groff"), reason="groff is not installed")
 @pytest.mark.parametrize("command", TREE, ids=name_of)
-def test_groff_formats_the_man_page_without_complaint(command: CommandHelp) -> None:
+def test_groff_formats_the_man_page_without_warnings(command: CommandHelp) -> None:
     page = ROOT / "man" / page_name(command)
     answer = subprocess.run(
         ["groff", "-man", "-Tutf8", "-ww", "-K", "utf8", str(page)], capture_output=True, text=True
     )
     assert (answer.returncode, answer.stderr) == (0, "")
-    assert "interrupted from the keyboard" in answer.stdout
+    assert "interrupted" in answer.stdout
 
 
 def test_hidden_commands_stay_out_of_sight(kctl: Kctl) -> None:

@@ -1,4 +1,4 @@
-"""What the shells offer at Tab: the same in bash, zsh and fish."""
+"""Shell completion: the same in bash, zsh and fish."""
 
 import shlex
 import shutil
@@ -74,7 +74,7 @@ def test_commands_options_and_choices_are_offered(shell: str, line: str, offered
     assert offered <= completions(shell, line)
 
 
-def test_no_command_is_offered_where_a_value_belongs(shell: str) -> None:
+def test_no_command_is_completed_in_place_of_a_value(shell: str) -> None:
     assert "list" not in completions(shell, "kctl brokers -b ")
 
 

@@ -1,6 +1,7 @@
-"""The rooms of DESIGN, held: imports go downwards, the broker knows nothing of kctl.
+"""Import rules: packages import downwards only, and the broker does not know kctl.
 
-Read from the source with `ast`, so that an import inside a function counts too.
+This is the one list of the layers of both programs. Imports are read from the source with `ast`,
+so imports inside functions count too.
 """
 
 import ast
@@ -11,30 +12,45 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 
-# From the top to the ground. A module may import its own room and anything on a lower floor.
-FLOORS = [
+# From top to bottom. A module may import its own package and any package of a lower layer, so
+# there are no cycles between packages.
+BROKER_LAYERS = [
     {"__main__"},
     {"server"},
-    {"coordination"},
-    {
-        "background",
-        "controlled",
-        "controlled_shutdown",
-        "identity",
-        "inter_broker",
-        "membership",
-        "stores",
-    },
     {"api"},
     {"group", "txn"},
     {"replica", "controller"},
     {"log", "metadata", "net", "security", "metadata_cache"},
     {"records"},
     {"protocol"},
-    {"config", "metrics", "assignment"},
-    {"model", "topic_names", "java_strings", "errors", "clock", "__version__"},
+    {"config", "metrics", "assignment", "tasks"},
+    {"topic_names"},
+    {"model", "java_strings", "errors", "clock", "__version__"},
 ]
-FLOOR_OF = {room: number for number, rooms in enumerate(FLOORS) for room in rooms}
+KCTL_LAYERS = [
+    {"__main__", "docs"},
+    {"app"},
+    {"commands"},
+    # Long-running work and its siblings; one imports another only in this order.
+    {"spark"},
+    {"operations", "streaming", "dev"},
+    {"dump"},
+    {"records"},
+    {"admin", "plans"},  # plans: pure functions of the model
+    {"views", "java"},
+    {"cli"},
+    {"model", "__version__"},
+]
+ONLY_MODEL = {"plans", "model"}
+"""Packages of kctl that import no other package of kctl than `model`."""
+
+
+def by_package(layers: list[set[str]]) -> dict[str, int]:
+    """The number of each package's layer, counted from the top."""
+    return {package: number for number, packages in enumerate(layers) for package in packages}
+
+
+LAYER_OF = {"broker": by_package(BROKER_LAYERS), "kctl": by_package(KCTL_LAYERS)}
 
 KCTL_MAY_USE = {
     "broker.__version__",
@@ -49,11 +65,11 @@ KCTL_MAY_USE = {
     "broker.model",
     "broker.errors",
 }
-# What reads and writes znodes does so with the broker's own code for them.
+# Modules that read and write znodes use the broker's own code for that.
 KCTL_MAY_ALSO_USE = {
     f"kctl.admin.{module}": {"broker.metadata"}
     for module in ("metadata_copy", "metadata_place", "old_groups", "znode_kinds", "znodes")
-}
+} | {"kctl.docs.__main__": {"broker.config"}}
 
 
 def modules(package: str) -> list[Path]:
@@ -70,9 +86,10 @@ def imports(path: Path) -> Iterator[str]:
             yield from (f"{node.module}.{alias.name}" for alias in node.names)
 
 
-def room(dotted: str) -> str:
-    """`broker.log.segment` → `log`."""
-    return dotted.split(".")[1]
+def package_of(dotted: str) -> str:
+    """`broker.log.segment` → `log`; a name of the top-level package itself is `__version__`'s."""
+    name = dotted.split(".")[1]
+    return "__version__" if name.startswith("__version") else name
 
 
 def name_of(path: Path) -> str:
@@ -83,27 +100,48 @@ def is_within(dotted: str, packages: set[str]) -> bool:
     return any(dotted == package or dotted.startswith(f"{package}.") for package in packages)
 
 
-@pytest.mark.parametrize("path", modules("broker"), ids=name_of)
-def test_broker_rooms_import_downwards_only(path: Path) -> None:
-    if path == ROOT / "broker" / "__init__.py":
-        assert not [name for name in imports(path) if name.startswith("broker")]
+@pytest.mark.parametrize("path", modules("broker") + modules("kctl"), ids=name_of)
+def test_packages_import_downwards_only(path: Path) -> None:
+    program = path.relative_to(ROOT).parts[0]
+    layer_of = LAYER_OF[program]
+    if path == ROOT / program / "__init__.py":
+        assert not [name for name in imports(path) if name.startswith(program)]
         return
-    here = room(name_of(path))
-    assert here in FLOOR_OF, f"give the room {here} a floor in {Path(__file__).name}"
+    here = package_of(name_of(path))
+    assert here in layer_of, f"add the package {here} to a layer in {Path(__file__).name}"
     for name in imports(path):
-        assert not is_within(name, {"kctl", "bench", "tests"}), f"{name} is not the broker's"
-        if is_within(name, {"broker"}):
-            there = room(name)
-            assert there == here or FLOOR_OF[there] > FLOOR_OF[here], f"{here} imports {name}"
+        if is_within(name, {program}):
+            there = package_of(name)
+            assert there == here or layer_of[there] > layer_of[here], f"{here} imports {name}"
+
+
+@pytest.mark.parametrize("path", modules("broker"), ids=name_of)
+def test_broker_does_not_import_kctl(path: Path) -> None:
+    for name in imports(path):
+        assert not is_within(name, {"kctl", "bench", "tests"}), f"the broker imports {name}"
 
 
 @pytest.mark.parametrize("path", modules("kctl"), ids=name_of)
-def test_kctl_uses_only_the_rooms_made_for_it(path: Path) -> None:
+def test_kctl_imports_only_the_broker_packages_made_for_it(path: Path) -> None:
     allowed = KCTL_MAY_USE | KCTL_MAY_ALSO_USE.get(name_of(path), set())
     for name in imports(path):
         assert not is_within(name, {"bench", "tests"})
         if is_within(name, {"broker"}):
             assert is_within(name, allowed), f"kctl imports {name}"
+
+
+@pytest.mark.parametrize("path", modules("kctl"), ids=name_of)
+def test_plans_and_model_import_only_the_model(path: Path) -> None:
+    here = path.relative_to(ROOT).parts[1]
+    if here in ONLY_MODEL:
+        for name in imports(path):
+            if is_within(name, {"kctl"}):
+                assert package_of(name) in {here, "model"}, f"{here} imports {name}"
+
+
+@pytest.mark.parametrize("path", modules("kctl/commands"), ids=name_of)
+def test_commands_define_no_columns(path: Path) -> None:
+    assert "kctl.cli.tables.Column" not in imports(path), "define the columns in kctl/views"
 
 
 @pytest.mark.parametrize("path", modules("broker") + modules("kctl"), ids=name_of)

@@ -1,4 +1,4 @@
-"""Pictures of the main commands: all there, all shown, nothing fetched from elsewhere."""
+"""Screens of the main commands: complete, used in the README, self-contained."""
 
 import re
 from pathlib import Path
@@ -19,7 +19,7 @@ def test_every_screen_is_committed_and_in_the_readme(screen: Screen) -> None:
     assert picture.count("$&#160;kctl") == len(screen.lines)
 
 
-def test_no_screen_belongs_to_nothing() -> None:
+def test_every_screen_file_belongs_to_a_screen() -> None:
     known = {f"{screen.name}.svg" for screen in [*SCREENS, *AFTERWARDS]}
     assert {path.name for path in (ROOT / DIRECTORY).iterdir()} == known
 
@@ -39,5 +39,5 @@ def test_pictures_fetch_nothing() -> None:
         ("\x1b[1mbold\x1b[0m", "\x1b[1mbold\x1b[0m"),
     ],
 )
-def test_what_a_progress_bar_wiped_out_is_gone(written: str, left: str) -> None:
+def test_erased_progress_bar_is_not_in_the_picture(written: str, left: str) -> None:
     assert settled(written) == left

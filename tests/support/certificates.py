@@ -31,7 +31,7 @@ class Certificate:
 
 
 class Authority:
-    """Signs certificates; who trusts `certificate` trusts them."""
+    """A certificate authority; clients that trust `certificate` trust what it signs."""
 
     def __init__(self, name: str = "authority of the tests") -> None:
         self._name = _named(name)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 from kazoo.client import KazooClient
 from kazoo.exceptions import NoNodeError
@@ -26,13 +26,15 @@ QUICK = {
     "group.initial.rebalance.delay.ms": 0,
     "controlled.shutdown.retry.backoff.ms": 200,
 }
-"""What keeps tests short: sessions that expire soon, internal topics of few partitions."""
+"""Settings for fast tests: short session timeouts, internal topics with few partitions."""
 
 T = TypeVar("T")
 
 
-def wait_until(condition: Callable[[], T], wish: str, timeout_s: float = 20) -> T:
-    """The first true value of `condition`; AssertionError names the wish when time is up."""
+def wait_until(
+    condition: Callable[[], T | Literal[False] | None], wish: str, timeout_s: float = 20
+) -> T:
+    """The first true value of `condition`; AssertionError with `wish` after the timeout."""
     deadline = time.monotonic() + timeout_s
     while not (value := condition()):
         assert time.monotonic() < deadline, f"not within {timeout_s} s: {wish}"
@@ -49,7 +51,7 @@ class Cluster:
     """The connect string, with a chroot of the cluster's own."""
     settings: dict[str, object]
     tree: KazooClient
-    """The znodes, to look at and to meddle with."""
+    """A client of the znodes, to read and to change them."""
     servers: dict[int, ServerProcess] = field(default_factory=dict)
     """Those that run, paused ones included."""
     ports: dict[int, int] = field(default_factory=dict)
@@ -110,7 +112,7 @@ class Cluster:
 
     @contextmanager
     def paused(self, broker_id: int) -> Iterator[None]:
-        """Let a broker stand still, as a long garbage collection or a suspended machine does."""
+        """Stop a broker with SIGSTOP, as a long garbage collection or a suspended machine would."""
         pid = self.servers[broker_id].process.pid
         os.kill(pid, signal.SIGSTOP)
         try:
@@ -140,11 +142,11 @@ class Cluster:
         return json.loads(data) if data else {}
 
     def live_brokers(self) -> list[int]:
-        """The ids that are registered."""
+        """The ids of registered brokers."""
         return sorted(map(int, self.tree.get_children("/brokers/ids")))
 
     def controller_id(self) -> int | None:
-        """Who is the controller, if anybody is."""
+        """The id of the controller; None if there is no controller."""
         node = self.znode("/controller")
         return None if node is None else int(node["brokerid"])
 
@@ -153,12 +155,12 @@ class Cluster:
         return self.znode(f"/brokers/topics/{topic}/partitions/{partition}/state") or {}
 
     def leader(self, topic: str, partition: int = 0) -> int | None:
-        """The leader; None if there is none."""
+        """The id of the leader, or None."""
         leader = self.partition_state(topic, partition).get("leader", -1)
         return None if leader < 0 else int(leader)
 
     def isr(self, topic: str, partition: int = 0) -> list[int]:
-        """Who is in sync."""
+        """The ISR."""
         return list(self.partition_state(topic, partition).get("isr", []))
 
 

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from kctl.app import app
 
-# Settings of whoever runs the tests must not reach kctl.
+# The settings of the user who runs the tests must not reach kctl.
 CLEAN_ENVIRONMENT: dict[str, str | None] = {
     "KCTL_BOOTSTRAP_SERVERS": None,
     "KCTL_CONTEXT": None,
@@ -26,7 +26,7 @@ CLEAN_ENVIRONMENT: dict[str, str | None] = {
 
 @dataclass(frozen=True)
 class KctlResult:
-    """What one run of kctl left behind."""
+    """The output and exit code of one run of kctl."""
 
     output: str
     stderr: str

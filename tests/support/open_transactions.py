@@ -1,4 +1,4 @@
-"""Transactions that nobody will end: a batch that begins one, and a log that holds it."""
+"""Hanging transactions: a batch that begins one, and a log that contains it."""
 
 import time
 from pathlib import Path
@@ -7,7 +7,7 @@ from broker.log.layout import CLEAN_SHUTDOWN_FILE
 from broker.records.builder import BatchSettings, build_batch
 
 NOBODY = 4242
-"""The id of the producer that has left its transaction open; no coordinator knows it."""
+"""The id of the producer with the open transaction; no coordinator knows it."""
 HOUR_MS = 3_600_000
 
 
@@ -25,9 +25,9 @@ def open_transaction(offset: int = 0, producer_epoch: int = 0) -> bytes:
 
 
 def leave_open(log_dir: Path, partition: str, offset: int = 0, producer_epoch: int = 0) -> None:
-    """Make a transaction, from `offset` on, all that is in the log of a broker that has stopped.
+    """Replace the log of a stopped broker with one open transaction, from `offset` on.
 
-    The broker is made to believe that it was killed, so that it reads the log when it starts.
+    The clean-shutdown marker is removed, so that the broker recovers the log when it starts.
     """
     for path in (log_dir / partition).glob("0*"):
         path.unlink()

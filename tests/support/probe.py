@@ -1,4 +1,4 @@
-"""A command that shows the session it was given, to test how options reach commands."""
+"""A command that prints its session, to test how options reach commands."""
 
 from dataclasses import asdict
 from typing import Annotated, ClassVar
@@ -6,9 +6,9 @@ from typing import Annotated, ClassVar
 import typer
 
 from kctl.app import RootGroup
-from kctl.errors import CliError, ExitStatus
-from kctl.groups import LazyCommand, command, noun
-from kctl.options import session_of
+from kctl.cli.command_tree import LazyCommand, command, noun
+from kctl.cli.errors import CliError, ExitStatus
+from kctl.cli.options import session_of
 
 app = noun("A noun for tests.")
 
@@ -22,7 +22,7 @@ def show(ctx: typer.Context) -> None:
 
 @command(app, "fail", examples=["kctl probe fail"])
 def fail(ctx: typer.Context, how: Annotated[str, typer.Argument()]) -> ExitStatus:
-    """End badly."""
+    """Fail in the given way."""
     failures = {
         "known": CliError("the topic is gone", "create it with kctl topics create"),
         "slow": CliError("no answer", status=ExitStatus.TIMED_OUT),

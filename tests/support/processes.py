@@ -1,4 +1,4 @@
-"""Servers that tests start: each in its own process, known by its id and ended by it."""
+"""Server processes of tests, ended by their process ids."""
 
 import re
 import socket
@@ -52,7 +52,7 @@ class ServerProcess:
         return found
 
     def stop(self) -> int:
-        """Ask the process to end, insist if it does not, and return its exit status."""
+        """Terminate the process, kill it if it does not end, and return its exit status."""
         self.process.terminate()
         try:
             return self.process.wait(STOP_TIMEOUT_S)

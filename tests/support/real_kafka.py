@@ -145,7 +145,7 @@ def _start_broker(
 
 
 async def _until_it_names_a_controller(port: int) -> None:
-    """A broker answers sooner; librdkafka then asks for the controller again after minutes only."""
+    """Wait for the controller: librdkafka retries a missing one only after minutes."""
     deadline = time.monotonic() + _PATIENCE_S
     async with Client(f"127.0.0.1:{port}") as client:
         while (await client.send(MetadataRequest(topics=[]))).controller_id < 0:

@@ -13,11 +13,11 @@ from tests.support.kctl import KctlResult, run_kctl
 Run = Callable[..., KctlResult]
 
 SETTINGS = {"auto.leader.rebalance.enable": "false", "broker.rack": "r"}
-"""Of the brokers: nobody but the tests elects leaders, and all are in the same rack."""
+"""Broker settings: no automatic leader elections, and one rack for all."""
 
 
 class AnyCluster(Protocol):
-    """What the tests need to know of a cluster, whoever made it."""
+    """What the tests use of a cluster, of either kind."""
 
     @property
     def bootstrap_servers(self) -> str:
@@ -46,7 +46,7 @@ def make(run: Run, name: str, assignment: str) -> None:
 
 
 def fill(cluster: AnyCluster, topic: str, partitions: int, megabytes: int = 1) -> None:
-    """So much in every partition."""
+    """Write `megabytes` to every partition."""
     producer = Producer({"bootstrap.servers": cluster.bootstrap_servers})
     for number in range(megabytes * 16):
         for partition in range(partitions):
@@ -56,7 +56,7 @@ def fill(cluster: AnyCluster, topic: str, partitions: int, megabytes: int = 1) -
 
 
 def plan_file(path: Path, replicas: Mapping[tuple[str, int], list[int]]) -> str:
-    """A plan in Kafka's JSON; gives its path."""
+    """Write a plan in Kafka's JSON; returns its path."""
     entries = [
         {"topic": topic, "partition": partition, "replicas": some}
         for (topic, partition), some in replicas.items()
@@ -66,6 +66,6 @@ def plan_file(path: Path, replicas: Mapping[tuple[str, int], list[int]]) -> str:
 
 
 def replicas_of(run: Run, topic: str) -> list[list[int]]:
-    """The replicas of each partition, as the cluster tells them."""
+    """The replicas of each partition, from the cluster's metadata."""
     (found,) = run("topics", "describe", topic, "-o", "json").json
     return [partition["replicas"] for partition in found["partitions"]]

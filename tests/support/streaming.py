@@ -12,7 +12,7 @@ Run = Callable[..., KctlResult]
 
 @contextmanager
 def quick_groups_broker(directory: Path) -> Iterator[RunningBroker]:
-    """A broker where a new group begins at once, and where records of 1970 are not too old."""
+    """A broker without initial rebalance delay that keeps records with timestamps of 1970."""
     settings = {"group_initial_rebalance_delay_ms": 0, "log_retention_ms": -1}
     with running_broker(directory, **settings) as running:
         yield running

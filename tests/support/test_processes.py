@@ -1,4 +1,4 @@
-"""Servers under test: found when ready, named when they fail, gone afterwards."""
+"""Server processes: ready when they listen, named in errors, ended afterwards."""
 
 import sys
 from pathlib import Path

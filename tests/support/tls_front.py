@@ -1,4 +1,4 @@
-"""A TLS socket in front of a plaintext server: what it decrypts it passes on, and back."""
+"""A TLS proxy in front of a plaintext server."""
 
 import asyncio
 import ssl

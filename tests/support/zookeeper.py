@@ -1,4 +1,4 @@
-"""A real ZooKeeper for tests: the one inside PySpark's jars, on whatever Java kctl finds."""
+"""A real ZooKeeper for tests: the one in PySpark's jars, on the Java that kctl finds."""
 
 import socket
 import struct
@@ -13,7 +13,7 @@ from kctl.dev.zookeeper import ZOO_CFG, zookeeper_command
 from tests.support.processes import ServerProcess, free_port
 
 _SECRET = 0xB3415C00
-"""ZooKeeper's own: it draws a session's password from the session's id and this."""
+"""ZooKeeper's constant from which, with the id, it derives a session's password."""
 _CLOSE_SESSION = -11
 _THIEF_TIMEOUT_MS = 10_000
 
@@ -42,7 +42,7 @@ class ZooKeeper:
         self.server.wait_for_port(self.port)
 
     def expire_session(self, session_id: int) -> None:
-        """End somebody else's session, by coming back to it in their name and closing it.
+        """Expire another client's session, by reconnecting to it with its password and closing it.
 
         They learn of it with their next request, as they would of one that had timed out. A
         session that has ended already is no error.
@@ -70,7 +70,7 @@ class ZooKeeper:
     @contextmanager
     def _client(self) -> Iterator[KazooClient]:
         # A ZooKeeper that has only just begun to listen may not answer the first time: kazoo tries
-        # again after the session timeout, which is ten seconds unless it is told.
+        # again after the session timeout, ten seconds by default.
         client = KazooClient(self.address, timeout=2)
         client.start(timeout=20)
         try:
