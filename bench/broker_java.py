@@ -1,7 +1,7 @@
-"""One broker of ours beside one of Apache Kafka: rates and CPU, by Kafka's own perf tools.
+"""One of our brokers beside one of Apache Kafka: throughput and CPU, with Kafka's own perf tools.
 
-Their producer sends batches of 16 KB at most, sixty times smaller than librdkafka's, and takes
-three quarters of two cores itself: producing has its limits in `broker`.
+The Java producer sends batches of at most 16 KB, a sixtieth of librdkafka's, and itself takes three
+quarters of two cores. The goals for producing are therefore in `broker`.
 """
 
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ from bench.servers import both_brokers
 
 
 def run() -> Iterator[Comparison]:
-    """The loads of `bench broker`."""
+    """Run the loads of `bench broker`."""
     with both_brokers() as (ours, kafka):
         all_loads = loads(1_500_000, 400_000)
         yield from compare(

@@ -1,4 +1,4 @@
-"""From produce to consume at 2,000 records a second: ours beside Apache Kafka, by librdkafka."""
+"""End-to-end latency at 2,000 records/s: our broker beside Apache Kafka, with librdkafka."""
 
 import statistics
 import time
@@ -18,7 +18,7 @@ TOPIC = "latency"
 
 
 def run() -> Iterator[Comparison]:
-    """Both take turns, often enough for Java to warm up; the best median and p99 of each."""
+    """Run both in turns, long enough for Java to warm up; report each one's best median and p99."""
     with both_brokers() as (ours, kafka):
         for broker in (ours, kafka):
             admin = AdminClient({"bootstrap.servers": broker.bootstrap_servers})
@@ -43,10 +43,10 @@ def _percentile(latencies: list[float], percentile: int) -> float:
 
 
 def _latencies_ms(bootstrap_servers: str) -> list[float]:
-    """One producer and one consumer, on one clock.
+    """Latencies between one producer and one consumer that read the same clock.
 
-    Each in its own process: in one they would wait for each other's turn with the interpreter. Both
-    sleep when there is nothing to do.
+    Each runs in its own process: in one process they would contend for the interpreter lock. Both
+    sleep when they have nothing to do.
     """
     consumer = Consumer(
         {

@@ -1,4 +1,4 @@
-"""Starting, and creating a topic of 2,000 partitions: ours beside Apache Kafka."""
+"""Start-up, and creating a topic with 2,000 partitions: our broker beside Apache Kafka."""
 
 import asyncio
 import tempfile
@@ -19,12 +19,12 @@ PARTITIONS = 2000
 
 
 def run() -> Iterator[Comparison]:
-    """Start on an empty directory, create the topic, stop, start again on what is there now."""
+    """Start on an empty directory, create the topic, stop, and start again on its partitions."""
     with tempfile.TemporaryDirectory(prefix="kctl-bench-") as directory:
         ours, theirs = Path(directory, "ours"), Path(directory, "theirs")
         ours.mkdir()
         theirs.mkdir()
-        with _ours(ours) as broker:  # the first start of a day reads Python's files from the disk
+        with _ours(ours) as broker:  # brings Python's files into the page cache
             asyncio.run(_answers(broker.bootstrap_servers))
         my_start, my_create = _start_and_create(_ours(ours))
         kafka_start, kafka_create = _start_and_create(running_kafka(theirs))
@@ -64,7 +64,7 @@ async def _answers(bootstrap_servers: str) -> None:
 
 
 async def _create(bootstrap_servers: str) -> float:
-    """Seconds until the topic is created and every partition has a leader."""
+    """Seconds until the topic exists and every partition has a leader."""
     topic = CreatableTopic(name="many", num_partitions=PARTITIONS, replication_factor=1)
     async with Client(bootstrap_servers, request_timeout_s=300) as client:
         since = time.monotonic()

@@ -1,9 +1,9 @@
-"""Three brokers of ours beside three of Apache Kafka: replicated writes, failover, idle cost.
+"""Three of our brokers beside three of Apache Kafka: replicated writes, failover, idle cost.
 
-Opt-in, because it needs Apache Kafka and some minutes: KCTL_BENCH_CLUSTER=1.
+Opt-in, because it needs Apache Kafka and several minutes: KCTL_BENCH_CLUSTER=1.
 
-Both share the machine, and neither shall pay for the other: who goes first alternates, what was
-written is deleted after its measurement and what waits for the disk is brought there before it.
+Both clusters share the machine, and neither must pay for the other: the order alternates, dirty
+pages are synced before each measurement, and the topic is deleted after it.
 """
 
 import asyncio
@@ -28,7 +28,7 @@ from bench.loads import Load
 from bench.report import Comparison
 from broker.net.client import Client
 from broker.protocol.messages.elect_leaders import ElectLeadersRequest
-from kctl.output import Output
+from kctl.cli.output import Output
 
 LOADS = (Load(1000, 200_000, 6, "all"), Load(100, 600_000, 6, "all"))
 MANY = 1000
@@ -39,7 +39,7 @@ T = TypeVar("T")
 
 
 def run() -> Iterator[Comparison]:
-    """Everything on both, in turns."""
+    """Run every measurement on both clusters in turns."""
     if not os.environ.get("KCTL_BENCH_CLUSTER"):
         Output().note("cluster: skipped; KCTL_BENCH_CLUSTER=1 starts six brokers")
         return
@@ -70,7 +70,7 @@ def _in_turns(
     measure: Callable[[MeasuredCluster, int], T],
     rounds: int,
 ) -> tuple[list[T], list[T]]:
-    """What is measured in each round on ours and on Kafka's; who goes first alternates."""
+    """Measure each round on our cluster and on Kafka's, with the order alternating."""
     mine: list[T] = []
     theirs: list[T] = []
     for number in range(rounds):
@@ -87,7 +87,7 @@ def _best(rounds: list[tuple[float, float]]) -> tuple[float, float]:
 def _produce_round(
     memory: FreeMemory, load: Load, cluster: MeasuredCluster, number: int
 ) -> tuple[float, float]:
-    """The rate in MB/s, and the seconds of CPU time that all brokers spent."""
+    """Rate in MB/s, and CPU seconds used by all brokers."""
     topic = f"produce-{load.record_bytes}-{number}"
     run_tool(
         "org.apache.kafka.tools.TopicCommand",
@@ -104,7 +104,7 @@ def _produce_round(
 
 
 def _failover(ours: MeasuredCluster, kafka: MeasuredCluster) -> Iterator[Comparison]:
-    """Kill a leader; how long until another broker names a new one."""
+    """Kill a leader and measure how long until another broker reports a new one."""
     mine, theirs = map(statistics.median, _in_turns(ours, kafka, _leaderless_s, FAILOVERS))
     yield Comparison("no leader after kill -9", mine, theirs, "Kafka", "s", goal=1.0)
 
@@ -130,17 +130,17 @@ def _many_partitions(ours: MeasuredCluster, kafka: MeasuredCluster) -> Iterator[
     yield Comparison(f"CPU of an {what}", my_cpu, their_cpu, "Kafka", "%", goal=0.5)
     yield Comparison(f"memory of an {what}", my_memory, their_memory, "Kafka", "MB", goal=0.5)
     for moved, measure in (
-        ("to others when their broker is dead", _deserted_s),
-        ("back by preferred election", _elected_s),
+        ("to other brokers after their broker died", _moved_after_death_s),
+        ("back by preferred election", _moved_by_election_s),
     ):
         mine, theirs = (asyncio.run(measure(cluster)) for cluster in clusters)
         yield Comparison(f"{MANY:,} leaders moved {moved}", mine, theirs, "Kafka", "s", goal=1.0)
 
 
 def _idle_cost(cluster: MeasuredCluster) -> tuple[float, float]:
-    """Percent of a core and resident memory, of one broker: the mean of all."""
+    """CPU use (percent of a core) and resident memory per broker, averaged over all brokers."""
     brokers = cluster.measured()
-    time.sleep(IDLE_S / 2)  # until what the topic's creation left to do is done
+    time.sleep(IDLE_S / 2)  # let the work after the topic's creation finish
     before, since = [broker.cpu_seconds() for broker in brokers], time.monotonic()
     time.sleep(IDLE_S)
     spent = [broker.cpu_seconds() - first for broker, first in zip(brokers, before, strict=True)]
@@ -148,15 +148,15 @@ def _idle_cost(cluster: MeasuredCluster) -> tuple[float, float]:
     return percent, statistics.mean(broker.resident_mb() for broker in brokers)
 
 
-async def _deserted_s(cluster: MeasuredCluster) -> float:
-    """From the end of the session of the broker that leads them all."""
+async def _moved_after_death_s(cluster: MeasuredCluster) -> float:
+    """Time to move all leaders, from the end of their broker's ZooKeeper session."""
     await asyncio.to_thread(cluster.kill_noticed, 1)
     since = time.monotonic()
     return await until_led(cluster, "many", {2, 3}, without=(1,)) - since
 
 
-async def _elected_s(cluster: MeasuredCluster) -> float:
-    """From the request, with the broker back and in sync, until the others know."""
+async def _moved_by_election_s(cluster: MeasuredCluster) -> float:
+    """Time from ElectLeaders, with the broker back in every ISR, until the other brokers know."""
     await asyncio.to_thread(cluster.start, 1)
     await until_led(cluster, "many", {2, 3}, in_sync=3)
     async with Client(cluster.addresses(), request_timeout_s=120) as client:

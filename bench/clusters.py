@@ -1,4 +1,4 @@
-"""Three brokers of ours and three of Apache Kafka on one ZooKeeper, for a measurement."""
+"""Three of our brokers and three of Apache Kafka on one ZooKeeper, for a benchmark."""
 
 import asyncio
 import sys
@@ -36,17 +36,17 @@ PATIENCE_S = 120
 
 
 Command = Callable[[Path, Mapping[str, object]], list[str]]
-"""The command line of a broker that has this directory and these settings."""
+"""Builds the command line of a broker with the given directory and settings."""
 
 
 def our_command(_directory: Path, settings: Mapping[str, object]) -> list[str]:
-    """Ours."""
+    """Command line of our broker."""
     overrides = [f"--override={key}={value}" for key, value in settings.items()]
     return [sys.executable, "-m", "broker", *overrides]
 
 
 def kafka_command(directory: Path, settings: Mapping[str, object]) -> list[str]:
-    """Apache Kafka's."""
+    """Command line of Apache Kafka."""
     config = directory / "server.properties"
     config.write_text("".join(f"{key}={value}\n" for key, value in settings.items()))
     return java_command("kafka.Kafka", str(config), heap="1g")
@@ -54,19 +54,19 @@ def kafka_command(directory: Path, settings: Mapping[str, object]) -> list[str]:
 
 @dataclass
 class MeasuredCluster:
-    """Brokers by id; one that was killed can be started again."""
+    """Brokers by id; a killed broker can be started again."""
 
     name: str
     directory: Path
     server: ZooKeeper
     zookeeper: str
-    """The connect string, with a chroot of the cluster's own."""
+    """Connect string, with this cluster's own chroot."""
     command: Command
     ports: dict[int, int] = field(default_factory=lambda: {i: free_port() for i in BROKERS})
     servers: dict[int, ServerProcess] = field(default_factory=dict)
 
     def addresses(self, *without: int) -> str:
-        """Of all brokers but these, as clients take them."""
+        """Bootstrap servers: all brokers except `without`."""
         return ",".join(
             f"127.0.0.1:{port}"
             for broker_id, port in self.ports.items()
@@ -74,7 +74,7 @@ class MeasuredCluster:
         )
 
     def start(self, *broker_ids: int) -> None:
-        """Start brokers; they may not be in the cluster yet when this returns."""
+        """Start brokers; they listen when this returns but may not be registered yet."""
         for broker_id in broker_ids:
             home = self.directory / str(broker_id)
             home.mkdir(parents=True, exist_ok=True)
@@ -90,13 +90,13 @@ class MeasuredCluster:
             self.servers[broker_id].wait_for_port(self.ports[broker_id], PATIENCE_S)
 
     def kill(self, broker_id: int) -> None:
-        """End a broker as a crash would: kill -9."""
+        """Crash a broker with kill -9."""
         process = self.servers.pop(broker_id).process
         process.kill()
         process.wait()
 
     def kill_noticed(self, broker_id: int) -> None:
-        """Kill a broker and end its session, so that the cluster knows at once."""
+        """Kill a broker and expire its session, so that the controller notices at once."""
         tree = KazooClient(self.zookeeper)
         tree.start()
         session_id = tree.exists(f"/brokers/ids/{broker_id}").ephemeralOwner
@@ -106,25 +106,25 @@ class MeasuredCluster:
         self.server.expire_session(session_id)
 
     def close(self) -> None:
-        """End every broker."""
+        """Kill every broker."""
         for broker_id in list(self.servers):
             self.kill(broker_id)
 
     def measured(self) -> list[MeasuredBroker]:
-        """The processes."""
+        """Every running broker, for reading its CPU time and memory."""
         return [
             MeasuredBroker(f"127.0.0.1:{self.ports[broker_id]}", server.process.pid)
             for broker_id, server in self.servers.items()
         ]
 
     def cpu_seconds(self) -> float:
-        """User and system time of all of them so far."""
+        """User and system time of all brokers so far."""
         return sum(broker.cpu_seconds() for broker in self.measured())
 
 
 @contextmanager
 def both_clusters() -> Iterator[tuple[MeasuredCluster, MeasuredCluster]]:
-    """Ours and Kafka's: the same settings, the same disk, a tree each in the same ZooKeeper."""
+    """Our cluster and Kafka's: same settings, same disk, own chroots in one ZooKeeper."""
     with tempfile.TemporaryDirectory(prefix="kctl-bench-") as directory:
         home = Path(directory, "zookeeper")
         home.mkdir()
@@ -138,25 +138,25 @@ def both_clusters() -> Iterator[tuple[MeasuredCluster, MeasuredCluster]]:
             try:
                 for cluster in clusters:
                     cluster.start(*BROKERS)
-                    asyncio.run(_until_whole(cluster))
+                    asyncio.run(_until_all_registered(cluster))
                 yield clusters[0], clusters[1]
             finally:
                 for cluster in clusters:
                     cluster.close()
 
 
-async def _until_whole(cluster: MeasuredCluster) -> None:
+async def _until_all_registered(cluster: MeasuredCluster) -> None:
     deadline = time.monotonic() + PATIENCE_S
     async with Client(cluster.addresses()) as client:
         while len((await client.refresh_metadata()).brokers) < len(BROKERS):
-            assert time.monotonic() < deadline, f"{cluster.name}: not whole"
+            assert time.monotonic() < deadline, f"{cluster.name}: not all brokers registered"
             await asyncio.sleep(POLL_S)
 
 
 async def create_topic(
     cluster: MeasuredCluster, topic: str, partitions: int, replicas: list[int]
 ) -> None:
-    """A topic whose partitions all have these replicas, all of them in sync."""
+    """Create a topic whose partitions all have these replicas, and wait for full ISRs."""
     wanted = CreatableTopic(
         name=topic,
         num_partitions=-1,
@@ -174,7 +174,7 @@ async def create_topic(
 
 
 async def delete_topic(cluster: MeasuredCluster, topic: str) -> None:
-    """Delete a topic; its files go a minute later."""
+    """Delete a topic; the brokers remove its files a minute later."""
     async with Client(cluster.addresses(), request_timeout_s=PATIENCE_S) as client:
         request = DeleteTopicsRequest(
             topics=[DeleteTopicState(name=topic)],
@@ -193,9 +193,9 @@ async def until_led(
     without: tuple[int, ...] = (),
     in_sync: int = 1,
 ) -> float:
-    """Wait until every partition is led by one of these; gives time.monotonic of that moment.
+    """Wait until every partition is led by one of `leaders`; return time.monotonic() then.
 
-    Asked are all brokers but `without`: those that know it last do not count.
+    Any broker except `without` may report it: the first one that knows counts.
     """
     deadline = time.monotonic() + PATIENCE_S
     async with Client(cluster.addresses(*without)) as client:
@@ -205,5 +205,5 @@ async def until_led(
                 p.leader_id in leaders and len(p.isr_nodes) >= in_sync for p in described.partitions
             ):
                 return time.monotonic()
-            assert time.monotonic() < deadline, f"{cluster.name}: {topic} is not led by {leaders}"
+            assert time.monotonic() < deadline, f"{cluster.name}: no leader in {leaders}"
             await asyncio.sleep(POLL_S)

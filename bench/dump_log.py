@@ -1,9 +1,8 @@
-"""Reading a segment: `kctl dump-log --format kafka` beside kafka-dump-log, start-up included.
+"""`kctl dump-log --format kafka` beside kafka-dump-log on one segment, start-up included.
 
-The segment is what an idempotent producer with default settings writes when it is busy: 520 MB in
-batches of 16 KB, records of 100 bytes with keys, about a hundred in a millisecond. Both tools print
-into a pipe that is read and thrown away; on the first megabytes it is checked that they print the
-same.
+The segment looks like that of a busy idempotent producer with default settings: 520 MB in batches
+of 16 KB, records of 100 bytes with keys, about a hundred per millisecond. Both tools print into a
+pipe whose content is discarded. Their output is compared on the first megabytes.
 """
 
 import random
@@ -26,7 +25,7 @@ from broker.records.layout import (
     HEADER_SIZE,
     LOG_OVERHEAD,
 )
-from kctl.output import Output
+from kctl.cli.output import Output
 from tests.support.real_kafka import CACHE, java_command
 
 SEGMENT_BYTES = 520_000_000
@@ -40,9 +39,9 @@ PEER = "kafka-dump-log 3.9"
 
 
 def run() -> Iterator[Comparison]:
-    """Measure rates and, for ours alone, how memory grows with the file."""
+    """Measure rates and, for our tool alone, how memory grows with the file."""
     if not (CACHE / "complete").exists():
-        Output().note("dump_log: skipped, Kafka's jars are not there; `make test-kafka` gets them")
+        Output().note("dump_log: skipped, no Kafka jars; `make test-kafka` downloads them")
         return
     with TemporaryDirectory() as directory:
         path = Path(directory) / "orders-0" / f"{0:020d}.log"
@@ -55,7 +54,7 @@ def run() -> Iterator[Comparison]:
 
 
 def write_segment(path: Path, size: int) -> int:
-    """Write a segment of at least `size` bytes; how many records it has."""
+    """Write a segment of at least `size` bytes and return its number of records."""
     chooser = random.Random(1)
     payloads = [_payload(chooser) for _ in range(DIFFERENT_BATCHES)]
     offset = written = 0
@@ -79,7 +78,7 @@ def _payload(chooser: random.Random) -> bytes:
 
 
 def _header(offset: int, payload: bytes) -> bytes:
-    """A batch's header; offset, time and sequence go on where the batch before ended."""
+    """Header of a batch whose offset, timestamp and sequence continue the previous batch."""
     base_timestamp = START_MS + offset // RECORDS_PER_MS
     max_timestamp = base_timestamp + (RECORDS_PER_BATCH - 1) // RECORDS_PER_MS
     length = HEADER_SIZE - LOG_OVERHEAD + len(payload)
@@ -109,7 +108,7 @@ def _check_same_text(path: Path) -> None:
 def _compare(
     what: str, path: Path, amount: float, unit: str, goal: float, *options: str
 ) -> Comparison:
-    """The best of some rounds, in which the tools take turns."""
+    """Best of ROUNDS rounds, in which the tools take turns."""
     ours = theirs = float("inf")
     for _ in range(ROUNDS):
         ours = min(ours, _seconds(_ours(path, *options)))
@@ -132,7 +131,7 @@ def _seconds(command: list[str]) -> float:
 
 
 def _compare_memory(path: Path) -> Comparison:
-    """Our peak memory on the whole segment beside that on a tenth of it."""
+    """Our peak memory on the whole segment beside that on a tenth of it; it must not grow."""
     small = path.parent / f"{1:020d}.log"
     write_segment(small, SEGMENT_BYTES // 10)
     return Comparison(
@@ -145,7 +144,7 @@ def _compare_memory(path: Path) -> Comparison:
     )
 
 
-# Reads what it is given and says how much memory its one child needed at most.
+# Runs a command, discards its output and prints the command's peak memory.
 _WATCHER = """
 import resource, subprocess, sys
 child = subprocess.Popen(sys.argv[1:], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)

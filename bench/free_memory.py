@@ -1,4 +1,4 @@
-"""Free memory of a virtual machine, touched before a measurement."""
+"""Touches a virtual machine's free memory before a measurement."""
 
 import os
 import tempfile
@@ -6,25 +6,25 @@ from pathlib import Path
 
 _CHUNK_BYTES = 2**20
 _LEFT_FREE_BYTES = 150 * 2**20
-"""Hardly more than a kernel keeps free in any case."""
+"""Slightly more than the kernel keeps free in any case."""
 
 
 class FreeMemory:
-    """Takes all free pages into the page cache, from where the kernel hands them out again.
+    """Fills all free memory with page cache, which the kernel reclaims on demand.
 
-    A virtual machine gets a page from its host when it is first touched, and gives free ones back
-    soon after. That costs whoever writes next several times what the writing costs: 400 MB took a
-    broker 0.5 s of system time, or 2.5 s, as chance would have it. A machine that has run for a
-    while has no free memory, only cache, so this is also what operators see.
+    A virtual machine gets a page from its host on first touch and gives free pages back soon after.
+    The next writer pays for that, several times the cost of the write itself: writing 400 MB took a
+    broker 0.5 s or 2.5 s of system time, at random. A machine that has run for a while has no free
+    memory, only cache, so this is also what operators see.
     """
 
     def __init__(self) -> None:
-        self._hole = tempfile.TemporaryFile(prefix="kctl-bench-")  # noqa: SIM115  # for our life
-        self._hole.truncate(2**40)  # reading a hole fills pages, and no disk
+        self._hole = tempfile.TemporaryFile(prefix="kctl-bench-")  # noqa: SIM115  # lives as long as this object
+        self._hole.truncate(2**40)  # reading a hole fills pages but uses no disk
         self._position = 0
 
     def touch(self) -> None:
-        """Do it now; little to do if it was done a moment ago."""
+        """Touch all free memory; cheap if called again soon."""
         buffer = bytearray(_CHUNK_BYTES)
         end = self._position + _free_bytes() - _LEFT_FREE_BYTES
         while self._position < end:
@@ -36,4 +36,4 @@ def _free_bytes() -> int:
         name, _, value = line.partition(":")
         if name == "MemFree":
             return int(value.split()[0]) * 1024
-    raise RuntimeError("/proc/meminfo does not tell MemFree")
+    raise RuntimeError("/proc/meminfo has no MemFree")

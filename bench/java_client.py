@@ -1,4 +1,4 @@
-"""Kafka's own clients, as its perf tools drive them."""
+"""Load client that runs Kafka's own perf tools (Java clients)."""
 
 import re
 import subprocess
@@ -25,11 +25,11 @@ class JavaClient:
         return float(found[1])
 
     def consume(self, servers: str, topic: str, load: Load) -> float:
-        """Part of LoadClient: the first four fifths of it.
+        """Part of LoadClient: reads the first four fifths of the topic.
 
-        A Java consumer that has come to the end of some partitions often asks for those alone, and
-        then sits half a second beside what is left of the others, on any broker. How often is
-        chance, and once is half of a measurement.
+        A Java consumer that has reached the end of some partitions often fetches only those, and
+        then waits half a second although other partitions have data, on any broker. How often this
+        happens is random, and one such wait is half of a measurement.
         """
         output = run_tool(
             "org.apache.kafka.tools.ConsumerPerformance",
@@ -40,7 +40,7 @@ class JavaClient:
 
 
 def run_tool(main_class: str, *args: str) -> str:
-    """What one of Kafka's own tools prints; RuntimeError if it fails."""
+    """Run one of Kafka's own tools and return its stdout; RuntimeError if it fails."""
     command = java_command(main_class, *args)
     done = subprocess.run(command, capture_output=True, text=True, timeout=600)
     if done.returncode:

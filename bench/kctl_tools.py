@@ -24,62 +24,62 @@ MANY_GROUPS = 500
 SMALL_GOAL = 0.35
 LARGE_GOAL = 1.0
 
-Words = Callable[[int], Sequence[str]]
-"""The words of a run, by its number: what creates something needs a new name each time."""
+Arguments = Callable[[int], Sequence[str]]
+"""Arguments of a run, by its number: commands that create something need a new name each time."""
 
 
 def run() -> Iterator[Comparison]:
-    """Small questions, which are mostly start-up, then large ones."""
+    """Compare small commands, which are mostly start-up time, then large ones."""
     with (
         tempfile.TemporaryDirectory(prefix="kctl-bench-") as directory,
         running_kafka(Path(directory)) as kafka,
     ):
         prepare(kafka.bootstrap_servers)
-        for question in QUESTIONS:
-            yield compare(question, kafka.bootstrap_servers)
+        for case in CASES:
+            yield compare(case, kafka.bootstrap_servers)
 
 
-class Question(NamedTuple):
-    """The same thing asked of both."""
+class Case(NamedTuple):
+    """The same command for both tools."""
 
     what: str
-    ours: Words
+    ours: Arguments
     tool: str
-    theirs: Words
+    theirs: Arguments
     goal: float
 
 
-QUESTIONS = [
-    Question("topics list", lambda _: ["topics", "list"], TOPICS, lambda _: ["--list"], SMALL_GOAL),
-    Question(
+CASES = [
+    Case("topics list", lambda _: ["topics", "list"], TOPICS, lambda _: ["--list"], SMALL_GOAL),
+    Case(
         "topics describe, 6 partitions",
         lambda _: ["topics", "describe", "small"],
         TOPICS,
         lambda _: ["--describe", "--topic", "small"],
         SMALL_GOAL,
     ),
-    Question(
+    Case(
         "groups describe",
         lambda _: ["groups", "describe", "group-0"],
         GROUPS,
         lambda _: ["--describe", "--group", "group-0"],
         SMALL_GOAL,
     ),
-    Question(
+    Case(
         "topics create",
         lambda number: ["topics", "create", f"ours-{number}", "-p", "6"],
         TOPICS,
         lambda number: ["--create", "--topic", f"theirs-{number}", "--partitions", "6"],
         SMALL_GOAL,
     ),
-    Question(
+    Case(
         f"topics describe, {MANY_PARTITIONS:,} partitions",
         lambda _: ["topics", "describe", "large"],
         TOPICS,
         lambda _: ["--describe", "--topic", "large"],
         LARGE_GOAL,
     ),
-    Question(
+    Case(
         f"groups describe --all, {MANY_GROUPS} groups",
         lambda _: ["groups", "describe", "--all"],
         GROUPS,
@@ -90,7 +90,7 @@ QUESTIONS = [
 
 
 def prepare(servers: str) -> None:
-    """Topics and groups to ask about; groups have read half of what there is."""
+    """Create topics and groups to describe; the groups have committed half of each log."""
     large = ["large", "-p", str(MANY_PARTITIONS), "--timeout", "120"]
     _seconds(_kctl(servers, "topics", "create", "small", "-p", "6"))
     _seconds(_kctl(servers, "topics", "create", *large))
@@ -106,20 +106,20 @@ async def _commit(servers: str) -> None:
             assert not any(outcomes.values()), outcomes
 
 
-def compare(question: Question, servers: str) -> Comparison:
-    """Both in turns, so that a busy machine is busy for both; a first round does not count."""
+def compare(case: Case, servers: str) -> Comparison:
+    """Run both in turns, so that other load affects both; the first round is a warm-up."""
     ours, theirs = [], []
     for number in range(ROUNDS + 1):
-        ours.append(_seconds(_kctl(servers, *question.ours(number))))
-        words = question.theirs(number)
-        theirs.append(_seconds(java_command(question.tool, "--bootstrap-server", servers, *words)))
+        ours.append(_seconds(_kctl(servers, *case.ours(number))))
+        arguments = case.theirs(number)
+        theirs.append(_seconds(java_command(case.tool, "--bootstrap-server", servers, *arguments)))
     mine, kafkas = statistics.median(ours[1:]), statistics.median(theirs[1:])
-    return Comparison(question.what, mine, kafkas, "Kafka's tool", "s", goal=question.goal)
+    return Comparison(case.what, mine, kafkas, "Kafka's tool", "s", goal=case.goal)
 
 
-def _kctl(servers: str, *words: str) -> list[str]:
-    """kctl as a user starts it, a process each time."""
-    return [sys.executable, "-m", "kctl", *words, "-b", servers]
+def _kctl(servers: str, *arguments: str) -> list[str]:
+    """Command line of kctl, started as a new process each time as users do."""
+    return [sys.executable, "-m", "kctl", *arguments, "-b", servers]
 
 
 def _seconds(command: Sequence[str]) -> float:

@@ -1,8 +1,8 @@
-"""librdkafka without Python around each record, so that a broker is measured and not its client.
+"""Load client on librdkafka's C interface, so that the broker is measured and not the client.
 
-The library comes with confluent-kafka, which makes an object of every record: that takes most of
-two cores, and what is left shows little of the broker. Here librdkafka's own C interface is
-called once for a thousand records.
+confluent-kafka, whose wheel contains the library, creates a Python object per record. That takes
+most of two cores and hides the broker's share. This module calls the C interface once per thousand
+records instead.
 """
 
 import ctypes
@@ -19,8 +19,8 @@ import confluent_kafka
 from bench.loads import Load
 
 _CLIENTS = 2
-"""So many at once. One alone does not fill two cores: its two threads wait for each other, and the
-more so (for the lock of malloc) the less the broker keeps them from running side by side."""
+"""Number of clients that run at once. A single client does not fill two cores: its two threads
+contend for malloc's lock, and more so the faster the broker is."""
 
 _PRODUCER, _CONSUMER = 0, 1
 _ANY_PARTITION = -1
@@ -28,7 +28,7 @@ _COPY_PAYLOAD = 2
 _BATCH_RECORDS = 1000
 _PATIENCE_S = 60
 _IGNORE = ctypes.cast(CDLL(None).labs, c_void_p)
-"""What is called for each record: a C function that looks at its argument and at nothing else."""
+"""Callback per record: a C function that reads its argument and does nothing else."""
 
 
 class _Message(ctypes.Structure):
@@ -48,13 +48,13 @@ class _Message(ctypes.Structure):
 
 
 class LibrdkafkaClient:
-    """As its defaults are, but idempotent with acks=all, as Java's producer is."""
+    """librdkafka with default settings, but idempotent with acks=all like the Java producer."""
 
     def __init__(self) -> None:
         self._library = _load()
 
     def produce(self, servers: str, topic: str, load: Load) -> float:
-        """Part of LoadClient: each client sends its share."""
+        """Part of LoadClient: each client sends an equal share."""
         settings = {
             "bootstrap.servers": servers,
             "acks": load.acks,
@@ -64,7 +64,7 @@ class LibrdkafkaClient:
 
         def send(wait_for_others: Callable[[], object]) -> float:
             with self._client(_PRODUCER, settings) as client, self._topic(client, topic) as handle:
-                # Connect, and get a producer id, which librdkafka asks for in no hurry.
+                # Connect and obtain a producer id first: librdkafka does not hurry to get one.
                 self._send(client, handle, payload, 1)
                 self._flush(client)
                 wait_for_others()
@@ -92,15 +92,15 @@ class LibrdkafkaClient:
 
     def _flush(self, client: int) -> None:
         if error := self._library.rd_kafka_flush(client, _PATIENCE_S * 1000):
-            raise RuntimeError(f"records were not sent within a minute: {self._words(error)}")
+            raise RuntimeError(f"records were not sent within a minute: {self._error_text(error)}")
 
     def consume(self, servers: str, topic: str, load: Load) -> float:
-        """Part of LoadClient: each client reads all of it."""
+        """Part of LoadClient: each client reads the whole topic."""
         settings = {
             "bootstrap.servers": servers,
             "group.id": "bench",
             "enable.auto.commit": "false",
-            "fetch.queue.backoff.ms": "1",  # else it sleeps for a second when it has read ahead
+            "fetch.queue.backoff.ms": "1",  # the default of 1 s pauses a full queue
         }
         library = self._library
 
@@ -113,12 +113,12 @@ class LibrdkafkaClient:
                 queue = library.rd_kafka_queue_get_consumer(client)
                 wait_for_others()
                 if error := library.rd_kafka_assign(client, partitions):
-                    raise RuntimeError(self._words(error))
+                    raise RuntimeError(self._error_text(error))
                 received = 0
                 while received < load.records:
                     got = library.rd_kafka_consume_callback_queue(queue, 30_000, _IGNORE, None)
                     if got <= 0:
-                        raise RuntimeError(f"{load.records - received} records did not come")
+                        raise RuntimeError(f"{load.records - received} records did not arrive")
                     received += got
                 ended = time.perf_counter()
                 library.rd_kafka_queue_destroy(queue)
@@ -129,7 +129,7 @@ class LibrdkafkaClient:
 
     @contextmanager
     def _partitions(self, topic: str, count: int) -> Iterator[int]:
-        """All partitions of a topic, from the beginning."""
+        """Assignment of all partitions of a topic, from offset 0."""
         library, name = self._library, topic.encode()
         partitions = library.rd_kafka_topic_partition_list_new(count)
         for index in range(count):
@@ -164,15 +164,16 @@ class LibrdkafkaClient:
         finally:
             self._library.rd_kafka_topic_destroy(topic)
 
-    def _words(self, error: int) -> str:
-        words: bytes = self._library.rd_kafka_err2str(error)
-        return words.decode()
+    def _error_text(self, error: int) -> str:
+        text: bytes = self._library.rd_kafka_err2str(error)
+        return text.decode()
 
 
 def _seconds_of_all(work: Callable[[Callable[[], object]], float]) -> float:
-    """How long the clients take that begin together.
+    """Seconds from the common start of all clients until the last one has finished.
 
-    Each calls what it is given when it is ready to begin, and returns when it had ended.
+    `work` calls its argument when it is ready, which blocks until all clients are, and returns
+    time.perf_counter() of its end.
     """
     begun: list[float] = []
     barrier = Barrier(_CLIENTS, lambda: begun.append(time.perf_counter()), _PATIENCE_S)
@@ -182,7 +183,7 @@ def _seconds_of_all(work: Callable[[Callable[[], object]], float]) -> float:
 
 
 def _load() -> CDLL:
-    """The library that confluent-kafka brings along, with the types of what is called."""
+    """Load the library from confluent-kafka's wheel and declare the functions used here."""
     beside = Path(confluent_kafka.__file__).parent.with_name("confluent_kafka.libs")
     library = CDLL(str(next(beside.glob("librdkafka-*.so*"))))
     pointer, size, text, number = c_void_p, c_size_t, c_char_p, c_int

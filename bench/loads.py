@@ -1,4 +1,4 @@
-"""What one broker is measured with, and how what a client saw of two brokers is compared."""
+"""Loads for one broker, and the comparison of two brokers under the same loads."""
 
 import os
 import statistics
@@ -12,11 +12,11 @@ from bench.report import Comparison
 from bench.servers import MeasuredBroker
 
 _WARM_UPS = 4
-"""Java compiles what it often runs: its third round of a load costs half of the first."""
+"""Java compiles hot code: its third round of a load costs half of the first."""
 
 
 class Load(NamedTuple):
-    """What is sent and read."""
+    """Records to send and read back."""
 
     record_bytes: int
     records: int
@@ -25,7 +25,7 @@ class Load(NamedTuple):
 
     @property
     def megabytes(self) -> float:
-        """All of it."""
+        """Size of all records in MiB."""
         return self.record_bytes * self.records / 2**20
 
     def __str__(self) -> str:
@@ -33,7 +33,7 @@ class Load(NamedTuple):
 
 
 def loads(small_records: int, large_records: int) -> list[Load]:
-    """Each combination that was promised a limit, with so many records of 100 B and of 1 KB."""
+    """Every combination with a goal: `small_records` of 100 B and `large_records` of 1 KB."""
     return [
         Load(size, records, partitions, acks)
         for size, records in ((100, small_records), (1000, large_records))
@@ -43,7 +43,7 @@ def loads(small_records: int, large_records: int) -> list[Load]:
 
 
 class LoadClient(Protocol):
-    """A client that sends loads and reads them again, at so many MB/s."""
+    """A client that sends a load and reads it back; both methods return MB/s."""
 
     def produce(self, servers: str, topic: str, load: Load) -> float:
         """Send the load."""
@@ -53,7 +53,7 @@ class LoadClient(Protocol):
 
 
 class Limits(NamedTuple):
-    """The ratios that were promised, if any were."""
+    """Ratios to reach; None for rows without a goal."""
 
     produce: float | None = None
     produce_cpu: float | None = None
@@ -61,7 +61,7 @@ class Limits(NamedTuple):
 
 
 class _Measured(NamedTuple):
-    """What was seen of one broker under one load, once for each round or read."""
+    """Figures of one broker under one load, one entry per round or read."""
 
     produced_mb_s: list[float]
     produce_cpu_s: list[float]
@@ -77,7 +77,7 @@ def compare(
     rounds: int,
     reads: int,
 ) -> Iterator[Comparison]:
-    """Every load on both, in turns: so many rounds, each read so often; the medians of all."""
+    """Run every load on both brokers in turns; report the medians over all rounds and reads."""
     memory = FreeMemory()
     for load in (all_loads[0], all_loads[-1]):
         for number in range(_WARM_UPS):
@@ -85,7 +85,7 @@ def compare(
     for load in all_loads:
         mine, theirs = _Measured([], [], []), _Measured([], [], [])
         for number in range(rounds):
-            # Who goes first alternates: the second finds the client's files in memory.
+            # Alternate the order: the second one finds the client's files in the page cache.
             turns = {ours: mine, kafka: theirs} if number % 2 else {kafka: theirs, ours: mine}
             topic = f"bench-{all_loads.index(load)}-{number}"
             seen = _round(list(turns), client, load, topic, memory, reads)
@@ -96,7 +96,7 @@ def compare(
 
 
 def _rows(load: Load, ours: _Measured, kafka: _Measured, limits: Limits) -> Iterator[Comparison]:
-    """Medians: a client that shares two cores with the broker is as often lucky as not."""
+    """Medians, because client and broker share two cores and single rounds vary both ways."""
     for what, unit, goal, mine, theirs, more in (
         ("produce", "MB/s", limits.produce, ours.produced_mb_s, kafka.produced_mb_s, True),
         ("produce CPU", "s", limits.produce_cpu, ours.produce_cpu_s, kafka.produce_cpu_s, False),
@@ -114,12 +114,12 @@ def _round(
     memory: FreeMemory,
     reads: int,
 ) -> list[_Measured]:
-    """Write to each, then read from each in turns: what slows one read slows the next as well."""
+    """Write to each broker, then read from each in turns, so that load affects both alike."""
     seen = []
     for broker in brokers:
         admin = AdminClient({"bootstrap.servers": broker.bootstrap_servers})
         admin.create_topics([NewTopic(topic, load.partitions, 1)])[topic].result(30)
-        os.sync()  # what the last one wrote is not written at the cost of this one
+        os.sync()  # dirty pages of the previous broker must not cost this one
         memory.touch()
         cpu = broker.cpu_seconds()
         produced = client.produce(broker.bootstrap_servers, topic, load)

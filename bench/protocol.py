@@ -1,4 +1,4 @@
-"""The codecs beside kafka-python's, each message in the newest version that both know."""
+"""Our codecs beside kafka-python's, each message in the newest version that both support."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -33,11 +33,11 @@ from broker.protocol.messages.produce import (
 from broker.protocol.schema import Message
 
 GOAL = 0.5  # of kafka-python's time
-RECORDS = bytes(16 * 1024)  # a batch as a producer's defaults make it
+RECORDS = bytes(16 * 1024)  # batch.size of a producer with default settings
 
 
 def run() -> Iterator[Comparison]:
-    """Encode and decode as brokers and clients do."""
+    """Encode and decode the messages that dominate a broker's work."""
     metadata, produce = _metadata(), _produce()
     fetched = _fetched()
     yield _decode("Metadata response, 1,000 partitions", metadata, PeerMetadataResponse)
@@ -63,7 +63,7 @@ def _encode(what: str, message: Message, peer: Any) -> Comparison:
     version = _version(message, peer)
     data = encode(message, version)
     theirs = peer.decode(data, version=version)
-    theirs._header = None  # decoded without one, and `encode` asks for it
+    theirs._header = None  # `encode` needs the attribute, which `decode` does not set
     assert theirs.encode(version=version) == data, "both sides must do the same work"
     return _compare(
         f"encode {what} v{version}",

@@ -1,4 +1,4 @@
-"""Decoding records of 100 bytes: both forms of our decoder, kafka-python's and aiokafka's."""
+"""Decoding 100-byte records: our decoder compiled and uncompiled, kafka-python's, aiokafka's."""
 
 import importlib.util
 import os
@@ -20,23 +20,23 @@ from broker.records.builder import BatchSettings, build_batch
 from broker.records.layout import Codec
 from broker.records.record import RecordTuple
 
-# As many as a producer's batch of 16 KB holds, several times over.
+# Several times as many as a producer's batch of 16 KB holds.
 COUNT: Final = 500
 VALUE_BYTES: Final = 100
 NOW: Final = 1_700_000_000_000
 
-PROMISED_PURE: Final = 1.0  # million records/s
-PROMISED_COMPILED: Final = 5.0  # times pure
+PURE_GOAL: Final = 1.0  # million records/s
+COMPILED_GOAL: Final = 5.0  # times pure
 
 
 def run() -> Iterator[Comparison]:
-    """Records without keys, as perf tools send them, then with keys; then whole batches."""
-    yield from _decoders("no key", build_batch(_records(None)), PROMISED_PURE)
+    """Decode records without keys (as perf tools send them), with keys, then whole batches."""
+    yield from _decoders("no key", build_batch(_records(None)), PURE_GOAL)
     yield from _decoders("key of 9", build_batch(_records(b"key-12345")))
     yield from _batches(_records(b"key-12345"))
 
 
-def _decoders(name: str, data: bytes, promised: float | None = None) -> Iterator[Comparison]:
+def _decoders(name: str, data: bytes, goal: float | None = None) -> Iterator[Comparison]:
     (batch,) = iterate_batches(data)
     arguments = (batch.records_data(), COUNT, 0, NOW)
     pure = _pure_decoder()
@@ -50,19 +50,19 @@ def _decoders(name: str, data: bytes, promised: float | None = None) -> Iterator
     ]
     rates = [COUNT / seconds / 1e6 for seconds in seconds_per_call(*actions)]
     pure_records, pure_columns, records_, columns, peer, compiled_peer = rates
-    if promised is not None:
-        yield _rate(f"pure, {name}", pure_records, promised, "promise", 1)
+    if goal is not None:
+        yield _rate(f"pure, {name}", pure_records, goal, "goal", 1)
     yield _rate(f"pure, {name}", pure_records, peer, "kafka-python")
     yield _rate(f"pure columns, {name}", pure_columns, peer, "kafka-python")
-    if installed.__file__.endswith(".py"):  # nothing was compiled here
+    if installed.__file__.endswith(".py"):  # not compiled on this machine
         return
-    yield _rate(f"compiled, {name}", records_, pure_records, "pure", PROMISED_COMPILED)
+    yield _rate(f"compiled, {name}", records_, pure_records, "pure", COMPILED_GOAL)
     yield _rate(f"compiled, {name}", records_, compiled_peer, "aiokafka (C)")
     yield _rate(f"compiled columns, {name}", columns, compiled_peer, "aiokafka (C)")
 
 
 def _batches(rows: list[RecordTuple]) -> Iterator[Comparison]:
-    """From the bytes of a batch to its records, header, decompression and all."""
+    """Decode whole batches: header, decompression and records."""
     for codec in Codec:
         data = build_batch(rows, BatchSettings(codec=codec))
         ours, theirs = seconds_per_call(
@@ -80,7 +80,7 @@ def _rate(
 
 
 def _records(key: bytes | None) -> list[RecordTuple]:
-    """Records whose key and value have 100 bytes, half of them random so that codecs must work."""
+    """Records of 100 bytes (key and value); half is random, so that compression has work to do."""
     value_bytes = VALUE_BYTES - len(key or b"")
     half = value_bytes // 2
     return [
@@ -90,7 +90,7 @@ def _records(key: bytes | None) -> list[RecordTuple]:
 
 
 def _pure_decoder() -> ModuleType:
-    """decoder.py as Python runs it, also where its compiled form is installed."""
+    """decoder.py run by the interpreter, even where its compiled form is installed."""
     path = Path(records.__path__[0]) / "decoder.py"
     spec = importlib.util.spec_from_file_location("pure_decoder", path)
     assert spec is not None

@@ -1,4 +1,4 @@
-"""How a measurement is stated: ours, theirs, the ratio, and what was promised."""
+"""The result of a measurement: our figure, the peer's, their ratio, and the goal."""
 
 import gc
 import statistics
@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from kctl.tables import Column, table_lines
+from kctl.cli.tables import Column, table_lines
 
 COLUMNS = [
     Column("what"),
@@ -21,18 +21,18 @@ COLUMNS = [
 
 @dataclass(frozen=True)
 class Comparison:
-    """One thing measured on both sides, in the same unit."""
+    """One quantity measured on both sides, in the same unit."""
 
     what: str
     ours: float
     theirs: float
     peer: str
     unit: str
-    """What the numbers count, e.g. `ms` or `MB/s`."""
+    """Unit of both figures, e.g. `ms` or `MB/s`."""
     goal: float | None = None
-    """The ratio ours / theirs that was promised; None if nothing was."""
+    """The ratio ours / theirs to reach; None for rows without a goal."""
     more_is_better: bool = False
-    """True for rates: then the goal is a lower limit, else an upper one."""
+    """True for rates, whose goal is a lower limit; otherwise the goal is an upper limit."""
 
     @property
     def ratio(self) -> float:
@@ -41,7 +41,7 @@ class Comparison:
 
     @property
     def reached(self) -> bool:
-        """Whether the promise is kept."""
+        """Whether the goal is met; rows without a goal always are."""
         if self.goal is None:
             return True
         return self.ratio >= self.goal if self.more_is_better else self.ratio <= self.goal
@@ -66,17 +66,17 @@ def _row(comparison: Comparison) -> dict[str, object]:
 
 
 def median_seconds(action: Callable[[], object], rounds: int = 7) -> float:
-    """How long `action` takes: the median of `rounds`, after one that does not count."""
+    """Median duration of `action` over `rounds` runs, after one warm-up run."""
     action()
     return statistics.median(_seconds(action) for _ in range(rounds))
 
 
 def seconds_per_call(*actions: Callable[[], object], min_time_s: float = 0.2) -> list[float]:
-    """How long one call of each quick action takes: the best of seven runs of many calls.
+    """Duration of one call of each action: the best of seven runs of many calls.
 
-    The actions take turns, so that a busy machine is busy for all of them. Best and not median,
-    because for pure computation everything else on the machine can only add. Without the garbage
-    collector, as `timeit` measures and as a broker runs (frozen, high limits).
+    The actions take turns, so that other load on the machine affects all of them alike. The best
+    run counts, not the median: for pure computation, other load can only add time. The garbage
+    collector is off, as in `timeit`; a broker runs with it frozen and with high thresholds.
     """
     best = [float("inf")] * len(actions)
     gc.disable()

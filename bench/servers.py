@@ -1,4 +1,4 @@
-"""Our broker and Apache Kafka, running side by side for a measurement."""
+"""Our broker and Apache Kafka, running side by side for a benchmark."""
 
 import os
 import tempfile
@@ -19,7 +19,7 @@ _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 
 @dataclass(frozen=True)
 class MeasuredBroker:
-    """A running broker, and what its process has used."""
+    """A running broker and the resources its process has used."""
 
     bootstrap_servers: str
     pid: int
@@ -30,13 +30,13 @@ class MeasuredBroker:
         return (int(fields[11]) + int(fields[12])) / _TICKS_PER_SECOND
 
     def resident_mb(self) -> float:
-        """Memory now."""
+        """Resident memory now."""
         return int(Path(f"/proc/{self.pid}/statm").read_text().split()[1]) * _PAGE_BYTES / 2**20
 
 
 @contextmanager
 def both_brokers(**settings: object) -> Iterator[tuple[MeasuredBroker, MeasuredBroker]]:
-    """Ours and Kafka's, with the same settings, on the same disk."""
+    """Our broker and Apache Kafka with the same settings on the same disk."""
     with tempfile.TemporaryDirectory(prefix="kctl-bench-") as directory:
         ours, theirs = Path(directory, "ours"), Path(directory, "theirs")
         ours.mkdir()
@@ -67,7 +67,7 @@ def _kafka_pid(directory: Path) -> int:
 
 
 async def until_metadata_is_answered(bootstrap_servers: str, since_s: float) -> float:
-    """Seconds from `since_s` (time.monotonic) until a client gets its first answer."""
+    """Seconds from `since_s` (time.monotonic) until a client gets its first Metadata response."""
     while True:
         try:
             async with Client(bootstrap_servers, connect_timeout_s=1) as client:

@@ -1,9 +1,9 @@
 """Topics to Parquet: `kctl spark-export` beside Spark's own Kafka connector, on local[2].
 
-826 MB in records of 100 bytes to 1 KB, two partitions of our broker. One Spark serves all, started
-before and warmed up by a small topic; each way is measured from the command to the published
-directory, all of them in turn, twice, and its better time counts: whoever comes first on a fresh
-machine pays for memory that others then find ready.
+826 MB in records of 100 bytes to 1 KB, in two partitions of our broker. All variants share a Spark
+session, which is warmed up with a small topic. Each variant is timed from the command to the
+published directory; they run in turns, twice, and the better time counts, because the first one on
+a fresh machine also pays for touching memory.
 
 Opt-in, because the connector's jars come through Maven: KCTL_BENCH_SPARK=1.
 """
@@ -13,7 +13,7 @@ import random
 import shutil
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -22,7 +22,7 @@ from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from bench.report import Comparison
-from kctl.output import Output
+from kctl.cli.output import Output
 from tests.support.broker import RunningBroker, running_broker
 from tests.support.kctl import run_kctl
 
@@ -30,7 +30,7 @@ SIZE_BYTES = 826_000_000
 WARM_UP_BYTES = 16_000_000
 PARTITIONS = 2
 ROUNDS = 2
-SMALLEST, LARGEST = 100, 530  # bytes of a value; 315 on average, as the data of DESIGN
+SMALLEST, LARGEST = 100, 530  # bytes of a value, 315 on average
 PEER = "spark-sql-kafka 4.0"
 CACHE = Path.home() / ".cache" / "kctl-bench" / "spark-kafka-4.0.0"
 _DEPENDENCIES = [
@@ -42,11 +42,11 @@ _DEPENDENCIES = [
 
 
 def run() -> Iterator[Comparison]:
-    """Measure from log directories and through the wire."""
+    """Measure exports from log directories and over the wire."""
     if not os.environ.get("KCTL_BENCH_SPARK"):
         Output().note("spark_export: skipped; KCTL_BENCH_SPARK=1 gets the connector with Maven")
         return
-    from kctl.spark.session import SparkOptions, spark_session
+    from kctl.spark.engine.session import SparkOptions, spark_session
 
     conf = {"spark.jars": ",".join(map(str, connector_jars()))}
     with (
@@ -57,7 +57,7 @@ def run() -> Iterator[Comparison]:
         out = Path(directory, "out")
         write_topic(broker, "small", WARM_UP_BYTES)
         write_topic(broker, "large", SIZE_BYTES)
-        ways = {
+        ways: dict[str, Callable[[str, Path], None]] = {
             "connector": lambda topic, to: _connector(spark, broker, topic, to),
             "log directories": lambda topic, to: _ours(topic, to, "--from-dir", broker.log_dir),
             "the wire": lambda topic, to: _ours(topic, to, "-b", broker.bootstrap_servers),
@@ -68,7 +68,7 @@ def run() -> Iterator[Comparison]:
         for _ in range(ROUNDS):
             for name, export in ways.items():
                 shutil.rmtree(out / name, ignore_errors=True)
-                os.sync()  # so that none waits for the disk to take what another has written
+                os.sync()  # dirty pages of one variant must not cost the next
                 started = time.perf_counter()
                 export("large", out / name)
                 rate = SIZE_BYTES / 1e6 / (time.perf_counter() - started)
@@ -88,7 +88,7 @@ def run() -> Iterator[Comparison]:
 
 
 def connector_jars() -> list[Path]:
-    """The jars of Spark's Kafka connector, through Maven the first time."""
+    """Jars of Spark's Kafka connector, downloaded by Maven on first use."""
     if not (CACHE / "complete").exists():
         CACHE.mkdir(parents=True, exist_ok=True)
         for coordinates in _DEPENDENCIES:
@@ -99,7 +99,7 @@ def connector_jars() -> list[Path]:
 
 
 def write_topic(broker: RunningBroker, topic: str, size_bytes: int) -> None:
-    """Fill a topic with keyed records of text."""
+    """Create a topic and fill it with keyed text records."""
     admin = AdminClient({"bootstrap.servers": broker.bootstrap_servers})
     admin.create_topics([NewTopic(topic, PARTITIONS, 1)])[topic].result(30)
     settings = {"bootstrap.servers": broker.bootstrap_servers, "linger.ms": 20}
@@ -122,14 +122,14 @@ def write_topic(broker: RunningBroker, topic: str, size_bytes: int) -> None:
 
 
 def _ours(topic: str, to: Path, *source: object) -> None:
-    # The warm-up is of several tasks, so that both cores have a worker that has loaded Arrow.
+    # Several tasks in the warm-up, so that the workers of both cores have loaded Arrow.
     task_size = ["--task-size", "2"] if topic == "small" else []
     result = run_kctl("spark-export", topic, "--to", str(to), *map(str, source), *task_size)
     assert result.exit_code == 0, result.stderr
 
 
 def _connector(spark: Any, broker: RunningBroker, topic: str, to: Path) -> None:
-    """As its guide shows it, with two cores' worth of tasks and the columns we write."""
+    """Export as the connector's guide shows, with tasks for two cores and the same columns."""
     frame = (
         spark.read.format("kafka")
         .option("kafka.bootstrap.servers", broker.bootstrap_servers)
