@@ -1,24 +1,24 @@
-"""Builds the one compiled corner, where Cython and a C compiler are there.
+"""Builds the compiled modules if Cython and a C compiler are available.
 
-Without them the install still works and nothing changes but the speed.
+Without them the installation works as well; the same source files are interpreted, only slower.
 """
 
 from setuptools import Extension, setup
 
-COMPILED = ["broker/records/decoder.py"]
+COMPILED = ["broker/records/decoder.py", "broker/records/scan.py"]
 
 DIRECTIVES = {
     "language_level": 3,
-    # The C types are those of the .pxd beside each file; annotations stay what Python means.
+    # C types come from the .pxd beside each file, not from annotations.
     "annotation_typing": False,
-    # No index is ever negative. Bounds stay checked: the decoder relies on IndexError.
+    # No index is ever negative. Bounds are checked: the modules rely on IndexError.
     "wraparound": False,
     "boundscheck": True,
 }
 
 
 def extensions() -> list[Extension]:
-    """The extensions that can be built here; an empty list when Cython is missing."""
+    """The extensions to build; an empty list if Cython is missing."""
     try:
         from Cython.Build import cythonize
     except ImportError:
@@ -34,7 +34,7 @@ def extensions() -> list[Extension]:
     ]
     modules = cythonize(sources, compiler_directives=DIRECTIVES, build_dir="build")
     for module in modules:
-        module.optional = True  # a missing C compiler is no reason to fail; cythonize forgets it
+        module.optional = True  # do not fail without a C compiler; cythonize drops this flag
     return list(modules)
 
 

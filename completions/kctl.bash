@@ -104,6 +104,7 @@ _kctl() {
             "kctl groups describe":--zookeeper) skip=1 ;;
             "kctl groups describe":--format) skip=1 ;;
             "kctl groups watch":-i|"kctl groups watch":--interval) skip=1 ;;
+            "kctl groups watch":-w|"kctl groups watch":--window) skip=1 ;;
             "kctl groups watch":-n|"kctl groups watch":--count) skip=1 ;;
             "kctl groups reset-offsets":-t|"kctl groups reset-offsets":--topic) skip=1 ;;
             "kctl groups reset-offsets":--to-offset) skip=1 ;;
@@ -438,6 +439,7 @@ _kctl() {
         "kctl groups describe":--zookeeper) words="" live= ;;
         "kctl groups describe":--format) words="kafka" live= ;;
         "kctl groups watch":-i|"kctl groups watch":--interval) words="" live= ;;
+        "kctl groups watch":-w|"kctl groups watch":--window) words="" live= ;;
         "kctl groups watch":-n|"kctl groups watch":--count) words="" live= ;;
         "kctl groups reset-offsets":-t|"kctl groups reset-offsets":--topic) words="" live=topics ;;
         "kctl groups reset-offsets":--to-offset) words="" live= ;;
@@ -613,7 +615,7 @@ _kctl() {
                 "kctl groups") words="list describe watch reset-offsets delete-offsets remove-members delete -b --bootstrap-server --context --command-config -o --output --timeout -v --verbose -h --help" live= ;;
                 "kctl groups list") words="--state --zookeeper --format -b --bootstrap-server --context --command-config -o --output --timeout -v --verbose -h --help" live= ;;
                 "kctl groups describe") words="-A --all --all-groups --offsets --members --state --totals --time-lag --no-time-lag --only-lagging --fail-if --zookeeper --format -b --bootstrap-server --context --command-config -o --output --timeout -v --verbose -h --help" live=groups ;;
-                "kctl groups watch") words="-A --all --all-groups -i --interval -n --count -b --bootstrap-server --context --command-config -o --output --timeout -v --verbose -h --help" live=groups ;;
+                "kctl groups watch") words="-A --all --all-groups -i --interval -w --window -n --count -b --bootstrap-server --context --command-config -o --output --timeout -v --verbose -h --help" live=groups ;;
                 "kctl groups reset-offsets") words="-A --all --all-groups -t --topic --all-topics --to-earliest --to-latest --to-current --to-offset --shift-by --to-datetime --by-duration --from-file --to-group --execute -y --yes --dry-run --export --zookeeper --format -b --bootstrap-server --context --command-config -o --output --timeout -v --verbose -h --help" live=groups ;;
                 "kctl groups delete-offsets") words="-t --topic -y --yes --dry-run --format -b --bootstrap-server --context --command-config -o --output --timeout -v --verbose -h --help" live=groups ;;
                 "kctl groups remove-members") words="--member --instance --all -y --yes --dry-run -b --bootstrap-server --context --command-config -o --output --timeout -v --verbose -h --help" live=groups ;;
