@@ -22,6 +22,7 @@ from broker.net.transport import Transport
 from broker.protocol.errors import DecodeError
 from broker.protocol.framing import FrameBuffer
 from broker.protocol.primitives import Part
+from broker.security.principal import ANONYMOUS, KafkaPrincipal
 
 logger = logging.getLogger(__name__)
 
@@ -42,11 +43,14 @@ _END: Final = AT_END | GONE
 
 
 class Peer(NamedTuple):
-    """The client's address, and the listener that it connected to."""
+    """The client's address, the listener that it connected to, and who it is."""
 
     host: str
     port: int
     listener_name: str
+    principal: KafkaPrincipal = ANONYMOUS
+    """Replaced when the client has authenticated."""
+    security_protocol: str = "PLAINTEXT"
 
     def __str__(self) -> str:
         return f"{self.host}:{self.port}"

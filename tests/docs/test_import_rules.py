@@ -20,8 +20,8 @@ BROKER_LAYERS = [
     {"api"},
     {"group", "txn"},
     {"replica", "controller"},
-    {"log", "metadata", "net", "security", "metadata_cache"},
-    {"records"},
+    {"log", "metadata", "net", "quota", "metadata_cache"},
+    {"records", "security"},  # security: decisions and formats, no znodes and no sockets
     {"protocol"},
     {"config", "metrics", "assignment", "tasks"},
     {"topic_names"},
