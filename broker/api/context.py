@@ -13,6 +13,7 @@ from broker.group.coordinator import GroupCoordinator
 from broker.group.offset_nodes import OffsetNodes
 from broker.metadata.client_configs import ClientConfigStore
 from broker.metadata_cache import MetadataCache
+from broker.metrics.request_metrics import RequestMetrics
 from broker.net.connection import Peer
 from broker.replica.manager import ReplicaManager
 from broker.replica.purgatory import Purgatory
@@ -46,6 +47,8 @@ class Services:
     markers: LocalMarkers
     verifier: AddPartitionsToTxnManager
     clock: Clock
+    request_metrics: RequestMetrics | None = None
+    """Where error codes are counted; None if metrics are not exposed."""
 
 
 @dataclass(slots=True)  # not frozen: that makes creation three times slower

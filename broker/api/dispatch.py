@@ -10,10 +10,12 @@ from functools import partial
 from typing import Any
 
 from broker.api.context import RequestContext, Services
+from broker.api.error_codes import error_codes
 from broker.api.handlers import api_versions
 from broker.api.rows import Kind, Row
 from broker.api.table import TABLE
 from broker.errors import ApiError, ErrorCode
+from broker.metrics.request_metrics import RequestMetrics
 from broker.net.connection import CloseConnection, Peer, ResponseParts
 from broker.net.deferred import DeferredResponse, as_deferred
 from broker.protocol.api_keys import ApiKey
@@ -56,6 +58,8 @@ class Dispatcher:
             if kind is Kind.IMMEDIATE or (
                 kind is Kind.EITHER and (outcome is None or isinstance(outcome, Response))
             ):
+                if self._services.request_metrics is not None:
+                    _count_errors(api_key, outcome, self._services.request_metrics)
                 return _encode(api_key, outcome, version, correlation_id)
         except Exception as error:  # noqa: BLE001  # the error boundary
             action_queue.try_complete_actions()
@@ -82,6 +86,8 @@ def _finish(
         response = pending.respond()
         if isinstance(response, DeferredResponse):
             return _deferred(row, request, context, response)
+        if context.services.request_metrics is not None:
+            _count_errors(row.api_key, response, context.services.request_metrics)
         return _encode(row.api_key, response, context.api_version, context.correlation_id)
     except Exception as error:  # noqa: BLE001  # the error boundary
         return _failed(row, request, context, error)
@@ -117,7 +123,16 @@ def _failed(
             exc_info=error,
         )
     response = row.error_response(request, code)
+    if context.services.request_metrics is not None:
+        _count_errors(row.api_key, response, context.services.request_metrics)
     return _encode(row.api_key, response, context.api_version, context.correlation_id)
+
+
+def _count_errors(api_key: int, response: Response | None, metrics: RequestMetrics) -> None:
+    if response is not None:
+        for code in error_codes(response):
+            errors = metrics.of(api_key).errors
+            errors[code] = errors.get(code, 0) + 1
 
 
 def _encode(
