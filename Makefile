@@ -62,7 +62,7 @@ fuzz: $(INSTALLED)  ## send fuzzed requests to a broker; FRAMES=10000000
 	$(BIN)/python -m tests.fuzz --frames $(FRAMES)
 
 chaos: $(INSTALLED)  ## inject faults under load, then verify everything; CHAOS_SECONDS, CHAOS_SEED
-	$(BIN)/python -m pytest -m chaos tests/chaos
+	$(BIN)/python -m tests.chaos.namespaces $(BIN)/python -m pytest -m chaos tests/chaos
 
 clean:  ## remove everything that make and the tools created
 	rm -rf $(VENV) build .mypy_cache .pytest_cache .ruff_cache .hypothesis *.egg-info
