@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from broker.model import TopicPartition
+from kctl.cli.arguments.files import BAD_JSON, json_reason
 from kctl.cli.errors import CliError
 from kctl.model.assignments import Assignment, ReassignmentFile
 
@@ -63,17 +64,22 @@ def parse_topics(text: str, source: str) -> list[str]:
 def parse_elections(text: str, source: str) -> list[TopicPartition]:
     """Parse the partitions in a file of elections."""
     hint = ELECTION_HINT
-    found = [
-        TopicPartition(
-            str(_field(entry, "topic", source, hint)), int(_field(entry, "partition", source, hint))
-        )
-        for entry in _entries(text, source, "partitions")
-    ]
+    found = [_elected(entry, source) for entry in _entries(text, source, "partitions")]
     if twice := _repeated(map(str, found)):
         raise CliError(
             f"Replica election data contains duplicate partitions: [{', '.join(twice)}]", hint
         )
     return found
+
+
+def _elected(entry: Any, source: str) -> TopicPartition:
+    topic = str(_field(entry, "topic", source, ELECTION_HINT))
+    number = _field(entry, "partition", source, ELECTION_HINT)
+    try:
+        return TopicPartition(topic, int(number))
+    except (ValueError, TypeError, OverflowError) as error:
+        message = f"{source}: {number!r} is not a partition number"
+        raise CliError(message, ELECTION_HINT) from error
 
 
 def _entries(text: str, source: str, key: str) -> list[Any]:
@@ -82,8 +88,10 @@ def _entries(text: str, source: str, key: str) -> list[Any]:
         document = json.loads(text)
         version = int(document.get("version", 1))
         entries = document.get(key, [])
-    except (ValueError, AttributeError, TypeError) as error:
-        raise CliError(f"{source} is not one of Kafka's JSON files: {error}", hint) from error
+    except BAD_JSON as error:
+        raise CliError(
+            f"{source} is not one of Kafka's JSON files: {json_reason(error)}", hint
+        ) from error
     if version != 1:
         raise CliError(f"Not supported version field value {version}", hint)
     if not isinstance(entries, list):
@@ -103,8 +111,9 @@ def _reassigned(entry: Any) -> tuple[TopicPartition, list[int], list[str]]:
         partition = TopicPartition(str(entry["topic"]), int(entry["partition"]))
         replicas = [int(broker) for broker in entry["replicas"]]
         log_dirs = [str(d) for d in entry.get("log_dirs", [ANY_LOG_DIR] * len(replicas))]
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise CliError(f"invalid entry in the file: {error!r}", REASSIGNMENT_HINT) from error
+    except BAD_JSON as error:
+        message = f"invalid entry in the file: {json_reason(error)}"
+        raise CliError(message, REASSIGNMENT_HINT) from error
     if len(replicas) != len(log_dirs):
         raise CliError(
             f"Size of replicas list {replicas} is different from size of log dirs list"

@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -14,11 +13,13 @@ from broker.net.client import Client
 from kctl.admin.group_source import GroupSource, ask_groups, ask_groups_and_logs
 from kctl.admin.log_offsets import log_ends, log_starts
 from kctl.admin.positions import resolve_positions
+from kctl.cli.arguments.amounts import INT64_MAX
+from kctl.cli.arguments.files import read_text
 from kctl.cli.arguments.zookeeper import OldGroupsOption
 from kctl.cli.confirmation import DryRun, Plan, Yes, confirm_plan
 from kctl.cli.errors import CliError, ExitStatus, usage
 from kctl.cli.options import KafkaText, Session, session_of
-from kctl.cli.times import now_ms, parse_duration_ms, parse_time_ms
+from kctl.cli.times import now_ms, parse_time_ms
 from kctl.commands.groups.arguments import (
     AllGroups,
     GroupNames,
@@ -81,7 +82,9 @@ def reset_offsets(
         bool,
         typer.Option("--to-current", help="Keep the committed offset (log end if there is none)."),
     ] = False,
-    to_offset: Annotated[int | None, typer.Option(min=0, help="Reset to this offset.")] = None,
+    to_offset: Annotated[
+        int | None, typer.Option(min=0, max=INT64_MAX, help="Reset to this offset.")
+    ] = None,
     shift_by: Annotated[
         int | None, typer.Option(help="Shift by N offsets; negative to go back.")
     ] = None,
@@ -152,7 +155,7 @@ def _moment(text: str | None) -> Position | None:
 
 
 def _ago(text: str | None) -> Position | None:
-    return Position(Anchor.TIME, now_ms() - usage(parse_duration_ms, text)) if text else None
+    return Position(Anchor.TIME, usage(parse_time_ms, f"-{text}", now_ms())) if text else None
 
 
 def _scenario(
@@ -227,10 +230,7 @@ async def _wanted(
 
 
 def _read_file(name: str, groups: Sequence[str]) -> dict[str, dict[TopicPartition, int]]:
-    try:
-        return usage(parse_csv, Path(name).read_text(), groups)
-    except OSError as error:
-        raise CliError(f"cannot read {name}: {error.strerror}") from error
+    return usage(parse_csv, read_text(name), groups)
 
 
 async def _commit(groups: GroupSource, plans: Sequence[ResetPlan]) -> None:
