@@ -19,7 +19,7 @@ import typer
 
 from kctl.cli.errors import CliError
 from kctl.cli.options import Session
-from kctl.cli.tables import Column, Row, table_lines
+from kctl.cli.tables import Column, Name, Row
 
 DryRun = Annotated[
     bool, typer.Option("--dry-run", help="Show what would be done without changing anything.")
@@ -35,7 +35,7 @@ class Plan:
     """E.g. `Delete 2 topics?`"""
     rows: Sequence[Row]
     columns: Sequence[Column]
-    name: str
+    name: Name
     """The key that identifies a row."""
 
 
@@ -61,8 +61,7 @@ def confirm_plan(session: Session, plan: Plan, *, yes: bool, dry_run: bool) -> b
     name, context = session.active_context
     if yes and not context.protected:
         return True
-    for line in table_lines(plan.rows, plan.columns):
-        session.out.note(line)
+    session.out.plan(plan.rows, plan.columns)
     if not can_ask():
         raise _nobody_to_ask(plan, name if context.protected else None)
     if context.protected:

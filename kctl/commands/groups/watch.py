@@ -12,7 +12,7 @@ from kctl.admin.connection import ask
 from kctl.admin.group_source import CoordinatedGroups
 from kctl.cli.errors import ExitStatus
 from kctl.cli.options import session_of
-from kctl.cli.output import Output, OutputFormat
+from kctl.cli.output import Output
 from kctl.cli.times import now_ms
 from kctl.commands.groups.arguments import AllGroups, GroupNames, GroupOption, chosen_groups
 from kctl.model.lag import GroupLag
@@ -83,7 +83,7 @@ def watch(
 
 
 def _show(out: Output, rows: Sequence[dict[str, object]]) -> None:
-    if out.format in (OutputFormat.TABLE, OutputFormat.WIDE) and sys.stdout.isatty():
+    if out.format.is_for_people and sys.stdout.isatty():
         out.text(_CLEAR)
     out.rows(rows, WATCH_COLUMNS, name="topic")
     sys.stdout.flush()  # output must not be delayed
