@@ -190,6 +190,7 @@ def test_version_that_is_not_served_closes_the_connection() -> None:
 
 def test_api_that_is_not_served_closes_the_connection(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("broker.api.dispatch.TABLE", {})
+    monkeypatch.setattr("broker.api.responses.TABLE", {})
     with pytest.raises(DecodeError, match="FETCH is not served"):
         dispatch(request_frame(FetchRequest(), 12))
 
