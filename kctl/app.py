@@ -20,6 +20,7 @@ from kctl.cli.streams import discard_stdout, flush_stdout, prepare_streams
 TOPICS = "Topics and records"
 GROUPS = "Groups and transactions"
 CLUSTER = "Cluster"
+SECURITY = "Security and quotas"
 FILES = "Files and tables"
 KCTL = "kctl and development clusters"
 
@@ -98,6 +99,24 @@ COMMANDS = {
         "kctl.commands.zk.app",
         "Read the znodes of a cluster, in ZooKeeper or in an embedded store.",
         section=CLUSTER,
+    ),
+    "acls": LazyCommand(
+        "kctl.commands.acls.app", "List, add, remove, explain and audit ACLs.", section=SECURITY
+    ),
+    "users": LazyCommand(
+        "kctl.commands.users.app",
+        "List, set and delete SCRAM credentials of users.",
+        section=SECURITY,
+    ),
+    "quotas": LazyCommand(
+        "kctl.commands.quotas.app",
+        "List, set, delete and resolve client quotas.",
+        section=SECURITY,
+    ),
+    "tokens": LazyCommand(
+        "kctl.commands.tokens.app",
+        "Create, renew, expire and list delegation tokens.",
+        section=SECURITY,
     ),
     "dump-log": LazyCommand(
         "kctl.commands.dump_log.app", "Show, check and repair the files of a log.", section=FILES

@@ -1,5 +1,6 @@
 """An authority of our own and the certificates it signs, as PEM."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from ipaddress import ip_address
@@ -13,7 +14,9 @@ from cryptography.hazmat.primitives.serialization import (
     KeySerializationEncryption,
     NoEncryption,
     PrivateFormat,
+    load_pem_private_key,
 )
+from cryptography.hazmat.primitives.serialization.pkcs12 import serialize_key_and_certificates
 from cryptography.x509.oid import NameOID
 
 
@@ -28,6 +31,16 @@ class Certificate:
     def pem(self) -> str:
         """Both, as Kafka takes them in one file."""
         return self.certificate + self.key
+
+    def pkcs12(self, password: str, others: Sequence[str] = ()) -> bytes:
+        """Both in a PKCS12 store, with other certificates beside them."""
+        return serialize_key_and_certificates(
+            b"own",
+            _loaded_key(self.key),
+            x509.load_pem_x509_certificate(self.certificate.encode()),
+            [x509.load_pem_x509_certificate(other.encode()) for other in others],
+            BestAvailableEncryption(password.encode()),
+        )
 
 
 class Authority:
@@ -69,6 +82,12 @@ def _builder(
         .not_valid_before(now - timedelta(minutes=5))
         .not_valid_after(now + timedelta(days=1))
     )
+
+
+def _loaded_key(pem: str) -> ec.EllipticCurvePrivateKey:
+    key = load_pem_private_key(pem.encode(), None)
+    assert isinstance(key, ec.EllipticCurvePrivateKey)
+    return key
 
 
 def _named(name: str) -> x509.Name:
