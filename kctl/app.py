@@ -61,6 +61,9 @@ COMMANDS = {
         section=GROUPS,
     ),
     "cluster": LazyCommand("kctl.commands.cluster.app", "Describe the cluster.", section=CLUSTER),
+    "health": LazyCommand(
+        "kctl.commands.health", "Check the health of the cluster.", section=CLUSTER
+    ),
     "brokers": LazyCommand(
         "kctl.commands.brokers", "List the brokers of the cluster.", section=CLUSTER
     ),
