@@ -67,6 +67,9 @@ COMMANDS = {
     "brokers": LazyCommand(
         "kctl.commands.brokers", "List the brokers of the cluster.", section=CLUSTER
     ),
+    "metrics": LazyCommand(
+        "kctl.commands.metrics", "Show the metrics of a broker's admin port.", section=CLUSTER
+    ),
     "api-versions": LazyCommand(
         "kctl.commands.api_versions",
         "Show the API versions that each broker supports.",
