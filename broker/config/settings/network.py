@@ -110,7 +110,6 @@ class NetworkSettings(Settings):
         default=100,
         valid=at_least(0),
         importance=LOW,
-        effect=no_effect("this broker authenticates no clients"),
     )
     """The delay before a connection that failed to authenticate is closed."""
     max_connections: int = integer(
