@@ -137,6 +137,11 @@ class BrokerConfig(
         """The name of the listener for connections between brokers."""
         return (self.inter_broker_listener_name or self.security_inter_broker_protocol).upper()
 
+    @property
+    def control_plane_listener(self) -> str:
+        """The name of the listener for requests of the controller."""
+        return (self.control_plane_listener_name or self.inter_broker_listener).upper()
+
     def security_protocol(self, listener_name: str) -> str | None:
         """The security protocol of a listener; None if the map does not contain it."""
         return dict(self.listener_security_protocol_map).get(listener_name)

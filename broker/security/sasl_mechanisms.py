@@ -74,8 +74,14 @@ def sasl_client(config: BrokerConfig, listener_name: str) -> tuple[str, Callable
 
     ConfigError if the settings contain no user name and password.
     """
-    mechanism = config.sasl_mechanism_inter_broker_protocol
     own = config.for_listener(listener_name)
+    mechanism = own.sasl_mechanism_inter_broker_protocol
+    if mechanism not in (PLAIN, *ScramMechanism):
+        known = ", ".join((PLAIN, *ScramMechanism))
+        raise ConfigError(
+            f"sasl.mechanism.inter.broker.protocol={mechanism}: brokers of this kind log in to "
+            f"each other with {known}"
+        )
     options = _required_jaas(own, listener_name, mechanism).options
     username, password = options.get("username"), options.get("password")
     if username is None or password is None:

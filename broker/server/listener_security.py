@@ -44,13 +44,24 @@ class ListenerSecurities:
         """What the contexts of TLS listeners were made of."""
         self._stamps: dict[str, object] = {}
         """Size and time of the files that they were made of."""
+        self._connecting: dict[str, Security] = {}
+        """How this broker connects to others, by listener; rebuilt after a change."""
         self._listeners = {
             listener.name: self._build(config, listener.name) for listener in config.listeners
         }
+        if config.zookeeper_connect:  # there may be other brokers
+            for name in {config.inter_broker_listener, config.control_plane_listener}:
+                self.connecting(name)
 
     def of(self, listener_name: str) -> ListenerSecurity:
         """The security of a listener."""
         return self._listeners[listener_name]
+
+    def connecting(self, listener_name: str) -> Security:
+        """How this broker connects to others; ConfigError if settings for that are missing."""
+        if listener_name not in self._connecting:
+            self._connecting[listener_name] = client_security(self._config, listener_name)
+        return self._connecting[listener_name]
 
     def close(self) -> None:
         """End the thread of handshakes."""
@@ -105,6 +116,7 @@ class ListenerSecurities:
     def reconfigure(self, new: BrokerConfig) -> None:
         """Apply changed settings to new connections."""
         self._config = new
+        self._connecting.clear()
         for name, security in self._listeners.items():
             try:
                 if name in self._tls:
@@ -132,6 +144,7 @@ class ListenerSecurities:
         if settings != self._tls[name]:
             self._tls[name] = settings
             self._listeners[name].tls = context
+            self._connecting.clear()
             logger.info("reloaded certificates listener=%s", name)
 
     def _new_context(self, config: BrokerConfig, name: str) -> tuple[ServerTlsSettings, SSLContext]:

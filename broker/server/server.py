@@ -264,7 +264,9 @@ class Server:
         """Build the parts above the logs, without starting them."""
         config, broker_id = self.config, self.identity.broker_id
         metadata = MetadataCache(self.identity.cluster_id)
-        links = self._inter_broker = InterBroker(config, metadata, broker_id)
+        links = self._inter_broker = InterBroker(
+            config, metadata, broker_id, self._securities.connecting
+        )
         self._replicas = ReplicaManager(
             broker_id,
             self._logs,
@@ -320,7 +322,9 @@ class Server:
     ) -> KafkaController:
         """Build the controller and what depends on it: its local channel and the membership."""
         links = self._inter_broker
-        controller = KafkaController(self._store, dynamic, controlled, links.connect, self._clock)
+        controller = KafkaController(
+            self._store, dynamic, controlled, links.connect_as_controller, self._clock
+        )
         links.is_controller = lambda: controller.is_active
         links.controller.local = {
             ApiKey.ALTER_PARTITION: controller.alter_partition,

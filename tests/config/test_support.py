@@ -26,11 +26,6 @@ UNSUPPORTED = [
     {"sasl.client.callback.handler.class": "org.example.Handler"},
     {"sasl.login.class": "org.example.Login"},
     {"sasl.login.callback.handler.class": "org.example.Handler"},
-    {
-        "listeners": "PLAINTEXT://:1,CONTROL://:2",
-        "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROL:PLAINTEXT",
-        "control.plane.listener.name": "CONTROL",
-    },
     {"authorizer.class.name": ACL_AUTHORIZER},
     {"authorizer.class.name": "org.example.MyAuthorizer"},
     {"principal.builder.class": "org.example.Builder"},
