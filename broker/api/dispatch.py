@@ -45,7 +45,9 @@ class Dispatcher:
             row = found
             # Bytes after the message are ignored, as in Kafka.
             request, _ = decode_from(row.request, frame, body, version)
-            context = RequestContext(version, correlation_id, client_id, peer, self._services)
+            context = RequestContext(
+                version, correlation_id, client_id, peer, self._services, api_key
+            )
         action_queue = self._services.purgatory.action_queue
         action_queue.hold()
         try:

@@ -68,7 +68,9 @@ class LargeRequests:
         if row is None or not row.versions[0] <= version <= row.versions[1]:
             return not_served(api_key, version, correlation_id)
         request, _ = yield from decode_in_slices(row.request, frame, body, version)
-        context = RequestContext(version, correlation_id, header.client_id, peer, self._services)
+        context = RequestContext(
+            version, correlation_id, header.client_id, peer, self._services, api_key
+        )
         return row, request, context
 
     async def _decode_and_process(self, decoding: Slices[Decoded | ResponseParts]) -> ResponseParts:
