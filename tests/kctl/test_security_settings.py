@@ -13,7 +13,7 @@ from kctl.cli.errors import CliError, ExitStatus
 from kctl.cli.security.clients import client_security, librdkafka_properties
 from kctl.cli.security.jaas import parse_jaas
 from kctl.cli.security.secrets import ask_secret, from_environment, resolve
-from kctl.cli.security.settings import SecuritySettings, read_security
+from kctl.cli.security.settings import Credentials, SecuritySettings, read_security
 from tests.support.certificates import Authority
 from tests.support.kctl import Kctl
 from tests.support.processes import free_port
@@ -99,7 +99,7 @@ def test_own_certificate_reaches_librdkafka_with_its_key_apart(tmp_path: Path) -
 def test_missing_password_is_prompted_for() -> None:
     properties = LOGIN | {"sasl.jaas.config": f"{SCRAM} required username=alice;"}
     settings = read_security(properties, lambda what: f"typed for {what}")
-    assert settings.credentials is not None
+    assert isinstance(settings.credentials, Credentials)
     assert settings.credentials.password == "typed for Password of alice"
     assert "typed" not in repr(settings)
 
