@@ -54,6 +54,7 @@ from broker.server.identity import (
     write_identity,
 )
 from broker.server.inter_broker import InterBroker
+from broker.server.listener_security import ListenerSecurities
 from broker.server.logs import build_log_manager, start_periodic_work
 from broker.server.membership import (
     Membership,
@@ -64,6 +65,7 @@ from broker.server.membership import (
 )
 from broker.server.platform import Platform, ServerListener
 from broker.server.socket_config import connection_settings, socket_server_config
+from broker.server.user_credentials import follow_user_credentials
 
 logger = logging.getLogger(__name__)
 
@@ -97,6 +99,7 @@ class Server:
         """Whether the broker stops because of a failure."""
         self.listeners: list[ServerListener] = []
         self._quotas: ConnectionQuotas
+        self._securities: ListenerSecurities
         self._logs: LogManager
         self._store: MetadataStore
         self.identity: Identity
@@ -171,6 +174,7 @@ class Server:
             async with asyncio.timeout(_RESIGNATION_TIMEOUT_S):
                 await self._services.controller.stop()
         self._inter_broker.close()
+        self._securities.close()
         await self._store.close()
         logger.info("stopped broker.id=%s", self.identity.broker_id)
 
@@ -209,8 +213,10 @@ class Server:
 
     def _bind(self) -> None:
         self._quotas = ConnectionQuotas(socket_server_config(self.config))
+        self._securities = ListenerSecurities(self.config, self._clock)
         for address in self.config.listeners:
-            listener = self._platform.listen(address, self._quotas, self._dispatch)
+            security = self._securities.of(address.name)
+            listener = self._platform.listen(address, self._quotas, self._dispatch, security)
             try:
                 listener.bind()
             except OSError as error:
@@ -247,13 +253,20 @@ class Server:
         """Read the dynamic settings, and follow their changes from now on."""
         self._dynamic = DynamicConfig(self.config, self.identity.broker_id)
         self._config_manager = ZkConfigManager(self._store, self._dynamic, self._clock)
+        self._dynamic.on_broker_change(lambda _, new: self._securities.reconfigure(new))
+        self._dynamic.on_validation(self._securities.validate)
         await self._config_manager.start()
+        await follow_user_credentials(
+            self._config_manager, ClientConfigStore(self._store), self._securities.credentials
+        )
 
     def _build(self, dynamic: DynamicConfig) -> None:
         """Build the parts above the logs, without starting them."""
         config, broker_id = self.config, self.identity.broker_id
         metadata = MetadataCache(self.identity.cluster_id)
-        links = self._inter_broker = InterBroker(config, metadata, broker_id)
+        links = self._inter_broker = InterBroker(
+            config, metadata, broker_id, self._securities.connecting
+        )
         self._replicas = ReplicaManager(
             broker_id,
             self._logs,
@@ -309,7 +322,9 @@ class Server:
     ) -> KafkaController:
         """Build the controller and what depends on it: its local channel and the membership."""
         links = self._inter_broker
-        controller = KafkaController(self._store, dynamic, controlled, links.connect, self._clock)
+        controller = KafkaController(
+            self._store, dynamic, controlled, links.connect_as_controller, self._clock
+        )
         links.is_controller = lambda: controller.is_active
         links.controller.local = {
             ApiKey.ALTER_PARTITION: controller.alter_partition,
@@ -357,6 +372,7 @@ class Server:
         services.groups.start()
         await services.controller.start()
         services.transactions.start()
+        self._background.run(self._securities.follow_files())
         for listener in self.listeners:
             await listener.start()
 

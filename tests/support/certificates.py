@@ -53,12 +53,17 @@ class Authority:
         own = _builder(self._name, self._name, self._key).add_extension(usage, critical=True)
         self.certificate = _pem(own.sign(self._key, hashes.SHA256()))
 
-    def certificate_for(self, name: str, password: str | None = None) -> Certificate:
-        """One for a host, or a client, called `name`; the key locked with `password`, if any."""
+    def certificate_for(
+        self, name: str, *others: str, password: str | None = None, days: int = 1
+    ) -> Certificate:
+        """One for a host, or a client, called `name`; the key locked with `password`, if any.
+
+        It is valid for so many days from now; expired since yesterday if they are negative.
+        """
         key = ec.generate_private_key(ec.SECP256R1())
-        names = x509.SubjectAlternativeName([_host(name)])
+        names = x509.SubjectAlternativeName([_host(host) for host in (name, *others)])
         signed = (
-            _builder(_named(name), self._name, key)
+            _builder(_named(name), self._name, key, days)
             .add_extension(names, critical=False)
             .sign(self._key, hashes.SHA256())
         )
@@ -70,7 +75,7 @@ class Authority:
 
 
 def _builder(
-    subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePrivateKey
+    subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePrivateKey, days: int = 1
 ) -> x509.CertificateBuilder:
     now = datetime.now(UTC)
     return (
@@ -79,8 +84,8 @@ def _builder(
         .issuer_name(issuer)
         .public_key(key.public_key())
         .serial_number(x509.random_serial_number())
-        .not_valid_before(now - timedelta(minutes=5))
-        .not_valid_after(now + timedelta(days=1))
+        .not_valid_before(now - timedelta(minutes=5) - timedelta(days=max(0, -2 * days)))
+        .not_valid_after(now + timedelta(days=days))
     )
 
 
