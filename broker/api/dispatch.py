@@ -46,7 +46,7 @@ class Dispatcher:
             return _unsupported_version(row, version, correlation_id)
         # Bytes after the message are ignored, as in Kafka.
         request, _ = decode_from(row.request, frame, body, version)
-        context = RequestContext(version, correlation_id, client_id, peer, self._services)
+        context = RequestContext(version, correlation_id, client_id, peer, self._services, api_key)
         action_queue = self._services.purgatory.action_queue
         action_queue.hold()
         try:

@@ -1,7 +1,7 @@
 """Builds the parts of a broker, starts them in order and stops them in reverse: all the wiring.
 
-    metadata store → identity → dynamic settings → logs → replicas → controller → coordinators →
-    registration → election → listeners
+    metadata store → identity → dynamic settings → ACLs → logs → replicas → controller →
+    coordinators → registration → election → listeners
 
 Each part needs those before it. A broker of a cluster begins to stop with a controlled shutdown.
 """
@@ -41,6 +41,7 @@ from broker.protocol.api_keys import ApiKey
 from broker.protocol.messages.controlled_shutdown import ControlledShutdownRequest
 from broker.replica.controller_requests import ControllerRequests
 from broker.replica.manager import ReplicaCluster, ReplicaManager
+from broker.server.authorization import Authorization
 from broker.server.background import Background
 from broker.server.controlled import ControlledBroker
 from broker.server.controlled_shutdown import move_leaders_away
@@ -105,6 +106,7 @@ class Server:
         self.identity: Identity
         self._dynamic: DynamicConfig
         self._config_manager: ZkConfigManager
+        self._authorization: Authorization
         self._inter_broker: InterBroker
         self._replicas: ReplicaManager
         self._membership: Membership
@@ -123,6 +125,7 @@ class Server:
         )
         await self._join_cluster()
         await self._load_dynamic_config()
+        await self._load_acls()
         await asyncio.to_thread(self._logs.startup)
         try:
             write_identity(self.identity, self._logs.online_dirs)
@@ -162,6 +165,7 @@ class Server:
         await self._maybe_shut_down_controlled()
         await self._membership.leave()
         await self._config_manager.stop()
+        await self._authorization.stop()
         for listener in self.listeners:
             await listener.stop()
         await self._services.groups.stop()
@@ -249,6 +253,11 @@ class Server:
             broker_id = await generate_broker_id(self._store, self.config.reserved_broker_max_id)
         self.identity = Identity(broker_id, cluster_id)
 
+    async def _load_acls(self) -> None:
+        """Read the ACLs, if there is an authorizer, and follow their changes from now on."""
+        self._authorization = Authorization(self.config, self._store, self._clock)
+        await self._authorization.start()
+
     async def _load_dynamic_config(self) -> None:
         """Read the dynamic settings, and follow their changes from now on."""
         self._dynamic = DynamicConfig(self.config, self.identity.broker_id)
@@ -313,6 +322,8 @@ class Server:
             markers=coordination.markers,
             verifier=coordination.verifier,
             clock=self._clock,
+            authorizer=self._authorization.authorizer,
+            acls=self._authorization.acls,
         )
         self._replicas.on_deleted = self._on_deleted
         self._dispatcher = Dispatcher(self._services)

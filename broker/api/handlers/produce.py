@@ -25,11 +25,12 @@ Deliberately missing: quotas.
 """
 
 import logging
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Collection
 from functools import partial
 from struct import Struct
 from typing import Final
 
+from broker.api.authorization import is_authorized, unauthorized
 from broker.api.context import RequestContext
 from broker.api.leaders import current_leader, leader_endpoints
 from broker.api.transactional_append import (
@@ -66,6 +67,7 @@ from broker.records.layout import (
 )
 from broker.replica.delayed_operations import DelayedProduce, RequiredOffset
 from broker.replica.partition import Partition
+from broker.security.acls import AclOperation, ResourceType
 from broker.topic_names import INTERNAL_TOPICS
 
 logger = logging.getLogger(__name__)
@@ -96,6 +98,67 @@ def handle(
     request: ProduceRequest, context: RequestContext
 ) -> ProduceResponse | Awaitable[ProduceResponse | None] | None:
     """Append every batch; respond when as many replicas have them as `acks` requires."""
+    if context.services.authorizer is not None:
+        return _handle_authorized(request, context)
+    return _handle_allowed(request, context)
+
+
+def _handle_authorized(
+    request: ProduceRequest, context: RequestContext
+) -> ProduceResponse | Awaitable[ProduceResponse | None] | None:
+    """Append only to topics that the client may write to."""
+    if not _may_write_transactionally(request, context):
+        if request.acks == 0:
+            raise CloseConnection("produce with acks=0 failed: transactional id is not authorized")
+        return error_response(request, ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
+    denied = unauthorized(context, AclOperation.WRITE, (topic.name for topic in request.topic_data))
+    if not denied:
+        return _handle_allowed(request, context)
+    return _handle_rest(request, denied, context)
+
+
+def _may_write_transactionally(request: ProduceRequest, context: RequestContext) -> bool:
+    """False if a batch is transactional and the client may not use the transactional id."""
+    if not any(
+        isinstance(data.records, memoryview) and is_transactional(data.records)
+        for topic in request.topic_data
+        for data in topic.partition_data
+    ):
+        return True
+    name = request.transactional_id
+    return name is not None and is_authorized(
+        context, AclOperation.WRITE, ResourceType.TRANSACTIONAL_ID, name
+    )
+
+
+async def _handle_rest(
+    request: ProduceRequest, denied: Collection[str], context: RequestContext
+) -> ProduceResponse | None:
+    """Append to the topics that are not denied."""
+    refused, allowed = (
+        ProduceRequest(
+            transactional_id=request.transactional_id,
+            acks=request.acks,
+            timeout_ms=request.timeout_ms,
+            topic_data=[t for t in request.topic_data if (t.name in denied) is is_refused],
+        )
+        for is_refused in (True, False)
+    )
+    failed = error_response(refused, ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+    response = _handle_allowed(allowed, context)
+    if not (response is None or isinstance(response, ProduceResponse)):
+        response = await response
+    if response is None:
+        _close_on_error(failed.responses)
+        return None
+    return ProduceResponse(
+        responses=response.responses + failed.responses, node_endpoints=response.node_endpoints
+    )
+
+
+def _handle_allowed(
+    request: ProduceRequest, context: RequestContext
+) -> ProduceResponse | Awaitable[ProduceResponse | None] | None:
     if request.acks not in _VALID_ACKS:
         return error_response(request, ErrorCode.INVALID_REQUIRED_ACKS)
     if request.transactional_id is not None and (asking := verify_elsewhere(request, context)):
