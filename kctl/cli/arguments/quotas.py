@@ -96,6 +96,15 @@ class EntityOptions:
             raise _usage("--entity-name requires --entity-type", "e.g. --entity-type users")
         return found
 
+    def named_by_kafka(self) -> EntityPart:
+        """The part of the entity that kafka-configs names when it has changed it.
+
+        That of the first --entity-type; else the client id, which it looks at before the user.
+        """
+        parts = self.entity()
+        clients = [part for part in parts if part.type is PartType.CLIENT]
+        return parts[0] if self.entity_types or not clients else clients[0]
+
     def entity(self) -> list[EntityPart]:
         """The parts of exactly one entity; CliError if they do not name one."""
         parts = [part for part in self.parts() if isinstance(part, EntityPart)]

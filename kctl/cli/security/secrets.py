@@ -17,8 +17,11 @@ SETTINGS = (
     "sasl.mechanism",
     "sasl.username",
     "sasl.password",
+    "sasl.oauthbearer.token.endpoint.url",
     "ssl.truststore.location",
+    "ssl.truststore.password",
     "ssl.keystore.location",
+    "ssl.keystore.password",
     "ssl.key.password",
     "ssl.endpoint.identification.algorithm",
 )

@@ -78,7 +78,8 @@ def set_quotas(
     )
     parts = options.entity()
     quotas: dict[str, float | None] = {**parse_quotas(pairs, add_config, parts)}
-    _change(session_of(ctx), parts, quotas, yes=yes, dry_run=dry_run, as_kafka=bool(text_format))
+    kafka = options.named_by_kafka() if text_format else None
+    _change(session_of(ctx), parts, quotas, yes=yes, dry_run=dry_run, kafka=kafka)
 
 
 def delete_quotas(
@@ -125,7 +126,8 @@ def delete_quotas(
         raise CliError(
             f"{entity_of(*parts)} does not have {', '.join(unset)}", "kctl quotas list shows them"
         )
-    _change(session, parts, changes, yes=yes, dry_run=dry_run, as_kafka=bool(text_format))
+    kafka = options.named_by_kafka() if text_format else None
+    _change(session, parts, changes, yes=yes, dry_run=dry_run, kafka=kafka)
 
 
 def _now(session: Session, parts: list[EntityPart]) -> dict[str, float]:
@@ -140,8 +142,9 @@ def _change(
     *,
     yes: bool,
     dry_run: bool,
-    as_kafka: bool,
+    kafka: EntityPart | None,
 ) -> None:
+    """Change quotas; with `kafka`, print what kafka-configs prints, which names that part."""
     entity: QuotaEntity = entity_of(*parts)
     now = _now(session, parts)
     plan = Plan(
@@ -163,7 +166,7 @@ def _change(
     outcome = ask(
         session, lambda admin: alter_quotas(admin, entity, changes), check="kctl quotas list"
     )
-    if as_kafka and not outcome.error:
-        session.out.lines([quota_completion_line(entity)])
+    if kafka and not outcome.error:
+        session.out.lines([quota_completion_line(kafka)])
     else:
         show_outcomes(session.out, [outcome], "entity", "changed")

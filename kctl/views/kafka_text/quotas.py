@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from broker.java_strings import java_double
-from kctl.model.quotas import PartType, QuotaEntity, QuotaEntry
+from kctl.model.quotas import EntityPart, PartType, QuotaEntity, QuotaEntry
 from kctl.model.users import Credential
 from kctl.views.kafka_text.java_maps import hash_map_order, names_in_map_order
 from kctl.views.kafka_text.java_order import string_hash
@@ -57,13 +57,11 @@ def credential_lines(credentials: Sequence[Credential]) -> Iterator[str]:
         yield f"SCRAM credential configs for user-principal '{user}' are {text}"
 
 
-def quota_completion_line(entity: QuotaEntity) -> str:
-    """The line of `--alter`; of a user and a client it names the user only."""
-    part = entity.parts[0]
-    singular = part.type.word
+def quota_completion_line(part: EntityPart) -> str:
+    """The line of `--alter`, which names one part of the entity."""
     if part.name is None:
-        return f"Completed updating default config for {singular}s in the cluster."
-    return f"Completed updating config for {singular} {part.name}."
+        return f"Completed updating default config for {part.type.word}s in the cluster."
+    return f"Completed updating config for {part.type.word} {part.name}."
 
 
 def user_completion_lines(user: str, *, through_zookeeper: bool) -> list[str]:
