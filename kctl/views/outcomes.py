@@ -26,6 +26,10 @@ HINTS = {
     "cleanup.policy",
     ErrorCode.REQUEST_TIMED_OUT: "the change may still be applied: check again; --timeout "
     "SECONDS waits longer",
+    ErrorCode.NON_EMPTY_GROUP: "the group has members: stop its consumers, or use kctl groups "
+    "remove-members",
+    ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC: "a member of the group is subscribed to the topic: stop "
+    "its consumers first",
     ErrorCode.OFFSET_OUT_OF_RANGE: "kctl offsets shows the log end offset",
 }
 
