@@ -162,7 +162,7 @@ class RootGroup(LazyGroup):
 
     def main(self, args: Any = None, *_args: Any, **_extra: Any) -> Any:
         """Run one command line and end the process with its status."""
-        session = Session()
+        session = Session(find_cluster_id=_find_cluster_id)
         try:
             prepare_streams()
             result = super().main(args, "kctl", standalone_mode=False, obj=session)
@@ -179,6 +179,12 @@ class RootGroup(LazyGroup):
         finally:
             session.close()
         sys.exit(status)
+
+
+def _find_cluster_id(session: Session) -> str | None:
+    from kctl.admin.cluster import find_cluster_id  # imported here: few runs need it
+
+    return find_cluster_id(session)
 
 
 def report(error: Exception, session: Session) -> ExitStatus:

@@ -17,6 +17,7 @@ from broker.protocol.errors import EncodeError
 from kctl import __version__
 from kctl.admin.broker_queries import SCOPE, BrokerUnavailable, QueryScope
 from kctl.cli.errors import CliError, ExitStatus, usage_error
+from kctl.cli.guards import check_cluster_id
 from kctl.cli.options import DEFAULT_TIMEOUT_S, Session
 from kctl.views.outcomes import HINTS
 
@@ -95,6 +96,11 @@ class ClusterConnection:
         self._runner = asyncio.Runner()
         self._lock = threading.Lock()
 
+    @property
+    def cluster_id(self) -> str | None:
+        """The id of the cluster, once a broker has told it."""
+        return self._client.cluster.cluster_id
+
     def run(self, query: Query[Answer], scope: QueryScope, timeout_s: float | None) -> Answer:
         """The result of `query`; TimeoutError if it takes longer than `timeout_s`."""
         with self._lock:
@@ -146,7 +152,11 @@ def ask(
     """
     scope = QueryScope(_broker_timeout_s(session, partial=partial), is_partial=partial)
     try:
-        return _connection(session).run(query, scope, None if partial else session.timeout)
+        connection = _connection(session)
+        if session.active_context[1].cluster_id and not connection.cluster_id:
+            connection.run(lambda client: client.refresh_metadata(), scope, session.timeout)
+            check_cluster_id(session, connection.cluster_id)
+        return connection.run(query, scope, None if partial else session.timeout)
     except BrokerUnavailable as error:
         hint = "check that it is running; --timeout SECONDS waits longer"
         raise _timed_out(str(error.failure), hint, check) from error

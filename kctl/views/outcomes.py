@@ -28,6 +28,10 @@ HINTS = {
     "SECONDS waits longer",
     ErrorCode.SECURITY_DISABLED: "the brokers have no authorizer: set authorizer.class.name",
     ErrorCode.CLUSTER_AUTHORIZATION_FAILED: "it needs an ACL on the cluster: kctl acls add cluster",
+    ErrorCode.NON_EMPTY_GROUP: "the group has members: stop its consumers, or use kctl groups "
+    "remove-members",
+    ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC: "a member of the group is subscribed to the topic: stop "
+    "its consumers first",
     ErrorCode.OFFSET_OUT_OF_RANGE: "kctl offsets shows the log end offset",
 }
 

@@ -7,13 +7,13 @@ Error messages are those of Kafka's own tool, so that they can be searched for.
 
 import json
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from broker.model import TopicPartition
 from kctl.cli.arguments.files import BAD_JSON, json_reason
 from kctl.cli.errors import CliError
-from kctl.model.assignments import Assignment, ReassignmentFile
+from kctl.model.assignments import Assignment, ReassignmentFile, ReplicaPlace
 
 ANY_LOG_DIR = "any"
 REASSIGNMENT_HINT = '{"version":1,"partitions":[{"topic":"t","partition":0,"replicas":[1,2]}]}'
@@ -21,14 +21,17 @@ TOPICS_HINT = '{"version":1,"topics":[{"topic":"orders"}]}'
 ELECTION_HINT = '{"partitions":[{"topic":"orders","partition":0}]}'
 
 
-def reassignment_json(assignment: Assignment) -> str:
+def reassignment_json(
+    assignment: Assignment, log_dirs: Mapping[ReplicaPlace, str] | None = None
+) -> str:
     """The JSON of an assignment as Kafka's tool writes it: one line, sorted by partition."""
+    places = log_dirs or {}
     partitions = [
         {
             "topic": partition.topic,
             "partition": partition.partition,
             "replicas": list(replicas),
-            "log_dirs": [ANY_LOG_DIR] * len(replicas),
+            "log_dirs": [places.get((partition, broker), ANY_LOG_DIR) for broker in replicas],
         }
         for partition, replicas in sorted(assignment.items())
     ]

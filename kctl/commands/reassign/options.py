@@ -106,7 +106,8 @@ Rollback = Annotated[
     typer.Option(
         "--rollback",
         metavar="FILE",
-        help="File for the plan that undoes the reassignment (default kctl-rollback-TIME.json).",
+        help="File for the plan that undoes the reassignment (default: a new file in "
+        "~/.local/state/kctl/rollbacks, or below $XDG_STATE_HOME).",
     ),
 ]
 PreserveThrottles = Annotated[
