@@ -300,12 +300,12 @@ def test_quotas_and_users_print_what_kafka_configs_prints(secured: Secured) -> N
     assert secured.kctl("users", "list", "-o", "json").json == []
     for entry in {row["entity"] for row in secured.kctl("quotas", "list", "-o", "json").json}:
         words = [part.split(":") for part in entry.split()]
-        entity = [
+        options = [
             text
             for kind, name in words
             for text in ([f"--{kind}-defaults"] if name == "<default>" else [f"--{kind}", name])
         ]
-        secured.kctl("quotas", "delete", *entity, "--yes")
+        secured.kctl("quotas", "delete", *options, "--yes")
     assert secured.tool(CONFIGS, "--describe", "--entity-type", "users") == ""
 
 
