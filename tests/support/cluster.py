@@ -19,6 +19,7 @@ from tests.support.processes import POLL_S, ServerProcess, free_port
 from tests.support.real_kafka import java_command
 
 SESSION_TIMEOUT_MS = 3000
+START_TIMEOUT_S = 120
 QUICK = {
     "zookeeper.session.timeout.ms": SESSION_TIMEOUT_MS,
     "zookeeper.connection.timeout.ms": 20_000,
@@ -111,9 +112,9 @@ class Cluster:
         servers = {broker_id: self.launch(broker_id, settings) for broker_id in broker_ids}
         for broker_id, server in servers.items():
             if broker_id in self.apache:
-                server.wait_for_port(self.ports[broker_id])
+                server.wait_for_port(self.ports[broker_id], START_TIMEOUT_S)
             else:
-                server.wait_for_line(STARTED, timeout_s=30)
+                server.wait_for_line(STARTED, START_TIMEOUT_S)
 
     def stop(self, broker_id: int) -> int:
         """Stop a broker cleanly; gives its exit status."""
