@@ -117,9 +117,28 @@ def blocks(text: str) -> set[tuple[str, frozenset[str]]]:
 ROUNDS = [
     ("--topic", "orders", "--allow-principal", "User:alice", "--operation", "Read"),
     ("--topic", "orders", "--allow-principal", "User:shop", "--producer", "--allow-host", "::1"),
-    "--topic o --group g --allow-principal User:ab --consumer --resource-pattern-type prefixed".split(),
+    [
+        "--topic",
+        "o",
+        "--group",
+        "g",
+        "--allow-principal",
+        "User:ab",
+        "--consumer",
+        "--resource-pattern-type",
+        "prefixed",
+    ],
     ("--topic", "*", "--cluster", "--deny-principal", "User:*", "--operation", "Alter"),
-    "--topic x --transactional-id t --producer --idempotent --allow-principal User:CN=s,O=A".split(),
+    [
+        "--topic",
+        "x",
+        "--transactional-id",
+        "t",
+        "--producer",
+        "--idempotent",
+        "--allow-principal",
+        "User:CN=s,O=A",
+    ],
     ("--user-principal", "User:job", "--allow-principal", "User:s", "--operation", "CreateTokens"),
 ]
 
@@ -300,12 +319,12 @@ def test_quotas_and_users_print_what_kafka_configs_prints(secured: Secured) -> N
     assert secured.kctl("users", "list", "-o", "json").json == []
     for entry in {row["entity"] for row in secured.kctl("quotas", "list", "-o", "json").json}:
         words = [part.split(":") for part in entry.split()]
-        options = [
+        removed = [
             text
             for kind, name in words
             for text in ([f"--{kind}-defaults"] if name == "<default>" else [f"--{kind}", name])
         ]
-        secured.kctl("quotas", "delete", *options, "--yes")
+        secured.kctl("quotas", "delete", *removed, "--yes")
     assert secured.tool(CONFIGS, "--describe", "--entity-type", "users") == ""
 
 
