@@ -117,9 +117,15 @@ def blocks(text: str) -> set[tuple[str, frozenset[str]]]:
 ROUNDS = [
     ("--topic", "orders", "--allow-principal", "User:alice", "--operation", "Read"),
     ("--topic", "orders", "--allow-principal", "User:shop", "--producer", "--allow-host", "::1"),
-    "--topic o --group g --allow-principal User:ab --consumer --resource-pattern-type prefixed".split(),
+    (
+        *("--topic", "o", "--group", "g", "--allow-principal", "User:a b", "--consumer"),
+        *("--resource-pattern-type", "prefixed"),
+    ),
     ("--topic", "*", "--cluster", "--deny-principal", "User:*", "--operation", "Alter"),
-    "--topic x --transactional-id t --producer --idempotent --allow-principal User:CN=s,O=A".split(),
+    (
+        *("--topic", "x", "--transactional-id", "t", "--producer", "--idempotent"),
+        *("--allow-principal", "User:CN=shop,O=Acme"),
+    ),
     ("--user-principal", "User:job", "--allow-principal", "User:s", "--operation", "CreateTokens"),
 ]
 
@@ -279,8 +285,8 @@ def test_quotas_and_users_print_what_kafka_configs_prints(secured: Secured) -> N
     theirs = secured.tool(
         CONFIGS, "--alter", "--add-config", "SCRAM-SHA-256=[password=x]", "--user", "alice"
     )
-    options = ("--password-file", str(password), "--mechanism", "SCRAM-SHA-512")
-    assert secured.kctl("users", "set", "alice", *options, *kafka).output == theirs
+    secret = ("--password-file", str(password), "--mechanism", "SCRAM-SHA-512")
+    assert secured.kctl("users", "set", "alice", *secret, *kafka).output == theirs
     for described in (
         ("--entity-type", "users"),
         ("--user", "alice"),
@@ -300,12 +306,12 @@ def test_quotas_and_users_print_what_kafka_configs_prints(secured: Secured) -> N
     assert secured.kctl("users", "list", "-o", "json").json == []
     for entry in {row["entity"] for row in secured.kctl("quotas", "list", "-o", "json").json}:
         words = [part.split(":") for part in entry.split()]
-        entity = [
+        options = [
             text
             for kind, name in words
             for text in ([f"--{kind}-defaults"] if name == "<default>" else [f"--{kind}", name])
         ]
-        secured.kctl("quotas", "delete", *entity, "--yes")
+        secured.kctl("quotas", "delete", *options, "--yes")
     assert secured.tool(CONFIGS, "--describe", "--entity-type", "users") == ""
 
 
