@@ -28,6 +28,10 @@ HINTS = {
     "SECONDS waits longer",
     ErrorCode.SECURITY_DISABLED: "the brokers have no authorizer: set authorizer.class.name",
     ErrorCode.CLUSTER_AUTHORIZATION_FAILED: "it needs an ACL on the cluster: kctl acls add cluster",
+    ErrorCode.TOPIC_AUTHORIZATION_FAILED: "kctl acls explain USER OPERATION topic:NAME shows why",
+    ErrorCode.GROUP_AUTHORIZATION_FAILED: "kctl acls explain USER OPERATION group:NAME shows why",
+    ErrorCode.DELEGATION_TOKEN_AUTH_DISABLED: "the brokers have no delegation.token.secret.key",
+    ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED: "log in with SASL or a client certificate",
     ErrorCode.OFFSET_OUT_OF_RANGE: "kctl offsets shows the log end offset",
 }
 
