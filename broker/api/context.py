@@ -14,6 +14,7 @@ from broker.group.offset_nodes import OffsetNodes
 from broker.metadata.acl_store import AclStore
 from broker.metadata.client_configs import ClientConfigStore
 from broker.metadata_cache import MetadataCache
+from broker.metrics.request_metrics import RequestMetrics
 from broker.net.connection import Peer
 from broker.replica.manager import ReplicaManager
 from broker.replica.purgatory import Purgatory
@@ -52,6 +53,8 @@ class Services:
     """None: every client may do everything."""
     acls: AclStore | None = None
     """The ACLs of the authorizer; None without one."""
+    request_metrics: RequestMetrics | None = None
+    """Where error codes are counted; None if metrics are not exposed."""
 
 
 @dataclass(slots=True)  # not frozen: that makes creation three times slower

@@ -32,6 +32,10 @@ HINTS = {
     ErrorCode.GROUP_AUTHORIZATION_FAILED: "kctl acls explain USER OPERATION group:NAME shows why",
     ErrorCode.DELEGATION_TOKEN_AUTH_DISABLED: "the brokers have no delegation.token.secret.key",
     ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED: "log in with SASL or a client certificate",
+    ErrorCode.NON_EMPTY_GROUP: "the group has members: stop its consumers, or use kctl groups "
+    "remove-members",
+    ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC: "a member of the group is subscribed to the topic: stop "
+    "its consumers first",
     ErrorCode.OFFSET_OUT_OF_RANGE: "kctl offsets shows the log end offset",
 }
 

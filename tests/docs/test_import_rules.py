@@ -17,6 +17,7 @@ ROOT = Path(__file__).parents[2]
 BROKER_LAYERS = [
     {"__main__"},
     {"server"},
+    {"admin"},
     {"api"},
     {"group", "txn"},
     {"replica", "controller"},
