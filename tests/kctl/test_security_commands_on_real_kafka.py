@@ -7,6 +7,7 @@ compared as sets; everything else is compared byte by byte.
 import asyncio
 import random
 import re
+import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,7 +34,7 @@ from kctl.model.acls import (
 from kctl.plans.acls.explain import decide
 from tests.support.kctl import KctlResult, run_kctl
 from tests.support.processes import free_port
-from tests.support.real_kafka import RealKafka, running_kafka
+from tests.support.real_kafka import RealKafka, java_command, running_kafka
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(300)]
 
@@ -410,3 +411,24 @@ def test_oauth_token_is_a_login(secured: Secured) -> None:
     config = secured.properties("OAUTHBEARER", expired)
     assert run_kctl("topics", "list", "-b", secured.sasl, "--command-config", config).exit_code == 0
     secured.kctl("acls", "remove", "--all", "--yes")
+
+
+def test_client_properties_of_a_secure_dev_broker_work_for_java(tmp_path: Path) -> None:
+    """Oracle: Kafka's own tool with the file that kctl generated."""
+    env = {"KCTL_CONFIG": str(tmp_path / "contexts.yaml")}
+    where = ("--dir", str(tmp_path / "state"))
+    up = run_kctl("dev", "up", "--secure", "--port", "0", *where, env=env)
+    assert up.exit_code == 0, up.stderr
+    try:
+        config = tmp_path / "state" / "security" / "client.properties"
+        assert run_kctl("acls", "add", "topic:orders", "--allow", "alice", env=env).exit_code == 0
+        words = ["--bootstrap-server", up.output.strip(), "--command-config", str(config)]
+        done = subprocess.run(
+            java_command(ACLS, *words, "--list"), capture_output=True, text=True, timeout=120
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        ours = run_kctl("acls", "list", "--format", "kafka", env=env).output
+        assert done.stdout == ours
+        assert "User:alice" in ours
+    finally:
+        run_kctl("dev", "down", *where, env=env)
