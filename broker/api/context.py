@@ -12,6 +12,7 @@ from broker.controller.kafka_controller import KafkaController
 from broker.group.coordinator import GroupCoordinator
 from broker.group.offset_nodes import OffsetNodes
 from broker.metadata.client_configs import ClientConfigStore
+from broker.metadata.delegation_token_manager import DelegationTokenManager
 from broker.metadata_cache import MetadataCache
 from broker.net.connection import Peer
 from broker.replica.manager import ReplicaManager
@@ -46,6 +47,8 @@ class Services:
     markers: LocalMarkers
     verifier: AddPartitionsToTxnManager
     clock: Clock
+    tokens: DelegationTokenManager | None = None
+    """Delegation tokens; None if they are not enabled."""
 
 
 @dataclass(slots=True)  # not frozen: that makes creation three times slower
