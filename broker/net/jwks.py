@@ -6,8 +6,6 @@ with an unknown key causes an early refresh, because providers change their keys
 
 import asyncio
 import logging
-import urllib.parse
-import urllib.request
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -77,7 +75,11 @@ class JwksKeys:
             return
 
     def _read(self) -> Mapping[str | None, Any]:
-        url = urllib.parse.urlsplit(self._settings.url)
+        # Imported here: few brokers have OAUTHBEARER, and it takes 50 ms.
+        import urllib.request
+        from urllib.parse import urlsplit
+
+        url = urlsplit(self._settings.url)
         if url.scheme == "file":
             return parse_jwks(Path(urllib.request.url2pathname(url.path)).read_text())
         tls = client_context(TlsSettings(trusted=self._settings.trusted))

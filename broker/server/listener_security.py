@@ -10,7 +10,6 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from ssl import SSLContext
 from typing import Final
-from urllib.parse import urlsplit
 
 from broker.clock import Clock
 from broker.config import BrokerConfig, ConfigError
@@ -188,7 +187,7 @@ def _principal_of(mapper: SslPrincipalMapper, certificate: bytes | None) -> Kafk
 def _jwks_settings(config: BrokerConfig) -> JwksSettings:
     """Where the keys of a listener's OAuth provider are; `config` is that of the listener."""
     url = config.sasl_oauthbearer_jwks_endpoint_url
-    if not url or urlsplit(url).scheme not in ("https", "http", "file"):
+    if not url or url.partition(":")[0] not in ("https", "http", "file"):
         raise ConfigError(
             f"sasl.oauthbearer.jwks.endpoint.url={url}: an https, http or file URL is required"
         )
