@@ -2,9 +2,11 @@
 
 from typing import Final
 
+from broker.api.authorization import is_authorized
 from broker.api.context import RequestContext
 from broker.errors import ApiError, ErrorCode
 from broker.metadata.delegation_token_manager import DelegationTokenManager
+from broker.security.acls import AclOperation, ResourceType
 from broker.security.delegation_tokens import TokenInformation
 from broker.security.principal import ANONYMOUS, KafkaPrincipal
 
@@ -32,7 +34,7 @@ def tokens_of(context: RequestContext) -> DelegationTokenManager:
 
 def may_create_for(context: RequestContext, owner: KafkaPrincipal) -> bool:
     """Whether the client may have a token for another owner: CreateTokens on that user."""
-    return True
+    return is_authorized(context, AclOperation.CREATE_TOKENS, ResourceType.USER, str(owner))
 
 
 def may_describe(context: RequestContext, token: TokenInformation) -> bool:
@@ -40,4 +42,6 @@ def may_describe(context: RequestContext, token: TokenInformation) -> bool:
 
     With Describe on the token, or DescribeTokens on its owner.
     """
-    return True
+    return is_authorized(
+        context, AclOperation.DESCRIBE, ResourceType.DELEGATION_TOKEN, token.token_id
+    ) or is_authorized(context, AclOperation.DESCRIBE_TOKENS, ResourceType.USER, str(token.owner))

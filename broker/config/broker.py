@@ -7,6 +7,7 @@ from typing import Any, Final, Self
 
 from broker.config.definitions import Settings, long
 from broker.config.listeners import Listeners
+from broker.config.settings.admin import AdminSettings
 from broker.config.settings.general import GeneralSettings
 from broker.config.settings.groups import GroupSettings
 from broker.config.settings.kraft import KraftSettings
@@ -39,6 +40,7 @@ class BrokerConfig(
     QuotaSettings,
     RemoteLogSettings,
     KraftSettings,
+    AdminSettings,
 ):
     """The settings of a broker. Each attribute is Kafka's key with underscores for the dots.
 

@@ -23,11 +23,16 @@ REPLICA_SELECTORS: Final = (
     "org.apache.kafka.common.replica.RackAwareReplicaSelector",
 )
 
+ACL_AUTHORIZER: Final = "kafka.security.authorizer.AclAuthorizer"
+
 _REJECTED: Final = tuple(
     (attribute, setting)
     for attribute, key in BrokerConfig.attributes.items()
     if (setting := BrokerConfig.settings[key]).effect.status is Status.REJECTED
 )
+
+
+_AUTHORIZER_URL: Final = "authorizer.zookeeper.url"
 
 
 class UnsupportedSetting(RequirementFailed):
@@ -42,6 +47,7 @@ def check_supported(config: BrokerConfig) -> None:
         known = " or ".join(filter(None, REPLICA_SELECTORS))
         problem = f"this broker loads no classes; remove the setting or use {known}"
         raise UnsupportedSetting(config, ("replica.selector.class",), problem)
+    _check_authorizer(config)
     _check_rejected(config, config)
 
 
@@ -67,6 +73,17 @@ def _check_listener(config: BrokerConfig, name: str) -> None:
                 ("sasl.enabled.mechanisms",),
                 f"listener {name}: {problem}; set it to one or more of {', '.join(MECHANISMS)}",
             )
+
+
+def _check_authorizer(config: BrokerConfig) -> None:
+    """Refuse other authorizers, and ACLs that are not in the broker's own store."""
+    if config.authorizer_class_name not in ("", ACL_AUTHORIZER):
+        problem = f"this broker loads no classes; remove the setting or use {ACL_AUTHORIZER}"
+        raise UnsupportedSetting(config, ("authorizer.class.name",), problem)
+    url = config.originals.get(_AUTHORIZER_URL)
+    if config.authorizer_class_name and url and url != config.zookeeper_connect:
+        problem = f"ACLs must be where zookeeper.connect is; remove {_AUTHORIZER_URL}={url}"
+        raise UnsupportedSetting(config, ("authorizer.class.name",), problem)
 
 
 def check_dynamic_support(old: BrokerConfig, new: BrokerConfig) -> None:
@@ -118,6 +135,8 @@ def _is_ineffective(config: BrokerConfig, key: str) -> bool:
     effect = effect_of(key)
     if effect is None:
         return False
+    if key in AuthorizerSettings.settings and not config.authorizer_class_name:
+        return True
     if effect.status is Status.FIXED:
         setting = config.settings[base_key(key) or key]
         return bool(setting.parse(config.originals[key]) != setting.default)

@@ -50,6 +50,8 @@ class Listener:
         self._handle_request = handle_request
         self._security = security or ListenerSecurity()
         self._connections: set[Connection] = set()
+        self.num_accepted = 0
+        """Connections since the start."""
         self._changed = asyncio.Event()
         """Set whenever a connection is closed."""
         self._tasks: list[asyncio.Task[None]] = []
@@ -146,6 +148,7 @@ class Listener:
             logger.info("rejected connection peer=%s max.connections.per.ip=%s", peer, limit)
             client.close()
             return
+        self.num_accepted += 1
         connection = Connection(self._transport(client), peer, self._context)
         self._connections.add(connection)
         self._quotas.add(connection)

@@ -139,11 +139,20 @@ def new_nonce() -> str:
 
 
 def scram_client(
-    mechanism: ScramMechanism, username: str, password: str, nonce: str | None = None
+    mechanism: ScramMechanism,
+    username: str,
+    password: str,
+    nonce: str | None = None,
+    *,
+    is_token: bool = False,
 ) -> Exchange:
-    """The client's side; SaslError if the broker does not prove that it knows the user."""
+    """The client's side; SaslError if the broker does not prove that it knows the user.
+
+    With `is_token`, name and password are the id and the HMAC of a delegation token.
+    """
     nonce = nonce or new_nonce()
-    first_bare = f"n={sasl_name(username)},r={nonce}"
+    extension = ",tokenauth=true" if is_token else ""
+    first_bare = f"n={sasl_name(username)},r={nonce}{extension}"
     server_first = (yield f"{_NO_CHANNEL_BINDING}{first_bare}".encode()).decode()
     server = parse_server_first(server_first, nonce)
     binding = base64.b64encode(_NO_CHANNEL_BINDING.encode()).decode()

@@ -1,7 +1,7 @@
 """Builds the parts of a broker, starts them in order and stops them in reverse: all the wiring.
 
-    metadata store → identity → dynamic settings → logs → replicas → controller → coordinators →
-    registration → election → listeners
+    metadata store → identity → dynamic settings → ACLs → logs → replicas → controller →
+    coordinators → registration → election → listeners
 
 Each part needs those before it. A broker of a cluster begins to stop with a controlled shutdown.
 """
@@ -13,7 +13,9 @@ import socket
 from collections.abc import Awaitable
 from contextlib import suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from broker.admin.broker_state import BrokerState
 from broker.api.context import Services
 from broker.api.dispatch import Dispatcher
 from broker.api.fetch_session import FetchSessionCache
@@ -42,6 +44,7 @@ from broker.protocol.api_keys import ApiKey
 from broker.protocol.messages.controlled_shutdown import ControlledShutdownRequest
 from broker.replica.controller_requests import ControllerRequests
 from broker.replica.manager import ReplicaCluster, ReplicaManager
+from broker.server.authorization import Authorization
 from broker.server.background import Background
 from broker.server.controlled import ControlledBroker
 from broker.server.controlled_shutdown import move_leaders_away
@@ -69,6 +72,10 @@ from broker.server.platform import Platform, ServerListener
 from broker.server.socket_config import connection_settings, socket_server_config
 from broker.server.tokens import build_token_manager, expire_tokens
 from broker.server.user_credentials import follow_user_credentials
+
+if TYPE_CHECKING:
+    from broker.api.measured import MeasuredDispatcher
+    from broker.server.admin_port import AdminPort
 
 logger = logging.getLogger(__name__)
 
@@ -108,12 +115,15 @@ class Server:
         self.identity: Identity
         self._dynamic: DynamicConfig
         self._config_manager: ZkConfigManager
+        self._authorization: Authorization
         self._inter_broker: InterBroker
         self._replicas: ReplicaManager
         self._membership: Membership
         self._tokens: DelegationTokenManager | None
         self._services: Services
-        self._dispatcher: Dispatcher
+        self._dispatcher: Dispatcher | MeasuredDispatcher
+        self._admin: AdminPort | None = None
+        """The admin port; None if it is not configured."""
 
     async def start(self) -> None:
         """Start all parts.
@@ -122,11 +132,20 @@ class Server:
         StartAborted if `stopping` was set meanwhile.
         """
         self._bind()  # first: an address in use must not leave logs half opened
+        try:
+            await self._start()
+        except BaseException:
+            if self._admin is not None:
+                self._admin.close()
+            raise
+
+    async def _start(self) -> None:
         self._logs = build_log_manager(
             self.config, self._platform, self._log_config, self._on_dir_offline_in_any_thread
         )
         await self._join_cluster()
         await self._load_dynamic_config()
+        await self._load_acls()
         await asyncio.to_thread(self._logs.startup)
         try:
             write_identity(self.identity, self._logs.online_dirs)
@@ -139,8 +158,13 @@ class Server:
             raise
         await self._open()
         start_periodic_work(self._background, self.config, self._logs, self._replicas)
+        self._set_state(BrokerState.RUNNING)
         listening = ",".join(str(listener.address) for listener in self.listeners)
         logger.info("started broker.id=%s listeners=%s", self.identity.broker_id, listening)
+
+    def _set_state(self, state: BrokerState) -> None:
+        if self._admin is not None:
+            self._admin.set_state(state)
 
     def _log_config(self, topic: str) -> LogConfig:
         """The present settings of a topic's logs."""
@@ -163,11 +187,14 @@ class Server:
 
     async def stop(self) -> None:
         """Move leaders away, close every connection, then the logs, then the store."""
+        self._set_state(BrokerState.PENDING_CONTROLLED_SHUTDOWN)
         await self._maybe_shut_down_controlled()
+        self._set_state(BrokerState.SHUTTING_DOWN)
         await self._membership.leave()
         await self._config_manager.stop()
         if self._tokens is not None:
             await self._tokens.stop()
+        await self._authorization.stop()
         for listener in self.listeners:
             await listener.stop()
         await self._services.groups.stop()
@@ -182,6 +209,8 @@ class Server:
         self._inter_broker.close()
         await self._securities.close()
         await self._store.close()
+        if self._admin is not None:
+            await asyncio.to_thread(self._admin.close)
         logger.info("stopped broker.id=%s", self.identity.broker_id)
 
     async def _maybe_shut_down_controlled(self) -> None:
@@ -229,6 +258,10 @@ class Server:
                 reason = os.strerror(error.errno) if error.errno else error
                 raise OSError(f"cannot listen on {address}: {reason}") from error
             self.listeners.append(listener)
+        if self.config.admin_listeners is not None:
+            from broker.server.admin_port import AdminPort  # http.server costs 15 ms
+
+            self._admin = AdminPort(self.config, self.listeners)
 
     def _dispatch(self, frame: memoryview, peer: Peer) -> ResponseParts | Awaitable[ResponseParts]:
         """Process a request; listeners are bound before the dispatcher exists, but not started."""
@@ -254,6 +287,11 @@ class Server:
         if broker_id is None:
             broker_id = await generate_broker_id(self._store, self.config.reserved_broker_max_id)
         self.identity = Identity(broker_id, cluster_id)
+
+    async def _load_acls(self) -> None:
+        """Read the ACLs, if there is an authorizer, and follow their changes from now on."""
+        self._authorization = Authorization(self.config, self._store, self._clock)
+        await self._authorization.start()
 
     async def _load_dynamic_config(self) -> None:
         """Read the dynamic settings, and follow their changes from now on."""
@@ -324,9 +362,16 @@ class Server:
             verifier=coordination.verifier,
             clock=self._clock,
             tokens=self._tokens,
+            authorizer=self._authorization.authorizer,
+            acls=self._authorization.acls,
         )
         self._replicas.on_deleted = self._on_deleted
         self._dispatcher = Dispatcher(self._services)
+        if self._admin is not None:
+            self._dispatcher = self._admin.attach(
+                broker_id, self._services, self._store.session, self._dispatcher
+            )
+            self._admin.run_periodic_work(self._background)
 
     def _build_controller(
         self, dynamic: DynamicConfig, controlled: ControlledBroker
@@ -374,7 +419,10 @@ class Server:
         self._quotas.reconfigure(changed)
 
     def _on_deleted(self, names: list[TopicPartition]) -> None:
-        self._config_manager.on_topics_deleted({name.topic for name in names})
+        topics = {name.topic for name in names}
+        self._config_manager.on_topics_deleted(topics)
+        for topic in topics:
+            self._replicas.environment.topic_stats.remove(topic)
         self._background.run(self._services.groups.offsets.on_partitions_deleted(names))
 
     async def _open(self) -> None:

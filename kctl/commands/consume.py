@@ -1,7 +1,5 @@
 """`kctl consume`: read records from topics."""
 
-import csv
-import io
 import re
 import sys
 import time
@@ -19,6 +17,7 @@ from kctl.admin.connection import ask
 from kctl.admin.log_offsets import partitions_of
 from kctl.admin.positions import resolve_positions
 from kctl.admin.topics import find_topics
+from kctl.cli.arguments.amounts import INT32_MAX
 from kctl.cli.arguments.positions import parse_position, parse_range
 from kctl.cli.arguments.topics import INTERNAL_TOPICS, Regex, Selection, select
 from kctl.cli.command_tree import command, lone_command
@@ -27,22 +26,20 @@ from kctl.cli.errors import CliError, ExitStatus, usage
 from kctl.cli.interrupts import TERMINATION, ctrl_c_noted
 from kctl.cli.options import Session, session_of
 from kctl.cli.output import OutputFormat
-from kctl.cli.times import iso_time, now_ms
+from kctl.cli.times import now_ms
 from kctl.model.offsets import END, START, STORED, Position
 from kctl.model.records import TopicRecord
 from kctl.records.filters import all_of, parse_filter
-from kctl.records.format import Formatter, compile_format, format_headers
-from kctl.records.json_lines import format_json_line
+from kctl.records.format import Formatter
+from kctl.records.printing import KAFKA_TEXT, csv_fields, formatter
 from kctl.streaming.choices import IsolationLevel, split_properties
-from kctl.views.kafka_text.console_consumer import FORMATTER_PROPERTIES, console_text
+from kctl.views.kafka_text.console_consumer import FORMATTER_PROPERTIES
 
 if TYPE_CHECKING:
     from kctl.streaming.reading import Reader
 
 app = lone_command()
 
-CSV_FIELDS = ["topic", "partition", "offset", "timestamp", "key", "value", "headers"]
-_KAFKA = "kafka"
 _INTERNAL = ",".join(f"^{name}$" for name in sorted(INTERNAL_TOPICS))
 """Topics that a group subscription with a pattern excludes, as a librdkafka pattern."""
 
@@ -129,7 +126,13 @@ def consume(
     ] = None,
     partitions: Annotated[
         list[int] | None,
-        typer.Option("-p", "--partition", min=0, help="Read only this partition. Can be repeated."),
+        typer.Option(
+            "-p",
+            "--partition",
+            min=0,
+            max=INT32_MAX,
+            help="Read only this partition. Can be repeated.",
+        ),
     ] = None,
     group: Annotated[
         str | None,
@@ -182,7 +185,7 @@ def consume(
     """
     session = session_of(ctx)
     console, properties = split_properties(settings or [], FORMATTER_PROPERTIES)
-    write = usage(formatter, session.output, text_format, null, console)
+    write = usage(formatter, session.out, text_format, null, console)
     wanted = all_of(usage(parse_filter, text) for text in filters or [])
     first, last = _bounds("start" if from_beginning else begin, end, group)
     request = Request(
@@ -210,7 +213,7 @@ def consume(
     except KeyboardInterrupt:
         raise typer.Exit(ExitStatus.INTERRUPTED) from None
     finally:
-        if text_format == _KAFKA:
+        if text_format == KAFKA_TEXT:
             session.out.note(f"Processed a total of {limit.shown} messages")
 
 
@@ -236,13 +239,13 @@ def _show(
     interrupted: Event,
 ) -> None:
     """Write matching records until the limit, the idle timeout or Ctrl-C."""
-    if session.output is OutputFormat.CSV:
-        session.out.lines([",".join(CSV_FIELDS)])
+    if session.output is OutputFormat.CSV and session.out.options.headers:
+        session.out.lines([",".join(csv_fields(session.out))])
     heard = time.monotonic()
     for batch in reader.batches(limit.left):
         chosen = [record for record in batch if wanted(record)]
         if chosen:
-            session.out.chunks(map(write, chosen))
+            session.out.safe_chunks(map(write, chosen))
             sys.stdout.flush()  # the reader of the pipe is waiting for it
         reader.took(batch)
         limit.shown += len(chosen)
@@ -370,40 +373,3 @@ def _check(request: Request) -> None:
         raise CliError(
             "a group can only stop at the end of the log", "use --exit", ExitStatus.USAGE
         )
-
-
-def formatter(
-    output: OutputFormat, text_format: str | None, null: str, console: dict[str, str]
-) -> Formatter:
-    """How records are written; ValueError if the format is not valid."""
-    if text_format == _KAFKA:
-        return lambda record: console_text(record, console)
-    if text_format is not None:
-        return compile_format(text_format, null.encode())
-    match output:
-        case OutputFormat.JSON | OutputFormat.JSONL:
-            return lambda record: format_json_line(record).encode() + b"\n"
-        case OutputFormat.CSV:
-            return _csv_line
-        case OutputFormat.NAME:
-            return compile_format("%t-%p@%o\\n")
-        case OutputFormat.WIDE:
-            return compile_format("%t-%p@%o\\t%T{iso}\\t%k\\t%s\\n", b"-")
-        case OutputFormat.YAML:
-            raise ValueError("records cannot be shown as yaml; use -o jsonl")
-        case _:
-            return compile_format("%s\\n", null.encode())
-
-
-def _csv_line(record: TopicRecord) -> bytes:
-    contents = ("" if data is None else _shown(data) for data in (record.key, record.value))
-    place = record.topic, record.partition, record.offset, iso_time(record.timestamp_ms)
-    text = io.StringIO()
-    csv.writer(text, lineterminator="\n").writerow(
-        [*place, *contents, _shown(format_headers(record))]
-    )
-    return text.getvalue().encode()
-
-
-def _shown(data: bytes) -> str:
-    return data.decode(errors="replace")

@@ -26,8 +26,8 @@ UNSUPPORTED = [
     {"sasl.client.callback.handler.class": "org.example.Handler"},
     {"sasl.login.class": "org.example.Login"},
     {"sasl.login.callback.handler.class": "org.example.Handler"},
-    {"authorizer.class.name": ACL_AUTHORIZER},
     {"authorizer.class.name": "org.example.MyAuthorizer"},
+    {"authorizer.class.name": ACL_AUTHORIZER, "authorizer.zookeeper.url": "elsewhere:2181"},
     {"principal.builder.class": "org.example.Builder"},
     {"security.providers": "org.example.Provider"},
     {"create.topic.policy.class.name": "org.example.Policy"},
@@ -62,6 +62,7 @@ def test_unsupported_setting_is_refused(given: dict[str, str]) -> None:
     "given",
     [
         {"authorizer.class.name": ""},
+        {"authorizer.class.name": ACL_AUTHORIZER},
         {"process.roles": ""},
         {"remote.log.storage.system.enable": "false"},
         {
@@ -110,13 +111,24 @@ def test_rejected_setting_of_one_listener_is_refused() -> None:
         parse_config({"listener.name.plaintext.ssl.engine.factory.class": "org.example.Factory"})
 
 
-def test_broker_with_an_authorizer_does_not_start(tmp_path: Path) -> None:
+def test_broker_with_an_unknown_authorizer_does_not_start(tmp_path: Path) -> None:
     stopped = start(
-        tmp_path, listeners="PLAINTEXT://127.0.0.1:0", authorizer_class_name=ACL_AUTHORIZER
+        tmp_path, listeners="PLAINTEXT://127.0.0.1:0", authorizer_class_name="org.example.Mine"
     )
     assert stopped.returncode == 1
     (line,) = stopped.stderr.splitlines()
-    assert line.startswith(f"kctl-broker: authorizer.class.name={ACL_AUTHORIZER}: ")
+    assert line.startswith("kctl-broker: authorizer.class.name=org.example.Mine: ")
+
+
+def test_broker_with_a_malformed_super_user_does_not_start(tmp_path: Path) -> None:
+    stopped = start(
+        tmp_path,
+        listeners="PLAINTEXT://127.0.0.1:0",
+        authorizer_class_name=ACL_AUTHORIZER,
+        super_users="User:admin;alice",
+    )
+    assert stopped.returncode == 1
+    assert stopped.stderr.splitlines()[-1].startswith("kctl-broker: super.users=User:admin;alice: ")
 
 
 @pytest.mark.parametrize(
