@@ -1,6 +1,7 @@
 """What a handler gets besides the request: who sent it, and the services of the broker."""
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from broker.api.fetch_session import FetchSessionCache
 from broker.clock import Clock
@@ -21,6 +22,9 @@ from broker.security.authorizer import AclAuthorizer
 from broker.txn.add_partitions_to_txn_manager import AddPartitionsToTxnManager
 from broker.txn.coordinator import TransactionCoordinator
 from broker.txn.local_markers import LocalMarkers
+
+if TYPE_CHECKING:
+    from broker.api.request_usage import RequestUsage
 
 
 @dataclass
@@ -64,3 +68,5 @@ class RequestContext:
     peer: Peer
     services: Services
     api_key: int
+    usage: "RequestUsage | None" = None
+    """What the request uses of quotas; None while there are none."""

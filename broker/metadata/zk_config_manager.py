@@ -6,7 +6,7 @@ id here, so that a new topic does not inherit the configs of a deleted one with 
 """
 
 import asyncio
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 
 from broker.clock import Clock
 from broker.config.dynamic import CLUSTER_DEFAULT, DynamicConfig, EntityType
@@ -34,6 +34,8 @@ class ZkConfigManager:
             store, ConfigChangeZnode.PARENT, self._process, clock
         )
         self._topic_ids: dict[str, Uuid | None] = {}
+        self.client_subscribers: list[Callable[[str], Awaitable[None]]] = []
+        """Called with the entity, `users/alice` or `clients/c1`, whose config has changed."""
 
     async def start(self) -> None:
         """Read the configs in the store, and apply every change from now on."""
@@ -73,6 +75,9 @@ class ZkConfigManager:
         entity_type, _, name = ConfigChangeZnode.decode(notification).partition("/")
         if entity_type in EntityType.__members__.values():
             await self._read(EntityType(entity_type), name)
+        else:
+            for subscriber in self.client_subscribers:
+                await subscriber(f"{entity_type}/{name}")
 
     async def _read(self, entity_type: EntityType, name: str) -> None:
         async with self._dynamic.changing:
