@@ -15,16 +15,22 @@ async def resolve_positions(
     positions: Sequence[Position],
     *,
     read_committed: bool = False,
+    skip_unanswered: bool = False,
 ) -> list[dict[TopicPartition, int]]:
     """The offset of every partition at each position, limited to its log.
 
     A time after the last record is the log end. CliError for a partition without a leader, with the
-    reason.
+    reason; with
+    `skip_unanswered`, in a partial query, those of brokers that did not answer are missing.
     """
     errors: Errors = {}
     starts = await log_starts(client, partitions, errors=errors)
     ends = await log_ends(client, partitions, read_committed=read_committed, errors=errors)
     silent = [partition for partition in partitions if partition not in starts.keys() & ends]
+    if skip_unanswered and not errors.keys() & set(silent):
+        # Their brokers did not answer, which is reported; see broker_queries.
+        partitions, silent = [tp for tp in partitions if tp not in silent], []
+        ends = {tp: ends[tp] for tp in partitions}
     if silent:
         raise CliError(
             f"no offsets of {', '.join(_with_reason(tp, errors) for tp in silent)}",

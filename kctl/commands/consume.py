@@ -430,9 +430,11 @@ def _offsets(
     committed = request.isolation_level is IsolationLevel.READ_COMMITTED
 
     async def resolve(client: Client) -> list[Offsets]:
-        return await resolve_positions(client, places, positions, read_committed=committed)
+        return await resolve_positions(
+            client, places, positions, read_committed=committed, skip_unanswered=True
+        )
 
-    found = ask(session, resolve)
+    found = ask(session, resolve, partial=True)
     return found[0], found[1] if request.end else None
 
 

@@ -100,9 +100,11 @@ def offsets(
     choice = PartitionChoice(_rules(partitions, topic, numbers, rules), exclude_internal)
 
     errors: Errors = {}
+    present_names: list[str] = []
 
     async def question(client: Client) -> dict[TopicPartition, OffsetAnswer | None]:
         present = await find_topics(client)
+        present_names.extend(one.name for one in present)
         chosen = choice.pick(TopicPartition(t.name, p.id) for t in present for p in t.partitions)
         wanted = dict.fromkeys(chosen, timestamp)
         found = await list_offsets(client, wanted, read_committed=read_committed, errors=errors)
@@ -111,7 +113,11 @@ def offsets(
     found = ask(session, question, partial=True)
     if not found:
         raise no_partition_matches(
-            *(partitions or ()), topic, numbers and f"--partitions {numbers}", rules
+            *(partitions or ()),
+            topic,
+            numbers and f"--partitions {numbers}",
+            rules,
+            topics=present_names if partitions else (),
         )
     if text_format:
         known = {p: a.offset for p, a in found.items() if a and a.is_known}
