@@ -36,6 +36,10 @@ HINTS = {
     "remove-members",
     ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC: "a member of the group is subscribed to the topic: stop "
     "its consumers first",
+    ErrorCode.LEADER_NOT_AVAILABLE: "kctl topics describe --unavailable shows partitions without a "
+    "leader",
+    ErrorCode.OFFSET_NOT_AVAILABLE: "a new leader has not yet caught up: try again",
+    ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT: "the segments have an old message format",
     ErrorCode.OFFSET_OUT_OF_RANGE: "kctl offsets shows the log end offset",
 }
 

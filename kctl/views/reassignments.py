@@ -4,6 +4,7 @@ from dataclasses import asdict
 
 from kctl.cli.tables import Column
 from kctl.cli.times import format_duration
+from kctl.model.log_dirs import DirectoryMove
 from kctl.model.reassignments import (
     BehindBroker,
     BrokerLoad,
@@ -24,6 +25,14 @@ CHANGE_COLUMNS = [
     Column("then"),
     Column("adding"),
     Column("removing"),
+    Column("move_bytes", "BYTES", right=True),
+]
+DIRECTORY_COLUMNS = [
+    Column("topic"),
+    Column("partition", right=True),
+    Column("broker", right=True),
+    Column("source", "FROM"),
+    Column("target", "TO"),
     Column("move_bytes", "BYTES", right=True),
 ]
 BROKER_COLUMNS = [
@@ -187,3 +196,15 @@ def _behind(one: BehindBroker) -> str:
     listed = ", ".join(map(str, one.partitions[:3])) + ", …" * (len(one.partitions) > 3)
     count = plural(len(one.partitions), "partition")
     return f"broker {one.broker} {one.state}, and is behind on {count}: {listed}"
+
+
+def directory_row(move: DirectoryMove) -> dict[str, object]:
+    """A move between directories as a row of DIRECTORY_COLUMNS."""
+    return {
+        "topic": move.partition.topic,
+        "partition": move.partition.partition,
+        "broker": move.broker,
+        "source": move.source,
+        "target": move.target,
+        "move_bytes": move.size_bytes,
+    }
