@@ -22,6 +22,7 @@ from kctl.cli.arguments.topics import KAFKA_PANEL
 from kctl.cli.command_tree import command, lone_command
 from kctl.cli.errors import usage_error
 from kctl.cli.options import KafkaText, session_of
+from kctl.cli.tables import partition_name
 from kctl.model.offsets import OffsetAnswer
 from kctl.views.kafka_text.records import offset_lines
 from kctl.views.offsets import OFFSET_COLUMNS, offset_row
@@ -113,7 +114,7 @@ def offsets(
         session.out.lines(offset_lines(known))
     else:
         session.out.rows(
-            [offset_row(p, a) for p, a in found.items()], OFFSET_COLUMNS, name="offset"
+            [offset_row(p, a) for p, a in found.items()], OFFSET_COLUMNS, name=partition_name
         )
 
 

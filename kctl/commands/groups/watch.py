@@ -18,9 +18,7 @@ from kctl.commands.groups.arguments import AllGroups, GroupNames, GroupOption, c
 from kctl.model.lag import GroupLag
 from kctl.operations.group_lag import group_lags
 from kctl.plans.trend import DEFAULT_WINDOW_S, LagHistory
-from kctl.views.groups import WATCH_COLUMNS, watch_row
-
-_CLEAR = "\x1b[H\x1b[2J"
+from kctl.views.groups import WATCH_COLUMNS, sparks, watch_row
 
 
 def watch(
@@ -73,7 +71,13 @@ def watch(
         while True:
             found = ask(session, find, partial=True)
             lags = [lag for one in found for lag in one.partitions]
-            _show(session.out, list(map(watch_row, lags, history.add(time.monotonic(), lags))))
+            rows = list(map(watch_row, lags, history.add(time.monotonic(), lags)))
+            if session.out.is_on_terminal:
+                rows = [
+                    row | sparks(history.lags(lag), history.rates(lag))
+                    for row, lag in zip(rows, lags, strict=True)
+                ]
+            _show(session.out, rows)
             looks += 1
             if looks == count:
                 return
@@ -84,6 +88,6 @@ def watch(
 
 def _show(out: Output, rows: Sequence[dict[str, object]]) -> None:
     if out.format.is_for_people and sys.stdout.isatty():
-        out.text(_CLEAR)
-    out.rows(rows, WATCH_COLUMNS, name="topic")
+        out.clear_screen()
+    out.rows(rows, WATCH_COLUMNS, name="group")
     sys.stdout.flush()  # output must not be delayed
