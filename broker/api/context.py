@@ -11,11 +11,14 @@ from broker.controller.controller_channel_manager import LocalBroker
 from broker.controller.kafka_controller import KafkaController
 from broker.group.coordinator import GroupCoordinator
 from broker.group.offset_nodes import OffsetNodes
+from broker.metadata.acl_store import AclStore
 from broker.metadata.client_configs import ClientConfigStore
 from broker.metadata_cache import MetadataCache
+from broker.metrics.request_metrics import RequestMetrics
 from broker.net.connection import Peer
 from broker.replica.manager import ReplicaManager
 from broker.replica.purgatory import Purgatory
+from broker.security.authorizer import AclAuthorizer
 from broker.txn.add_partitions_to_txn_manager import AddPartitionsToTxnManager
 from broker.txn.coordinator import TransactionCoordinator
 from broker.txn.local_markers import LocalMarkers
@@ -46,6 +49,12 @@ class Services:
     markers: LocalMarkers
     verifier: AddPartitionsToTxnManager
     clock: Clock
+    authorizer: AclAuthorizer | None = None
+    """None: every client may do everything."""
+    acls: AclStore | None = None
+    """The ACLs of the authorizer; None without one."""
+    request_metrics: RequestMetrics | None = None
+    """Where error codes are counted; None if metrics are not exposed."""
 
 
 @dataclass(slots=True)  # not frozen: that makes creation three times slower
@@ -57,3 +66,4 @@ class RequestContext:
     client_id: str | None
     peer: Peer
     services: Services
+    api_key: int

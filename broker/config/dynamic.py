@@ -78,6 +78,7 @@ class DynamicConfig:
         """Held from reading the store until the change is written and applied."""
         self._broker_subscribers: list[BrokerSubscriber] = []
         self._topic_subscribers: list[TopicSubscriber] = []
+        self._validators: list[Callable[[BrokerConfig], None]] = []
 
     def topic(self, topic: str) -> TopicConfig:
         """The effective settings of a topic, which need not exist."""
@@ -103,6 +104,10 @@ class DynamicConfig:
         """Call `subscriber` after each change of a topic's overrides."""
         self._topic_subscribers.append(subscriber)
 
+    def on_validation(self, validator: Callable[[BrokerConfig], None]) -> None:
+        """Call `validator` before a change of the broker's settings; ConfigError refuses it."""
+        self._validators.append(validator)
+
     def validate_topic(self, overrides: Mapping[str, str]) -> None:
         """Refuse invalid overrides of a topic; see `validate_topic_config`."""
         validate_topic_config(self.broker, overrides)
@@ -121,6 +126,8 @@ class DynamicConfig:
         except ConfigError as error:
             raise ConfigError(f"Invalid dynamic configuration: {error}") from error
         check_dynamic_support(self.broker, new)
+        for validator in self._validators:
+            validator(new)
 
     def apply(self, entity_type: EntityType, name: str, config: Mapping[str, str]) -> None:
         """Apply the stored settings of a topic, of this broker or of all brokers.

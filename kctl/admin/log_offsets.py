@@ -12,6 +12,7 @@ from broker.protocol.messages.list_offsets import (
     ListOffsetsTopic,
 )
 from kctl.admin.broker_queries import each_broker
+from kctl.cli.errors import CliError
 from kctl.cli.missing import no_such
 from kctl.model.offsets import EARLIEST_TIMESTAMP, LATEST_TIMESTAMP, OffsetAnswer
 
@@ -27,6 +28,18 @@ async def partitions_of(client: Client, topics: Iterable[str]) -> dict[str, list
         there = (await client.refresh_metadata(None)).topics
         raise no_such("topic", missing, (topic.name or "" for topic in there))
     return {topic: partitions or [] for topic, partitions in found.items()}
+
+
+async def require_partitions(client: Client, places: Iterable[TopicPartition]) -> None:
+    """CliError for a topic or partition that does not exist."""
+    wanted = list(places)
+    found = await partitions_of(client, (place.topic for place in wanted))
+    for place in wanted:
+        if place.partition not in found[place.topic]:
+            last = max(found[place.topic], default=-1)
+            raise CliError(
+                f"{place.topic} has no partition {place.partition}", f"it has 0 to {last}"
+            )
 
 
 async def known_partitions(client: Client, topics: Iterable[str]) -> dict[str, list[int] | None]:

@@ -63,6 +63,12 @@ class Place:
             return await ZooKeeperStore.open(settings, create_chroot=create)
         except StoreError as error:
             raise self._understood(error) from error
+        except ValueError as error:  # of the connect string
+            raise CliError(
+                f"invalid ZooKeeper address {self.text}: {error}",
+                f"specify it as {ZOOKEEPER_SCHEME}HOST:PORT/CHROOT",
+                ExitStatus.USAGE,
+            ) from error
 
     def _file(self, directory: Path, create: bool) -> Path:
         if not directory.is_dir():

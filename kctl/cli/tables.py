@@ -73,6 +73,9 @@ class Column:
         return ((visible(text), self.style(row) if self.style else None),)
 
 
+Columns = Sequence[Column]
+
+
 @dataclass(frozen=True)
 class Look:
     """How a table is shown."""

@@ -17,6 +17,7 @@ from kctl.admin.connection import ask
 from kctl.admin.log_offsets import partitions_of
 from kctl.admin.positions import resolve_positions
 from kctl.admin.topics import find_topics
+from kctl.cli.arguments.amounts import INT32_MAX
 from kctl.cli.arguments.positions import parse_position, parse_range
 from kctl.cli.arguments.topics import INTERNAL_TOPICS, Regex, Selection, select
 from kctl.cli.command_tree import command, lone_command
@@ -125,7 +126,13 @@ def consume(
     ] = None,
     partitions: Annotated[
         list[int] | None,
-        typer.Option("-p", "--partition", min=0, help="Read only this partition. Can be repeated."),
+        typer.Option(
+            "-p",
+            "--partition",
+            min=0,
+            max=INT32_MAX,
+            help="Read only this partition. Can be repeated.",
+        ),
     ] = None,
     group: Annotated[
         str | None,

@@ -14,6 +14,7 @@ from broker.net.client import Client
 from kctl.admin.connection import ask
 from kctl.admin.elect_leaders import elect_leaders
 from kctl.admin.topics import find_topics, live_brokers
+from kctl.cli.arguments.files import read_text
 from kctl.cli.arguments.partitions import PartitionChoice, PartitionRule, compiled, parse_partitions
 from kctl.cli.arguments.plan_files import parse_elections
 from kctl.cli.arguments.topics import KAFKA_PANEL, Regex
@@ -23,7 +24,6 @@ from kctl.cli.errors import CliError, ExitStatus, usage_error
 from kctl.cli.interrupts import ctrl_c_noted
 from kctl.cli.options import KafkaText, Session, session_of
 from kctl.cli.tables import partition_name
-from kctl.commands.reassign.options import read_text
 from kctl.model.elections import Candidate, Election, ElectionType
 from kctl.model.outcomes import Outcome
 from kctl.model.topics import Topic

@@ -7,7 +7,6 @@
 """
 
 import fcntl
-import os
 import shutil
 import signal
 from collections.abc import Mapping, Sequence
@@ -16,6 +15,7 @@ from pathlib import Path
 
 from broker.log.layout import LOCK_FILE
 from kctl.cli.errors import CliError
+from kctl.cli.state_home import state_home
 from kctl.dev.launch import StartingBroker, start_broker, started_address
 from kctl.dev.processes import DevProcess
 
@@ -27,8 +27,7 @@ def state_directory(given: Path | None = None) -> Path:
     """
     if given is not None:
         return given.resolve()
-    base = os.environ.get("XDG_STATE_HOME") or str(Path.home() / ".local" / "state")
-    return (Path(base) / "kctl" / "dev").resolve()
+    return state_home() / "dev"
 
 
 @dataclass(frozen=True)

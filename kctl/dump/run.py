@@ -1,7 +1,7 @@
 """One run of dump-log: file after file, with errors contained per file.
 
 An unreadable file is reported in one line and the others are still shown; the exit status is then
-not 0.
+1. Batches with a wrong CRC are shown and reported; the exit status is then 3.
 """
 
 import sys
@@ -50,6 +50,12 @@ class Fence:
         sys.stdout.flush()
         self._out.error(explained(error))
         self.status = ExitStatus.FAILED
+
+    def found(self, problem: str) -> None:
+        """Print what is wrong with a batch that could be read nevertheless."""
+        sys.stdout.flush()
+        self._out.note(problem)
+        self.status = self.status or ExitStatus.FOUND
 
     @contextmanager
     def guard(self) -> Iterator[None]:
@@ -158,7 +164,13 @@ def _size(path: Path) -> int:
 def watched(view: View, file: DumpFile, fence: Fence, watch: Watch) -> View:
     """The view for one file, with its decoder and callbacks."""
     decoder = view.decoder or decoder_for(file.path.absolute().parent.name)
-    return replace(view, decoder=decoder, on_problem=fence.report, on_position=watch(file))
+    return replace(
+        view,
+        decoder=decoder,
+        on_problem=fence.report,
+        on_bad_crc=fence.found,
+        on_position=watch(file),
+    )
 
 
 def _guarded(file: DumpFile, view: View, fence: Fence) -> Iterator[Row]:

@@ -15,6 +15,8 @@ COLUMNS = [
     Column("protected", style=if_any("protected", Style.WARN)),
     Column("command_config", wide=True),
     Column("zookeeper", wide=True),
+    Column("cluster_id", wide=True),
+    Column("export_engine", wide=True),
 ]
 RECORD_COLUMNS = [replace(column, wide=False) for column in COLUMNS]
 

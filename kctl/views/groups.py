@@ -9,7 +9,7 @@ from kctl.cli.theme import Spans, Style, word_style
 from kctl.cli.times import format_duration
 from kctl.cli.trees import Node
 from kctl.model.groups import Group, GroupListing, Member
-from kctl.model.lag import GroupLag, Movement, PartitionLag
+from kctl.model.lag import GroupLag, Movement, PartitionLag, TopicLag
 from kctl.model.offset_resets import ResetPlan
 from kctl.views.quantities import plural
 
@@ -65,6 +65,21 @@ LIST_COLUMNS = [
     Column("protocol_type", wide=True),
 ]
 
+LAG_COLUMNS = [
+    Column("total_lag", right=True, priority=0, style=_total_style),
+    Column("max_lag", right=True, priority=4),
+    Column("max_time_lag", right=True, raw="max_time_lag_ms", priority=2, style=_total_style),
+    Column("verdicts", priority=1, style=lambda row: word_style(",".join(_texts(row["verdicts"])))),
+]
+LIST_LAG_COLUMNS = [*LIST_COLUMNS, *LAG_COLUMNS]
+
+TOPIC_COLUMNS = [
+    Column("group", priority=3),
+    _TOPIC,
+    Column("partitions", right=True),
+    *LAG_COLUMNS,
+]
+
 OFFSET_COLUMNS = [
     Column("group", priority=3),
     _TOPIC,
@@ -104,10 +119,7 @@ TOTAL_COLUMNS = [
     _STATE,
     Column("members", right=True),
     Column("partitions", right=True, priority=6),
-    Column("total_lag", right=True, priority=0, style=_total_style),
-    Column("max_lag", right=True, priority=4),
-    Column("max_time_lag", right=True, raw="max_time_lag_ms", priority=2),
-    Column("verdicts", priority=1, style=lambda row: word_style(",".join(_texts(row["verdicts"])))),
+    *LAG_COLUMNS,
 ]
 
 WATCH_COLUMNS = [
@@ -234,11 +246,35 @@ def total_row(one: GroupLag) -> dict[str, object]:
         "state": one.group.state,
         "members": len(one.group.members),
         "partitions": len(one.partitions),
-        "total_lag": one.total_lag,
-        "max_lag": one.max_lag,
-        "max_time_lag": _duration(one.max_time_lag_ms),
-        "max_time_lag_ms": one.max_time_lag_ms,
-        "verdicts": sorted({lag.verdict.value for lag in one.partitions}),
+        **_lag_fields(one.partitions),
+    }
+
+
+def topic_row(one: TopicLag) -> dict[str, object]:
+    """Sums over the partitions of one topic of one group."""
+    return {
+        "group": one.group_id,
+        "topic": one.topic,
+        "partitions": len(one.partitions),
+        **_lag_fields(one.partitions),
+    }
+
+
+def list_lag_row(group: GroupListing, one: GroupLag | None) -> dict[str, object]:
+    """A group as a row of LIST_LAG_COLUMNS; None if its lag is unknown."""
+    nothing: dict[str, object] = dict.fromkeys(column.key for column in LAG_COLUMNS)
+    return list_row(group) | (nothing if one is None else _lag_fields(one.partitions))
+
+
+def _lag_fields(partitions: Sequence[PartitionLag]) -> dict[str, object]:
+    times = [lag.time_lag_ms for lag in partitions if lag.time_lag_ms is not None]
+    oldest_ms = max(times, default=None)
+    return {
+        "total_lag": sum(lag.lag or 0 for lag in partitions),
+        "max_lag": max((lag.lag or 0 for lag in partitions), default=0),
+        "max_time_lag": _duration(oldest_ms),
+        "max_time_lag_ms": oldest_ms,
+        "verdicts": sorted({lag.verdict.value for lag in partitions}),
     }
 
 

@@ -27,6 +27,12 @@ HINTS = {
     "cleanup.policy",
     ErrorCode.REQUEST_TIMED_OUT: "the change may still be applied: check again; --timeout "
     "SECONDS waits longer",
+    ErrorCode.SECURITY_DISABLED: "the brokers have no authorizer: set authorizer.class.name",
+    ErrorCode.CLUSTER_AUTHORIZATION_FAILED: "it needs an ACL on the cluster: kctl acls add cluster",
+    ErrorCode.NON_EMPTY_GROUP: "the group has members: stop its consumers, or use kctl groups "
+    "remove-members",
+    ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC: "a member of the group is subscribed to the topic: stop "
+    "its consumers first",
     ErrorCode.OFFSET_OUT_OF_RANGE: "kctl offsets shows the log end offset",
 }
 
@@ -44,7 +50,12 @@ def show_outcomes(out: Output, outcomes: Sequence[Outcome], kind: str, done: str
     if len(outcomes) > 1 or not failed:
         columns = [Column(kind), _STATUS, *([Column("message", priority=1)] if failed else [])]
         out.rows([_row(one, kind, done) for one in outcomes], columns, name=kind, strict=False)
-    if failed:
+    raise_failures(outcomes, kind)
+
+
+def raise_failures(outcomes: Sequence[Outcome], kind: str) -> None:
+    """CliError with the first failure, if there is one."""
+    if failed := [one for one in outcomes if one.error]:
         raise _failure(failed, len(outcomes), kind)
 
 

@@ -8,6 +8,7 @@ from kctl.cli.tables import Column, Row, by_word
 from kctl.cli.theme import Spans, Style
 from kctl.cli.times import format_duration
 from kctl.model.reassignments import (
+    BehindBroker,
     BrokerLoad,
     LogDirMove,
     PartitionChange,
@@ -15,8 +16,9 @@ from kctl.model.reassignments import (
     Progress,
     Reassignment,
     ReassignmentCost,
+    Stall,
 )
-from kctl.views.quantities import human_bytes, size_text
+from kctl.views.quantities import human_bytes, plural, size_text
 from kctl.views.styles import always, marked, size_column
 
 _MAP_WIDTH = 8
@@ -247,3 +249,22 @@ def progress_text(progress: Progress) -> str:
     if progress.seconds_left is not None:
         parts.append(f"{format_duration(round(progress.seconds_left * 1000))} left")
     return ", ".join(parts)
+
+
+def run_summary(moved_bytes: int, partitions: int, seconds: float) -> str:
+    """`moved 4 partitions, 1.2 GB in 36s (33.3 MB/s)`."""
+    taken = format_duration(round(seconds * 1000))
+    rate = f" ({human_bytes(moved_bytes / seconds)}/s)" if moved_bytes and seconds >= 1 else ""
+    return f"moved {plural(partitions, 'partition')}, {human_bytes(moved_bytes)} in {taken}{rate}"
+
+
+def stall_text(stall: Stall) -> str:
+    """`no progress for 20s: broker 3 is down, and behind on 4 partitions: t-0, t-1, …`."""
+    brokers = "; ".join(_behind(one) for one in stall.behind)
+    return f"no progress for {format_duration(round(stall.seconds * 1000))}: {brokers}"
+
+
+def _behind(one: BehindBroker) -> str:
+    listed = ", ".join(map(str, one.partitions[:3])) + ", …" * (len(one.partitions) > 3)
+    count = plural(len(one.partitions), "partition")
+    return f"broker {one.broker} {one.state}, and is behind on {count}: {listed}"

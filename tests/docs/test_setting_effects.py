@@ -35,9 +35,9 @@ def test_settings_without_a_file_apply() -> None:
     assert DynamicOnlySettings.attributes.keys() <= attributes_read()
 
 
-def test_settings_of_the_authorizer_are_not_read() -> None:
-    assert not obeyed(AuthorizerSettings)
-    assert not AuthorizerSettings.attributes.keys() & attributes_read()
+def test_obeyed_settings_of_the_authorizer_are_those_the_code_reads() -> None:
+    read = AuthorizerSettings.attributes.keys() & attributes_read()
+    assert obeyed(AuthorizerSettings) == {AuthorizerSettings.attributes[name] for name in read}
 
 
 def test_reads_by_computed_names_are_listed() -> None:

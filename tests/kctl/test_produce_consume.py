@@ -49,11 +49,61 @@ def consumed(run: Run, *args: str) -> list[dict[str, Any]]:
 
 def test_lines_with_keys_are_produced_and_consumed(run: Run) -> None:
     name = topic(run, "lines")
-    written = run("produce", name, "-K", ":", stdin="a:1\nb:2\nno key\n")
+    written = run("produce", name, "-K", ":", stdin="a:1\nb:2\n")
     assert (written.exit_code, written.output) == (0, "")
-    assert "3 records written in 1 partition" in written.stderr
-    read = run("consume", name, "--exit", "--format", r"%o %k=%s\n", "--null", "-")
+    assert "2 records written in 1 partition" in written.stderr
+    assert run("produce", name, "-K", ":", "-k", "-", stdin="no key\n").exit_code == 0
+    read = run("consume", name, "--exit", "--format", r"%o %k=%s\n")
     assert read.output == "0 a=1\n1 b=2\n2 -=no key\n"
+
+
+def test_line_without_the_key_separator_is_refused(run: Run) -> None:
+    name = topic(run, "no-separator")
+    result = run("produce", name, "-K", ":", stdin="no key\n")
+    assert (result.exit_code, "-:1: no key separator ':'" in result.stderr) == (1, True)
+    assert run("consume", name, "--exit").output == ""
+
+
+def test_topic_that_does_not_exist_is_created_only_on_request(run: Run) -> None:
+    topic(run, "existing")
+    for command in (("produce", "existin"), ("perf", "produce", "existin", "-n", "1")):
+        result = run(*command, stdin="a\n")
+        assert result.exit_code == 1
+        assert "no such topic: 'existin'" in result.stderr
+        assert "did you mean existing" in result.stderr
+    assert "existin\n" not in run("topics", "list", "-o", "name").output
+    created = run("produce", "made-on-request", "--auto-create", stdin="a\n")
+    assert created.exit_code == 0, created.stderr
+    assert run("consume", "made-on-request", "--exit").output == "a\n"
+
+
+def test_records_are_produced_again_by_key_to_fewer_partitions(run: Run) -> None:
+    source, target = topic(run, "six", 6), topic(run, "two", 2)
+    keys = [f"key-{number}" for number in range(12)]
+    run("produce", source, "-K", ":", stdin="".join(f"{key}:{key}\n" for key in keys))
+    lines = run("consume", source, "--exit", "-o", "jsonl").output
+    again = run("produce", target, "--input", "json", stdin=lines)
+    assert again.exit_code == 0, again.stderr
+    places = {record["key"]: record["partition"] for record in consumed(run, target)}
+    assert places == {key: java_partition(key.encode(), 2) for key in keys}
+    kept = run("produce", target, "--input", "json", "--keep-partitions", stdin=lines)
+    assert (kept.exit_code, "_UNKNOWN_PARTITION" in kept.stderr) == (1, True)
+
+
+@pytest.mark.parametrize("partitioner", ["java", "librdkafka"])
+def test_explained_partition_is_the_one_that_is_written(run: Run, partitioner: str) -> None:
+    name = topic(run, f"explained-{partitioner}", 5)
+    lines = "".join(f"{'k' * length}:v\n" for length in range(1, 14))
+    words = ("produce", name, "-K", ":", "--partitioner", partitioner)
+    rows = run(*words, "--explain", "-o", "json", stdin=lines).json
+    assert consumed(run, name) == []
+    assert run(*words, stdin=lines).exit_code == 0
+    written = {record["key"]: record["partition"] for record in consumed(run, name)}
+    assert {row["key"]: row["partition"] for row in rows} == written
+    given = run("produce", name, "-p", "7", "--explain", "-o", "json", stdin="a\n").json
+    assert given[0]["reason"] == "given, but not below 5"
+    none = run("produce", name, "--explain", "-o", "json", stdin="a\n").json
+    assert (none[0]["partition"], none[0]["reason"].split(":")[0]) == (None, "no key")
 
 
 def test_options_of_the_console_tools_are_accepted(run: Run) -> None:
@@ -169,7 +219,7 @@ def test_transaction_with_invalid_input_is_aborted(run: Run) -> None:
 def test_dry_run_reads_everything_and_sends_nothing(run: Run) -> None:
     name = topic(run, "dry")
     result = run("produce", name, "--dry-run", stdin="a\nb\n")
-    assert (result.exit_code, "2 records" in result.stderr) == (0, True)
+    assert (result.exit_code, "2 valid records" in result.stderr) == (0, True)
     assert run("consume", name, "--exit").output == ""
 
 

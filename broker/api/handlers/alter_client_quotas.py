@@ -9,6 +9,7 @@ Deliberately missing: enforcement, see `broker.api.client_quotas`.
 import asyncio
 import socket
 
+from broker.api.authorization import authorize_cluster
 from broker.api.client_quotas import Entity, EntityType, message_of, node_of, quota_text
 from broker.api.context import RequestContext, Services
 from broker.errors import ApiError, ErrorCode
@@ -19,6 +20,7 @@ from broker.protocol.messages.alter_client_quotas import (
     OpData,
     ResponseEntryData,
 )
+from broker.security.acls import AclOperation
 
 
 async def handle(
@@ -28,6 +30,7 @@ async def handle(
 
     An entity that is named twice is altered twice and reported once, with the last outcome.
     """
+    authorize_cluster(context, AclOperation.ALTER_CONFIGS)
     results: dict[frozenset[tuple[str, str | None]], ResponseEntryData] = {}
     for entry in request.entries:
         entity = _entity(entry.entity)

@@ -3,6 +3,7 @@
 Deliberately missing: nothing.
 """
 
+from broker.api.authorization import authorize_cluster
 from broker.api.context import RequestContext
 from broker.errors import ApiError, ErrorCode
 from broker.model import TopicPartition
@@ -13,12 +14,14 @@ from broker.protocol.messages.alter_partition_reassignments import (
     ReassignablePartitionResponse,
     ReassignableTopicResponse,
 )
+from broker.security.acls import AclOperation
 
 
 async def handle(
     request: AlterPartitionReassignmentsRequest, context: RequestContext
 ) -> AlterPartitionReassignmentsResponse:
     """Set the target replicas of each partition; null cancels a reassignment."""
+    authorize_cluster(context, AclOperation.ALTER)
     context.services.controller.check_active()
     return AlterPartitionReassignmentsResponse(
         error_message="",

@@ -9,7 +9,9 @@ Deliberately missing: the controller mutation quota, so no request is throttled.
 """
 
 from collections import Counter
+from collections.abc import Collection
 
+from broker.api.authorization import unauthorized
 from broker.api.context import RequestContext
 from broker.controller.topic_plan import check_partition_count
 from broker.errors import ApiError, ErrorCode
@@ -19,6 +21,7 @@ from broker.protocol.messages.create_partitions import (
     CreatePartitionsTopic,
     CreatePartitionsTopicResult,
 )
+from broker.security.acls import AclOperation
 
 
 async def handle(
@@ -29,33 +32,40 @@ async def handle(
     With timeout_ms 0 the result is REQUEST_TIMED_OUT, but the partitions are added anyway.
     """
     context.services.controller.check_active()
+    denied = _denied(request, context)
     try:
-        _check_partition_count(request, context)
+        _check_partition_count(request, denied, context)
     except ApiError as error:
         return CreatePartitionsResponse(
             results=[_failed(topic.name, error.code, error.message) for topic in request.topics]
         )
     repeated = {n for n, times in Counter(t.name for t in request.topics).items() if times > 1}
     results = [
-        CreatePartitionsTopicResult(
-            name=topic.name,
-            error_code=ErrorCode.INVALID_REQUEST,
-            error_message="Duplicate topic in request.",
-        )
+        _failed(topic.name, ErrorCode.INVALID_REQUEST, "Duplicate topic in request.")
         if topic.name in repeated
+        else _failed(
+            topic.name, ErrorCode.TOPIC_AUTHORIZATION_FAILED, "The topic authorization is failed."
+        )
+        if topic.name in denied
         else await _grow(topic, request, context)
         for topic in {topic.name: topic for topic in request.topics}.values()
     ]
     return CreatePartitionsResponse(results=results)
 
 
-def _check_partition_count(request: CreatePartitionsRequest, context: RequestContext) -> None:
+def _denied(request: CreatePartitionsRequest, context: RequestContext) -> Collection[str]:
+    return unauthorized(context, AclOperation.ALTER, {topic.name for topic in request.topics})
+
+
+def _check_partition_count(
+    request: CreatePartitionsRequest, denied: Collection[str], context: RequestContext
+) -> None:
     """Raise if all topics together get more new partitions than one request may create."""
     topics = context.services.metadata.topics
     added = 0
     for topic in request.topics:
         known = topics.get(topic.name)
-        if known is not None:
+        if known is not None and topic.name not in denied:
             added += max(topic.count - len(known.partitions), 0)
     check_partition_count(added, context.services.dynamic.broker.max_partitions_per_request)
 

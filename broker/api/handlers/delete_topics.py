@@ -11,6 +11,7 @@ Versions:
 Deliberately missing: the controller mutation quota, so no request is throttled.
 """
 
+from broker.api.authorization import unauthorized
 from broker.api.context import RequestContext
 from broker.errors import ApiError, ErrorCode
 from broker.model import Uuid
@@ -20,6 +21,7 @@ from broker.protocol.messages.delete_topics import (
     DeleteTopicsResponse,
     DeleteTopicState,
 )
+from broker.security.acls import AclOperation
 
 _FIRST_VERSION_OF_DISABLED = 3
 
@@ -45,11 +47,20 @@ async def handle(request: DeleteTopicsRequest, context: RequestContext) -> Delet
         for topic in asked
     ]
     names = dict.fromkeys(name for _, name in found if name is not None)
-    outcomes = {name: await _delete(name, request.timeout_ms, context) for name in names}
+    hidden = unauthorized(context, AclOperation.DESCRIBE, names)
+    denied = unauthorized(context, AclOperation.DELETE, names)
+    by_hidden_id = {n for topic, n in found if n in hidden and topic.topic_id != Uuid.ZERO}
+    outcomes = {
+        name: ErrorCode.TOPIC_AUTHORIZATION_FAILED
+        if name in denied or name in by_hidden_id
+        else await _delete(name, request.timeout_ms, context)
+        for name in names
+    }
     return DeleteTopicsResponse(
         responses=[
             DeletableTopicResult(
-                name=name,
+                # Who may not describe a topic does not learn the name that its id stands for.
+                name=None if topic.topic_id != Uuid.ZERO and name in hidden else name,
                 topic_id=topic.topic_id,
                 error_code=ErrorCode.UNKNOWN_TOPIC_ID if name is None else outcomes[name],
             )

@@ -18,6 +18,7 @@ Deliberately missing: nothing.
 from asyncio import Future
 from collections.abc import Awaitable
 
+from broker.api.authorization import authorize_group
 from broker.api.context import RequestContext
 from broker.errors import ErrorCode
 from broker.group.member import JoiningMember, JoinResult
@@ -26,12 +27,14 @@ from broker.protocol.messages.join_group import (
     JoinGroupResponse,
     JoinGroupResponseMember,
 )
+from broker.security.acls import AclOperation
 
 
 def handle(
     request: JoinGroupRequest, context: RequestContext
 ) -> JoinGroupResponse | Awaitable[JoinGroupResponse]:
     """Join; responds at once on errors, and to a member that missed the last response."""
+    authorize_group(context, AclOperation.READ, request.group_id)
     future = context.services.groups.join(request.group_id, _joining(request, context))
     if future.done():
         return _response(future.result(), context.api_version)

@@ -3,6 +3,7 @@
 Deliberately missing: nothing.
 """
 
+from broker.api.authorization import authorize_cluster
 from broker.api.context import RequestContext
 from broker.errors import ErrorCode
 from broker.model import TopicPartition
@@ -12,12 +13,14 @@ from broker.protocol.messages.list_partition_reassignments import (
     OngoingPartitionReassignment,
     OngoingTopicReassignment,
 )
+from broker.security.acls import AclOperation
 
 
 async def handle(
     request: ListPartitionReassignmentsRequest, context: RequestContext
 ) -> ListPartitionReassignmentsResponse:
     """List the requested partitions (null: all) that are being reassigned."""
+    authorize_cluster(context, AclOperation.DESCRIBE)
     ongoing = await context.services.controller.reassignments()
     asked = set(ongoing)
     if request.topics is not None:

@@ -56,7 +56,7 @@ def parse_timestamp(text: str) -> int:
     """Parse a timestamp of ListOffsets: `latest` and the like, Kafka's number for it, or a time."""
     if text in PLACES:
         return PLACES[text]
-    if text.removeprefix("-").isdecimal() and (int(text) in PLACES.values() or int(text) >= 0):
+    if text.startswith("-") and text[1:].isdecimal() and int(text) in PLACES.values():
         return int(text)
     try:
         return parse_time_ms(text, round(time.time() * 1000))

@@ -10,6 +10,7 @@ from kctl.admin.configs import alter_configs, describe_configs
 from kctl.admin.connection import ask
 from kctl.admin.topic_selection import require_all_found
 from kctl.admin.topics import add_partitions, find_topics
+from kctl.cli.arguments.amounts import INT32_MAX
 from kctl.cli.arguments.configs import parse_assignment, parse_changes, parse_pairs
 from kctl.cli.arguments.topics import KafkaTopic, Regex, Selection, TopicNames, require_some, select
 from kctl.cli.confirmation import DryRun, Plan, Yes, confirm_plan
@@ -30,7 +31,7 @@ def alter(
     regex: Regex = False,
     partitions: Annotated[
         int | None,
-        typer.Option("-p", "--partitions", help="New number of partitions.", min=1),
+        typer.Option("-p", "--partitions", help="New number of partitions.", min=1, max=INT32_MAX),
     ] = None,
     replica_assignment: ReplicaAssignment = None,
     replication_factor: ReplicationFactor = None,

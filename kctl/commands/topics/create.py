@@ -12,6 +12,7 @@ from kctl.admin.connection import ask
 from kctl.admin.describe_topics import topic_configs
 from kctl.admin.topic_selection import require_all_found
 from kctl.admin.topics import create_topics, find_topics
+from kctl.cli.arguments.amounts import INT32_MAX
 from kctl.cli.arguments.configs import parse_assignment, parse_pairs
 from kctl.cli.arguments.topics import (
     KAFKA_PANEL,
@@ -28,7 +29,8 @@ from kctl.views.kafka_text.topics import creation_lines, error_line
 from kctl.views.outcomes import show_outcomes
 
 Partitions = Annotated[
-    int | None, typer.Option("-p", "--partitions", help="Number of partitions.", min=1)
+    int | None,
+    typer.Option("-p", "--partitions", help="Number of partitions.", min=1, max=INT32_MAX),
 ]
 ReplicationFactor = Annotated[
     int | None,

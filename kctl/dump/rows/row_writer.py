@@ -7,6 +7,7 @@ the first page already has the final widths.
 import csv
 import io
 import json
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, islice
 
@@ -16,7 +17,6 @@ from kctl.dump.rows.log_rows import Row
 
 PAGE_ROWS = 1000
 _KEY_WIDTH, _VALUE_WIDTH = 24, 36
-_WIDE_WIDTH = 200
 _ELLIPSIS = "…"
 
 
@@ -98,6 +98,8 @@ class RowWriter:
 
     def _table(self, title: str, pages: Iterator[list[Row]], columns: Sequence[Column]) -> None:
         is_wide = self._out.format is OutputFormat.WIDE
+        # In a pipe nothing is cut: grep would miss it.
+        is_cut = not is_wide and sys.stdout.isatty()
         look, options = self._out.look(), self._out.options
         chosen: list[Column] = []
         widest: Row = {}
@@ -107,7 +109,7 @@ class RowWriter:
                 chosen = options.pick(columns, page)
                 if not options.columns:
                     chosen = [column for column in chosen if is_wide or not column.wide]
-            shown = [_shown(row, is_wide) for row in page]
+            shown = [_shown(row, is_cut=is_cut) for row in page]
             lines = table_lines([widest, *shown] if number else shown, chosen, look)
             self._out.safe_lines(lines[1 + look.headers :] if number else lines)
             for column in chosen:
@@ -137,17 +139,17 @@ def _yaml(page: list[Row]) -> list[str]:
     return text.splitlines()
 
 
-def _shown(row: Row, is_wide: bool) -> Row:
-    """The row with keys, values and headers shortened to fit a line."""
+def _shown(row: Row, *, is_cut: bool) -> Row:
+    """The row with keys, values and headers in one line, and shortened if `is_cut`."""
     cut = {"key": _KEY_WIDTH, "value": _VALUE_WIDTH, "headers": _VALUE_WIDTH}
     return row | {
-        name: _short(row[name], _WIDE_WIDTH if is_wide else width)
+        name: _short(row[name], width if is_cut else None)
         for name, width in cut.items()
         if row.get(name) is not None and "type" in row
     }
 
 
-def _short(value: object, width: int) -> str:
+def _short(value: object, width: int | None) -> str:
     if isinstance(value, list):
         text = ",".join(f"{header['key']}={header['value']}" for header in value)
     elif isinstance(value, dict):
@@ -155,4 +157,4 @@ def _short(value: object, width: int) -> str:
     else:
         text = str(value)
     text = text.replace("\n", "\\n").replace("\t", "\\t")
-    return text if len(text) <= width else text[: width - 1] + _ELLIPSIS
+    return text if width is None or len(text) <= width else text[: width - 1] + _ELLIPSIS
