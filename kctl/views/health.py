@@ -15,7 +15,7 @@ COLUMNS = [
     Column("severity", style=_style),
     Column("check", priority=6),
     Column("subject", priority=0),
-    Column("message", priority=1),
+    Column("message", priority=0),
     Column("hint", wide=True),
 ]
 
