@@ -29,6 +29,7 @@ from kctl.spark.reading.cluster import ClusterSource
 from kctl.spark.reading.log_directory import LogDirectorySource
 from kctl.spark.reading.pieces import piece_tables
 from kctl.spark.writing.results import TaskResult, sum_counts
+from kctl.views.styles import size_column
 
 PLAN_COLUMNS = [
     Column("task", right=True),
@@ -36,7 +37,7 @@ PLAN_COLUMNS = [
     Column("partition", right=True),
     Column("first_offset", right=True),
     Column("end_offset", right=True),
-    Column("size_bytes", "BYTES", right=True),
+    size_column("size_bytes"),
     Column("path", wide=True),
 ]
 SUMMARY_COLUMNS = [
@@ -45,7 +46,7 @@ SUMMARY_COLUMNS = [
     Column("records", right=True),
     Column("first_offset", right=True),
     Column("last_offset", right=True),
-    Column("size_bytes", "BYTES", right=True),
+    size_column("size_bytes"),
     Column("undecodable", right=True),
 ]
 
