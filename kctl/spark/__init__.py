@@ -3,7 +3,8 @@
     driver        one export from start to end: plan, run, publish, summary
     verify        checks exports
     data_source   `spark.read.format("kctl")`
-    execution     runs tasks on Spark; `task` is what a Spark worker runs
+    summary       the result of an export for people and programs
+    execution     runs tasks on Spark, or in processes of this machine; `task` is what a worker runs
     publishing    the export directory, staging, manifest, commit by one rename
     engine        Spark sessions and jobs, Hadoop file systems
     writing       Arrow tables → files

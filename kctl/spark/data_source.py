@@ -46,6 +46,7 @@ from kctl.spark.planning.settings import IsolationLevel, TaskSettings
 from kctl.spark.reading.cluster import ClusterSource
 from kctl.spark.reading.log_directory import LogDirectorySource
 from kctl.spark.reading.pieces import piece_tables
+from kctl.spark.writing.selection import select_records
 
 SCHEMA = (
     "topic STRING, partition INT, offset BIGINT, timestamp TIMESTAMP, timestamp_type STRING, "
@@ -86,18 +87,19 @@ class Request:
         self.task_bytes = int(given.get("task.bytes", DEFAULT_TASK_BYTES))
         self.is_from_latest = given.get("starting.offsets", "latest") == "latest"
         isolation = IsolationLevel(given.get("isolation", IsolationLevel.READ_COMMITTED))
+        now_ms = round(time.time() * 1000)
         self.settings = TaskSettings(
             "",
             bootstrap_servers="" if self._directories else self._session.bootstrap_servers(),
             timeout_s=self._session.timeout,
             isolation=isolation,
+            since_ms=_moment(given.get("since"), "since", now_ms),
+            until_ms=_moment(given.get("until"), "until", now_ms),
             security=None if self._directories else self._session.security,
         )
-        now_ms = round(time.time() * 1000)
         self.selection = Selection(
             self.topics,
             since_ms=_moment(given.get("since"), "since", now_ms),
-            until_ms=_moment(given.get("until"), "until", now_ms),
             last=int(given["last"]) if "last" in given else None,
             is_committed=isolation is IsolationLevel.READ_COMMITTED,
         )
@@ -241,7 +243,7 @@ def read_batches(partition: InputPartition, settings: TaskSettings) -> Iterator[
     schema = arrow_schema(DEFAULT_COLUMNS)
     schema = schema.set(schema.get_field_index("timestamp"), pa.field("timestamp", _MICROSECONDS))
     for table, _ in piece_tables(partition.piece, settings, DEFAULT_COLUMNS):
-        yield from _cast(table, schema).to_batches()
+        yield from _cast(select_records(table, settings), schema).to_batches()
 
 
 def _cast(table: pa.Table, schema: pa.Schema) -> pa.Table:
