@@ -15,6 +15,11 @@ class Gaps:
     found: list[tuple[int, int]] = field(default_factory=list)
     """(first offset, end offset), in order."""
 
+    @property
+    def end_offset(self) -> int:
+        """The end of the last gap; 0 without one."""
+        return self.found[-1][1] if self.found else 0
+
     def note(self, partition: TopicPartition, first_offset: int, end_offset: int) -> None:
         """Note a gap; CliError if gaps are not skipped."""
         if not self.is_skipped:

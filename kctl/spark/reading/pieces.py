@@ -37,8 +37,10 @@ def piece_tables(
     Records that are gone are an error, unless `gaps` says that they are skipped.
     """
     gatherer = ColumnGatherer(piece.topic, piece.partition, columns)
-    for batch in _visible(_fetch(piece, settings, gaps or Gaps()), settings.isolation):
-        gatherer.add(batch, piece.first_offset, piece.end_offset)
+    gaps = Gaps() if gaps is None else gaps
+    for batch in _visible(_fetch(piece, settings, gaps), settings.isolation):
+        # The batch after a gap may begin before its end: brokers delete whole batches only.
+        gatherer.add(batch, max(piece.first_offset, gaps.end_offset), piece.end_offset)
         if gatherer.size_bytes >= CHUNK_BYTES:
             yield gatherer.table(), gatherer.size_bytes
             gatherer = ColumnGatherer(piece.topic, piece.partition, columns)
