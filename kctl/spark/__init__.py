@@ -1,7 +1,9 @@
 """Bulk export with Spark: plan → tasks (Arrow, without Spark) → one commit.
 
     driver        one export from start to end: plan, run, publish, summary
-    verify        checks exports
+    verify        checks exports, with `verification`; `reading_back` reads their files
+    listing       lists exports
+    compaction    makes one export of many
     data_source   `spark.read.format("kctl")`
     summary       the result of an export for people and programs
     execution     runs tasks on Spark, or in processes of this machine; `task` is what a worker runs

@@ -101,9 +101,10 @@ class ExportRequest:
 
 def run_export(request: ExportRequest, session: Session, *, dry_run: bool) -> None:
     """Run the export; CliError if it fails, and then nothing is published."""
-    with open_export_directory(
-        request.to, request.engine, request.settings.export_format
-    ) as target:
+    with (
+        open_export_directory(request.to, request.engine, request.settings.export_format) as target,
+        _in_words(target),
+    ):
         _check_target(target, request.mode)
         if dry_run:
             is_resumed = request.mode is Mode.RESUME
@@ -119,7 +120,7 @@ def _run(request: ExportRequest, target: ExportDirectory, session: Session) -> N
     is_taken_over = is_resumed or request.mode is Mode.OVERWRITE
     lock = target.staging.locked(is_taken_over=is_taken_over)
     # Clean up only under the lock: without it, the files may belong to another run.
-    with _in_words(target), lock, _checked(target, request.mode), _leaving_nothing(target):
+    with lock, _checked(target, request.mode), _leaving_nothing(target):
         plan = target.staging.plan() if is_resumed else _plan(request, target, session)
         if request.mode is Mode.INCREMENTAL and not plan.tasks and target.exports():
             session.out.note(f"no new records since {target.export_path(target.exports()[-1])}")
@@ -181,6 +182,11 @@ def _check_target(target: ExportDirectory, mode: Mode) -> None:
         if not target.staging.is_resumable:
             raise CliError(f"{target.path}: no export to resume", "omit --resume to start one")
         return
+    if target.is_half_replaced:
+        raise CliError(
+            f"{target.path}: a run was interrupted while it replaced the exports",
+            "--resume finishes it",
+        )
     if target.is_foreign():
         raise CliError(
             f"{target.path}: contains files that are not exports", "use a separate directory"

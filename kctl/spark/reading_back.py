@@ -11,7 +11,7 @@ import pyarrow.dataset as ds
 from broker.model import TopicPartition
 from kctl.spark.decoding.columns import arrow_schema
 from kctl.spark.planning.settings import ExportFormat, PartitionColumn, TaskSettings
-from kctl.spark.writing.checksums import column_checksums, table_streams
+from kctl.spark.writing.checksums import Streams, column_checksums, table_streams
 from kctl.spark.writing.content import columns_to_read, rows_of, written_columns
 
 UNREADABLE: Final = (OSError, pa.ArrowException, KeyError, ValueError)
@@ -22,7 +22,15 @@ _WINDOW_ROWS: Final = 500_000
 def stored_checksums(
     export: object, partition: TopicPartition, settings: TaskSettings
 ) -> dict[str, str] | None:
-    """The checksums of a partition's rows in the files of an export.
+    """The checksums of a partition's rows in the files of an export; None as `stored_streams`."""
+    streams = stored_streams(export, partition, settings)
+    return None if streams is None else column_checksums(streams)
+
+
+def stored_streams(
+    export: object, partition: TopicPartition, settings: TaskSettings
+) -> Streams | None:
+    """The streams of a partition's rows in the files of an export.
 
     None if they cannot be compared: text files, files elsewhere, or exports whose columns do not
     tell partitions and offsets.
@@ -40,7 +48,7 @@ def stored_checksums(
     for table in _windows(stored_rows(export, settings), partition):
         rows = table.sort_by("offset").select(schema.names).cast(schema)
         streams = table_streams(rows, streams)
-    return column_checksums(streams)
+    return streams
 
 
 def written_schema(settings: TaskSettings) -> pa.Schema:

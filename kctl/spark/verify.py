@@ -1,7 +1,7 @@
 """`spark-export verify`: compares exports with their manifests, each other, and the source."""
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,25 +19,21 @@ from kctl.spark.publishing.spark_export_directory import open_export_directory
 from kctl.spark.reading.cluster import ClusterSource
 from kctl.spark.reading.log_directory import LogDirectorySource
 from kctl.spark.reading.pieces import connected, count_records, piece_tables
-from kctl.spark.reading_back import UNREADABLE, stored_checksums
+from kctl.spark.verification import (
+    Finding,
+    Manifests,
+    changed_columns,
+    range_of,
+    verify_continuity,
+    verify_files,
+    verify_rows,
+)
 from kctl.spark.writing.checksums import Streams, column_checksums, table_streams
 from kctl.spark.writing.content import columns_to_read, rows_of, written_columns
-from kctl.spark.writing.results import UNKNOWN, ExportedFile
+from kctl.spark.writing.results import ExportedFile
 
 FINDING_COLUMNS = [Column("export", right=True), Column("what"), Column("problem")]
 _TASK_BYTES = 1 << 40  # one piece per segment, because there are no tasks
-
-Manifests = Mapping[int, Mapping[str, Any]]
-"""Readable manifests by the number of their export."""
-
-
-@dataclass(frozen=True)
-class Finding:
-    """One problem of an export."""
-
-    export: int
-    what: str
-    problem: str
 
 
 def verify_exports(
@@ -71,7 +67,7 @@ def _verify(
     for number, manifest in manifests.items():
         yield from verify_files(target, number)
         if is_deep:
-            yield from _verify_rows(target, number, manifest)
+            yield from verify_rows(target, number, manifest)
     yield from verify_continuity(manifests)
     if from_dirs:
         settings = TaskSettings("", timeout_s=session.timeout)
@@ -94,113 +90,12 @@ def _checked_manifest(target: ExportDirectory, number: int) -> dict[str, Any]:
         for file in manifest["files"]:
             ExportedFile(**file)
         for entry in manifest["partitions"]:
-            _range_of(entry)
+            range_of(entry)
             entry["records"] + entry["undecodable"]
         TaskSettings.from_json({"staging": "", **manifest["settings"]})
     except (KeyError, TypeError, ValueError) as error:
         raise CliError(f"manifest: is not valid: {error!r}") from error
     return manifest
-
-
-def _range_of(entry: Mapping[str, Any]) -> OffsetRange:
-    return OffsetRange(entry["topic"], entry["partition"], **entry["range"])
-
-
-# --- the files of one export -------------------------------------------------------------------
-
-
-def verify_files(target: ExportDirectory, number: int) -> Iterator[Finding]:
-    """Compare the files of an export with its manifest: presence, size, checksum, records."""
-    manifest = target.manifest(number)
-    found = target.found_files(number)
-    expected = {fields["path"]: ExportedFile(**fields) for fields in manifest["files"]}
-    for path, file in expected.items():
-        problem = _file_problem(found.get(path), file)
-        if problem:
-            yield Finding(number, path, problem)
-    for path in sorted(found.keys() - expected.keys()):
-        yield Finding(number, path, "is not in the manifest")
-    in_files = sum(file.records for file in expected.values())
-    counted = sum(p["records"] + p["undecodable"] for p in manifest["partitions"])
-    if in_files != counted:
-        yield Finding(number, "manifest", f"{counted} records by partition, {in_files} by file")
-
-
-def _file_problem(found: ExportedFile | None, expected: ExportedFile) -> str:
-    if found is None:
-        return "is missing"
-    if found.size_bytes != expected.size_bytes:
-        return f"expected {expected.size_bytes} bytes, found {found.size_bytes}"
-    if found.crc32c != expected.crc32c:
-        return f"expected crc32c {expected.crc32c}, found {found.crc32c}"
-    if found.records not in (expected.records, UNKNOWN):
-        return f"expected {expected.records} records, found {found.records}"
-    return ""
-
-
-def _verify_rows(
-    target: ExportDirectory, number: int, manifest: Mapping[str, Any]
-) -> Iterator[Finding]:
-    """Compare the values in the files with the checksums in the manifest."""
-    settings = TaskSettings.from_json({"staging": "", **manifest["settings"]})
-    for entry in manifest["partitions"]:
-        partition = TopicPartition(entry["topic"], entry["partition"])
-        if "checksums" not in entry:
-            yield Finding(number, str(partition), "has no checksums: written by an older version")
-            continue
-        try:
-            found = stored_checksums(target.export_path(number), partition, settings)
-        except UNREADABLE as error:
-            yield Finding(number, str(partition), f"values cannot be read: {error}")
-            continue
-        if found is not None and (problem := _changed(entry["checksums"], found)):
-            yield Finding(number, str(partition), problem)
-
-
-def _changed(expected: Mapping[str, str], found: Mapping[str, str]) -> str:
-    names = [name for name in expected if name in found and expected[name] != found[name]]
-    return f"values were changed in {', '.join(names)}" if names else ""
-
-
-# --- the exports of a directory ----------------------------------------------------------------
-
-
-def verify_continuity(manifests: Manifests) -> Iterator[Finding]:
-    """Offsets that are in two exports, and offsets that a removed export contained."""
-    done: dict[tuple[object, ...], list[tuple[int, OffsetRange]]] = {}
-    for number, manifest in manifests.items():
-        for entry in manifest["partitions"]:
-            here = _range_of(entry)
-            # A recreated topic has the offsets of the old one again.
-            log = (here.topic, here.partition, manifest.get("cluster_id"), entry.get("topic_id"))
-            earlier = done.setdefault(log, [])
-            what = str(here.topic_partition)
-            for other, there in earlier:
-                if shared := _shared(here, there):
-                    yield Finding(number, what, f"{shared} are also in export {other}")
-            missing = _missing(entry, here, [there for _, there in earlier])
-            if missing and manifest.get("mode") == "incremental":
-                yield Finding(number, what, missing)
-            earlier.append((number, here))
-
-
-def _shared(one: OffsetRange, other: OffsetRange) -> str:
-    first = max(one.first_offset, other.first_offset)
-    end = min(one.end_offset, other.end_offset)
-    return f"offsets {first} to {end - 1}" if first < end else ""
-
-
-def _missing(entry: Mapping[str, Any], here: OffsetRange, earlier: Iterable[OffsetRange]) -> str:
-    """The offsets between an increment and the exports before it, unless its manifest names them.
-
-    The first export of a partition has none before it: older ones may have been deleted with
-    intention.
-    """
-    ends = [each.end_offset for each in earlier]
-    named = {gap["end_offset"] for gap in entry.get("gaps", ())}
-    if not ends or max(ends) >= here.first_offset or here.first_offset in named:
-        return ""
-    return f"offsets {max(ends)} to {here.first_offset - 1} are in no export: was one removed?"
 
 
 # --- the source --------------------------------------------------------------------------------
@@ -224,12 +119,12 @@ def verify_source(
             security=settings.security,
         )
         for entry in manifest["partitions"]:
-            available = there[own.isolation].get(_range_of(entry).topic_partition)
+            available = there[own.isolation].get(range_of(entry).topic_partition)
             problem = _source_problem(manifest, entry, available, origin)
-            if not problem and not _range_of(entry).is_empty:
+            if not problem and not range_of(entry).is_empty:
                 problem = _record_problem(entry, source, own, is_deep)
             if problem:
-                yield Finding(number, str(_range_of(entry).topic_partition), problem)
+                yield Finding(number, str(range_of(entry).topic_partition), problem)
 
 
 def _whole_ranges(
@@ -240,7 +135,7 @@ def _whole_ranges(
     wanted: dict[IsolationLevel, set[TopicPartition]] = {}
     for manifest in manifests.values():
         isolation = IsolationLevel(manifest["settings"]["isolation"])
-        partitions = {_range_of(entry).topic_partition for entry in manifest["partitions"]}
+        partitions = {range_of(entry).topic_partition for entry in manifest["partitions"]}
         wanted.setdefault(isolation, set()).update(partitions & available)
     return {
         isolation: {
@@ -260,7 +155,7 @@ def _source_problem(
     origin: Origin,
 ) -> str:
     """Why the exported range cannot be read from the source again; empty if it can."""
-    exported = _range_of(entry)
+    exported = range_of(entry)
     end = exported_end(dict(manifest), dict(entry))
     if problem := difference(exported.topic_partition, end, origin):
         return problem
@@ -279,7 +174,7 @@ def _record_problem(
     entry: Mapping[str, Any], source: Source, settings: TaskSettings, is_deep: bool
 ) -> str:
     exported = entry["records"] + entry["undecodable"]
-    pieces = source.pieces(_range_of(entry), _TASK_BYTES)
+    pieces = source.pieces(range_of(entry), _TASK_BYTES)
     if not is_deep and not settings.has_row_filter:
         found = sum(count_records(piece, settings) for piece in pieces)
         return "" if found == exported else f"exported {exported} records, found {found}"
@@ -291,5 +186,5 @@ def _record_problem(
             streams = table_streams(written_columns(good, settings), streams)
     if found != exported:
         return f"exported {exported} records, found {found}"
-    problem = _changed(entry.get("checksums", {}), column_checksums(streams))
+    problem = changed_columns(entry.get("checksums", {}), column_checksums(streams))
     return f"{problem}, compared with the source" if is_deep and problem else ""

@@ -10,7 +10,8 @@ SPARK = ROOT / "kctl" / "spark"
 # From top to bottom: a module imports its own sub-package and lower ones.
 LAYERS = [
     {"driver", "verify", "data_source", "compaction", "listing"},
-    {"summary", "reading_back"},
+    {"summary", "verification"},
+    {"reading_back"},
     {"execution"},
     {"publishing"},
     {"engine"},

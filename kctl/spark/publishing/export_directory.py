@@ -153,6 +153,11 @@ class ExportDirectory(ABC):
             path = self.export_path(number)
             _rename(path, aside / path.name)
 
+    @property
+    def is_half_replaced(self) -> bool:
+        """Whether a run was killed while it replaced the exports: only it can be finished."""
+        return self.staging.is_resumable and (self.path / _REPLACED).exists()
+
     def clean_up(self) -> None:
         """Remove all files of a failed run."""
         self.staging.remove()

@@ -59,8 +59,16 @@ class PlannedRun(ABC):
 
     def begin(self, plan: Plan) -> None:
         """Store the plan; removes the files of an earlier run."""
+        self.prepare()
+        self.keep(plan)
+
+    def prepare(self) -> None:
+        """Begin a run that cannot be resumed yet; removes the files of an earlier run."""
         self.clear()
         self._prepare()
+
+    def keep(self, plan: Plan) -> None:
+        """Store the plan: from now on the run can be resumed."""
         write_json(self._plan_file, plan.to_json())
 
     def _prepare(self) -> None:

@@ -73,10 +73,10 @@ class OutputFiles:
         """Write rows of one piece; returns their counts and checksums."""
         good, bad = rows_of(table, self._settings)
         if len(bad):
-            self._append(UNDECODABLE, bad, ExportFormat.PARQUET)
+            self.append(UNDECODABLE, bad, ExportFormat.PARQUET)
         rows = written_columns(good, self._settings)
         for directory, group in self._by_directory(piece, good, rows):
-            self._append(directory, group, self._settings.export_format)
+            self.append(directory, group, self._settings.export_format)
         return count_rows(piece, good, bad, rows)
 
     def _by_directory(
@@ -96,7 +96,8 @@ class OutputFiles:
             ]
         return ((directory, part) for directory, _, part in groups)
 
-    def _append(self, directory: str, table: pa.Table, export_format: ExportFormat) -> None:
+    def append(self, directory: str, table: pa.Table, export_format: ExportFormat) -> None:
+        """Write rows of one directory, which is empty or ends with a slash."""
         if not len(table):
             return
         buffer = self._buffers.setdefault(directory, _Buffer(export_format))
