@@ -108,12 +108,14 @@ class LocalPool:
         with ctrl_c_noted() as interrupted, self._stopping(threads):
             for thread in threads:
                 thread.start()
-            while any(thread.is_alive() for thread in threads) and not self._failure:
-                if interrupted.is_set():
-                    raise JobFailed("interrupted", status=ExitStatus.INTERRUPTED)
+            while any(thread.is_alive() for thread in threads) and not (
+                self._failure or interrupted.is_set()
+            ):
                 for thread in threads:
                     thread.join(_POLL_S / len(threads))
                 look(self._running)
+            if interrupted.is_set():
+                raise JobFailed("interrupted", status=ExitStatus.INTERRUPTED)
         if self._failure is not None:
             raise _job_failed(self._failure)
 
