@@ -9,6 +9,7 @@
         command_config: /etc/kafka/client.properties
         zookeeper: zk1:2181/kafka
         protected: true
+        cluster_id: Xz4f0Rl6QZqPZBVJXo7Vmw
         export_engine: local
 
 The file is `$KCTL_CONFIG`, else `kctl/config.yaml` in the user's configuration directory. It is
@@ -39,6 +40,9 @@ class Context:
     """Refuse all changes: also commits of offsets, and joining consumer groups."""
     protected: bool = False
     """Confirmations require typing the context's name; `--yes` is not enough."""
+    cluster_id: str | None = None
+    """Recorded by `kctl context set`. Commands refuse to run if the brokers have another one, and
+    restrictions apply to this cluster however it is addressed; see `guards`."""
     export_engine: str | None = None
     """The default of `kctl spark-export --engine`: spark or local."""
 
