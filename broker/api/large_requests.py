@@ -11,15 +11,24 @@ so only a few of those are processed at the same time; the others wait.
 """
 
 import asyncio
-import time
 from typing import Any, Final
 
-from broker.api.chunks import Path, cut, join, large_path
+from broker.api.chunks import (
+    ERROR_PATHS,
+    UNANSWERED,
+    Limit,
+    Path,
+    cut,
+    exceeded_limit,
+    join,
+    large_path,
+)
 from broker.api.context import RequestContext, Services
 from broker.api.responses import error_code, failed, not_served
 from broker.api.rows import Row
-from broker.api.slices import SLICE_S, free, run_first_slice, run_in_slices
+from broker.api.slices import free, run_first_slice, run_in_slices
 from broker.api.table import TABLE
+from broker.errors import ApiError, ErrorCode
 from broker.net.connection import CloseConnection, Peer, ResponseParts
 from broker.net.deferred import DeferredResponse, as_deferred
 from broker.protocol.codec import Slices, decode_in_slices, encode_in_slices
@@ -56,8 +65,10 @@ class LargeRequests:
         is_done, decoded = run_first_slice(decoding)
         if not is_done:
             return as_deferred(self._decode_and_process(decoding))
-        if isinstance(decoded, tuple) and large_path(decoded[1]) is not None:
-            return as_deferred(self._process(decoded))
+        if isinstance(decoded, tuple):
+            request = decoded[1]
+            if large_path(request) is not None or exceeded_limit(request) is not None:
+                return as_deferred(self._process(decoded))
         return decoded
 
     def _decode(self, frame: memoryview, peer: Peer) -> Slices[Decoded | ResponseParts]:
@@ -91,11 +102,13 @@ class LargeRequests:
             return decoded
         row, request, context = decoded
         try:
-            path = large_path(request)
-            if path is None:
-                response = await _handle(row, request, context)
-            else:
+            response: Response | None
+            if (path := large_path(request)) is not None:
                 response = await _handle_chunks(row, request, context, path)
+            elif (limit := exceeded_limit(request)) is not None:
+                response = await _refuse(row, request, limit)
+            else:
+                response = await _handle(row, request, context)
             return await _encode(row, response, context)
         except Exception as error:  # noqa: BLE001  # the error boundary
             return failed(row, request, context, error)
@@ -104,6 +117,8 @@ class LargeRequests:
 
 
 async def _handle(row: Row, request: Request[Any], context: RequestContext) -> Response | None:
+    if (limit := exceeded_limit(request)) is not None:
+        raise ApiError(limit.code, _excess(limit))
     action_queue = context.services.purgatory.action_queue
     action_queue.hold()
     try:
@@ -121,10 +136,9 @@ async def _handle_chunks(
 ) -> Response | None:
     """The joined responses to all chunks; after an exception, its error for the rest of them."""
     whole: Response | None = None
-    code = None
-    deadline = time.monotonic() + SLICE_S
+    code: ErrorCode | None = None
     for chunk in cut(request, path):
-        response: Response | None
+        response: Response | None = None
         if code is None:
             try:
                 response = await _handle(row, chunk, context)
@@ -136,10 +150,27 @@ async def _handle_chunks(
             whole = response
         elif response is not None:
             join(whole, response, path)
-        if time.monotonic() >= deadline:
-            await asyncio.sleep(0)
-            deadline = time.monotonic() + SLICE_S
+        await asyncio.sleep(0)
     return whole
+
+
+async def _refuse(row: Row, request: Request[Any], limit: Limit) -> Response:
+    """The error for a request above a limit, for all its entries if the API has a place for it."""
+    if request.api_key in UNANSWERED:
+        raise CloseConnection(f"{row.api_key.name}: {_excess(limit)}")
+    path = ERROR_PATHS.get(request.api_key)
+    if path is None:
+        return row.error_response(request, limit.code)
+    chunks = cut(request, path)
+    whole = row.error_response(next(chunks), limit.code)
+    for chunk in chunks:
+        join(whole, row.error_response(chunk, limit.code), path)
+        await asyncio.sleep(0)
+    return whole
+
+
+def _excess(limit: Limit) -> str:
+    return f"more than {limit.at_most:,} elements in {'.'.join(limit.array)}"
 
 
 async def _encode(row: Row, response: Response | None, context: RequestContext) -> ResponseParts:

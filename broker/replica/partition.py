@@ -136,7 +136,8 @@ class Partition:
     ) -> LogAppendInfo:
         """Append and, if no follower has to fetch first, advance the high watermark.
 
-        NOT_ENOUGH_REPLICAS for acks=all if the ISR is too small: nothing is written.
+        NOT_ENOUGH_REPLICAS for acks=all if the ISR is too small: nothing is written. HeavyBatch if
+        the log must validate a client's batch in a thread first.
         """
         self.check_leader()
         if required_acks == -1 and self.is_under_min_isr:
@@ -145,7 +146,7 @@ class Partition:
                 f"{self.name}: {len(self.state.isr)} in sync, "
                 f"min.insync.replicas={self.min_insync_replicas}",
             )
-        info = self.log.append_as_leader(records, self.state.leader_epoch, origin, verification)
+        info = self.log.append_on_loop(records, self.state.leader_epoch, origin, verification)
         for replica in self.followers.values():
             if replica.idle_session is not None:
                 replica.end_idle()
