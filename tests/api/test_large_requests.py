@@ -160,7 +160,7 @@ def test_regression_small_batch_with_very_many_records_is_recompressed_off_the_l
     topic = f"bomb-{codec}"
     with WireClient(metered.bootstrap_servers) as wire:
         configs = {"compression_type": codec, "max_message_bytes": "100000000"}
-        create_topic(wire, topic, **configs)
+        create_topic(wire, topic, 1, **configs)
         turns = Turns(metered)
         assert produce(wire, topic, bomb) == 0
         assert turns.too_long() == []
