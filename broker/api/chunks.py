@@ -178,7 +178,7 @@ def exceeded_limit(request: Request[Any]) -> Limit | None:
 def large_path(request: Request[Any]) -> Path | None:
     """The path of a request that has to be cut; None if it is handled at once."""
     for path in PATHS.get(request.api_key, ()):
-        at_once = max(path.chunk, MANY)
+        at_once = path.chunk if path.chunk > MANY else MANY
         if _weight(request, path.entries, at_once) > at_once:
             return path
     return None

@@ -10,7 +10,7 @@ from typing import Any
 
 from broker.api.context import RequestContext, Services
 from broker.api.large_requests import LARGE_BYTES, LargeRequests
-from broker.api.responses import encode_response, failed, not_served
+from broker.api.responses import NOT_SERVED, encode_response, failed, not_served
 from broker.api.rows import Kind, Row
 from broker.api.table import TABLE
 from broker.net.connection import Peer, ResponseParts
@@ -39,10 +39,10 @@ class Dispatcher:
             version, correlation_id = context.api_version, context.correlation_id
         else:
             api_key, version, correlation_id, client_id, body = read_request_header(frame)
-            found = TABLE.get(api_key)
-            if found is None or not found.versions[0] <= version <= found.versions[1]:
+            row = TABLE.get(api_key, NOT_SERVED)
+            lowest, highest = row.versions
+            if not lowest <= version <= highest:
                 return not_served(api_key, version, correlation_id)
-            row = found
             # Bytes after the message are ignored, as in Kafka.
             request, _ = decode_from(row.request, frame, body, version)
             context = RequestContext(version, correlation_id, client_id, peer, self._services)

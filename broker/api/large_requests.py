@@ -24,7 +24,7 @@ from broker.api.chunks import (
     large_path,
 )
 from broker.api.context import RequestContext, Services
-from broker.api.responses import error_code, failed, not_served
+from broker.api.responses import NOT_SERVED, error_code, failed, not_served
 from broker.api.rows import Row
 from broker.api.slices import free, run_first_slice, run_in_slices
 from broker.api.table import TABLE
@@ -34,10 +34,10 @@ from broker.net.deferred import DeferredResponse, as_deferred
 from broker.protocol.codec import Slices, decode_in_slices, encode_in_slices
 from broker.protocol.compiler import SLICE_ELEMENTS
 from broker.protocol.framing import set_size
-from broker.protocol.headers import decode_header_in_slices, start_response
+from broker.protocol.headers import read_header_in_slices, start_response
 from broker.protocol.schema import Request, Response
 
-LARGE_BYTES: Final = 16 * 1024
+LARGE_BYTES: Final = 32 * 1024
 """Requests above this size are treated here."""
 
 _HUGE_ELEMENTS: Final = 300_000
@@ -62,6 +62,11 @@ class LargeRequests:
         """The decoded request if it can be handled at once, otherwise its response, deferred."""
         decoding = self._decode(frame, peer)
         decoded: Decoded | ResponseParts
+        try:
+            next(decoding)
+        except StopIteration as done:
+            decoded = done.value  # it has few elements, because the decoder has not yielded
+            return decoded
         is_done, decoded = run_first_slice(decoding)
         if not is_done:
             return as_deferred(self._decode_and_process(decoding))
@@ -72,14 +77,14 @@ class LargeRequests:
         return decoded
 
     def _decode(self, frame: memoryview, peer: Peer) -> Slices[Decoded | ResponseParts]:
-        header, body = yield from decode_header_in_slices(frame)
-        api_key, version = header.request_api_key, header.request_api_version
-        correlation_id = header.correlation_id
-        row = TABLE.get(api_key)
-        if row is None or not row.versions[0] <= version <= row.versions[1]:
+        header = yield from read_header_in_slices(frame)
+        api_key, version, correlation_id, client_id, body = header
+        row = TABLE.get(api_key, NOT_SERVED)
+        lowest, highest = row.versions
+        if not lowest <= version <= highest:
             return not_served(api_key, version, correlation_id)
         request, _ = yield from decode_in_slices(row.request, frame, body, version)
-        context = RequestContext(version, correlation_id, header.client_id, peer, self._services)
+        context = RequestContext(version, correlation_id, client_id, peer, self._services)
         return row, request, context
 
     async def _decode_and_process(self, decoding: Slices[Decoded | ResponseParts]) -> ResponseParts:

@@ -122,34 +122,22 @@ async def _when_verified(
 def _append_all(
     request: ProduceRequest, context: RequestContext, verified: Verified
 ) -> ProduceResponse | Awaitable[ProduceResponse | None] | None:
-    waiting: dict[tuple[str, int], RequiredOffset] = {}
-    heavy: list[_Heavy] = []
+    waiting: _Waiting = {}
     topics = [
         TopicProduceResponse(
             name=topic.name,
             partition_responses=[
-                _produce_partition(topic.name, data, request, context, waiting, verified, heavy)
+                _produce_partition(topic.name, data, request, context, waiting, verified)
                 for data in topic.partition_data
             ],
         )
         for topic in request.topic_data
     ]
-    if heavy:
-        return _append_heavy(heavy, topics, waiting, request, context)
-    return _respond(topics, waiting, request, context)
-
-
-def _respond(
-    topics: list[TopicProduceResponse],
-    waiting: dict[tuple[str, int], RequiredOffset],
-    request: ProduceRequest,
-    context: RequestContext,
-) -> ProduceResponse | DeferredResponse[ProduceResponse] | None:
+    if waiting:
+        return _when_appended(topics, waiting, request, context)
     if request.acks == 0:
         _close_on_error(topics)
         return None
-    if waiting:
-        return _when_acknowledged(topics, waiting, request.timeout_ms / 1000, context)
     return ProduceResponse(responses=topics, node_endpoints=_endpoints(topics, context))
 
 
@@ -158,13 +146,12 @@ def _produce_partition(
     data: PartitionProduceData,
     request: ProduceRequest,
     context: RequestContext,
-    waiting: dict[tuple[str, int], RequiredOffset],
+    waiting: "_Waiting",
     verified: Verified,
-    heavy: "list[_Heavy]",
 ) -> PartitionProduceResponse:
     """Append to one partition; add it to `waiting` if acks=all and the ISR has not caught up.
 
-    A batch that must be validated in a thread is added to `heavy` instead.
+    A batch that must be validated in a thread is added to `waiting` as well.
     """
     replicas = context.services.replicas
     try:
@@ -191,7 +178,8 @@ def _produce_partition(
         return _refused(data.index, error, leader, partition)
     except HeavyBatch:
         answer = PartitionProduceResponse(index=data.index)
-        heavy.append(_Heavy(topic, partition, records, verification, answer))
+        # Not by its number: a partition may be named twice.
+        waiting[topic, -1 - len(waiting)] = _Heavy(topic, partition, records, verification, answer)
         return answer
     if request.acks == _ALL and partition.acks_reached(info.last_offset + 1) is not _NO_ERROR:
         waiting[topic, data.index] = RequiredOffset(partition, info.last_offset + 1)
@@ -209,6 +197,24 @@ class _Heavy(NamedTuple):
     """In the response until the batch is appended."""
 
 
+_Waiting = dict[tuple[str, int], RequiredOffset | _Heavy]
+"""What a response waits for: replicas, by partition, and heavy batches."""
+
+
+def _when_appended(
+    topics: list[TopicProduceResponse],
+    waiting: _Waiting,
+    request: ProduceRequest,
+    context: RequestContext,
+) -> Awaitable[ProduceResponse | None]:
+    """Wait for heavy batches, if there are any, then for the ISR."""
+    required = {key: one for key, one in waiting.items() if not isinstance(one, _Heavy)}
+    if len(required) < len(waiting):
+        heavy = [one for one in waiting.values() if isinstance(one, _Heavy)]
+        return _append_heavy(heavy, topics, required, request, context)
+    return _when_acknowledged(topics, required, request.timeout_ms / 1000, context)
+
+
 async def _append_heavy(
     heavy: list[_Heavy],
     topics: list[TopicProduceResponse],
@@ -223,8 +229,12 @@ async def _append_heavy(
     for topic in topics:
         responses = topic.partition_responses
         responses[:] = [answers.get(id(answer), answer) for answer in responses]
-    response = _respond(topics, waiting, request, context)
-    return response if response is None or isinstance(response, ProduceResponse) else await response
+    if request.acks == 0:
+        _close_on_error(topics)
+        return None
+    if waiting:
+        return await _when_acknowledged(topics, waiting, request.timeout_ms / 1000, context)
+    return ProduceResponse(responses=topics, node_endpoints=_endpoints(topics, context))
 
 
 async def _append_validated(
