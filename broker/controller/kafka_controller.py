@@ -122,6 +122,17 @@ class KafkaController:
         return self._active is not None
 
     @property
+    def context(self) -> ControllerContext | None:
+        """The controller's memory of the cluster, for metrics; None unless it is active."""
+        active = self._active
+        return None if active is None else active.services.context
+
+    @property
+    def num_queued_events(self) -> int:
+        """How many events have not begun."""
+        return len(self._events)
+
+    @property
     def epoch(self) -> int:
         """The controller epoch; NOT_CONTROLLER if another broker is the controller."""
         return self._require().services.epoch
