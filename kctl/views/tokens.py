@@ -13,6 +13,7 @@ COLUMNS = [
     Column("issued", wide=True),
     Column("requester", wide=True),
 ]
+EXPIRY_COLUMNS = [Column("token_id"), Column("expires")]
 CREATED_COLUMNS = [*COLUMNS, Column("hmac")]
 
 
