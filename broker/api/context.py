@@ -13,6 +13,7 @@ from broker.group.coordinator import GroupCoordinator
 from broker.group.offset_nodes import OffsetNodes
 from broker.metadata.acl_store import AclStore
 from broker.metadata.client_configs import ClientConfigStore
+from broker.metadata.delegation_token_manager import DelegationTokenManager
 from broker.metadata_cache import MetadataCache
 from broker.metrics.request_metrics import RequestMetrics
 from broker.net.connection import Peer
@@ -49,6 +50,8 @@ class Services:
     markers: LocalMarkers
     verifier: AddPartitionsToTxnManager
     clock: Clock
+    tokens: DelegationTokenManager | None = None
+    """Delegation tokens; None if they are not enabled."""
     authorizer: AclAuthorizer | None = None
     """None: every client may do everything."""
     acls: AclStore | None = None

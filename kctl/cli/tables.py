@@ -67,6 +67,10 @@ class Column:
         return ((visible(text), self.style(row) if self.style else None),)
 
 
+Columns = Sequence[Column]
+"""The columns of a table; commands that only pass them on name this type."""
+
+
 @dataclass(frozen=True)
 class Look:
     """How a table is shown."""

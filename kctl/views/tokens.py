@@ -13,8 +13,8 @@ COLUMNS = [
     Column("issued", wide=True),
     Column("requester", wide=True),
 ]
-EXPIRY_COLUMNS = [Column("token_id"), Column("expires")]
 CREATED_COLUMNS = [*COLUMNS, Column("hmac")]
+EXPIRED_COLUMNS = [Column("token_id"), Column("expires")]
 
 
 def token_row(token: DelegationToken, *, show_hmac: bool) -> dict[str, object]:

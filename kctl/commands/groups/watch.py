@@ -18,7 +18,7 @@ from kctl.cli.errors import ExitStatus, usage
 from kctl.cli.missing import no_such
 from kctl.cli.options import Session, session_of
 from kctl.cli.output import Output
-from kctl.cli.tables import Column
+from kctl.cli.tables import Columns
 from kctl.cli.times import now_ms
 from kctl.commands.groups.arguments import (
     AllGroups,
@@ -163,9 +163,7 @@ def _check_missing(session: Session, found: Sequence[GroupLag]) -> None:
         raise no_such("group", missing, [group.group_id for group in there])
 
 
-def _show(
-    out: Output, rows: Sequence[dict[str, object]], columns: Sequence[Column], name: str
-) -> None:
+def _show(out: Output, rows: Sequence[dict[str, object]], columns: Columns, name: str) -> None:
     is_screen = out.format.is_for_people and sys.stdout.isatty()
     fitting = max(1, shutil.get_terminal_size().lines - _OTHER_LINES)
     if not is_screen or len(rows) <= fitting:
