@@ -346,3 +346,13 @@ def test_example_of_the_help_works(
     result = run(example.removeprefix("kctl "))
     checks = ("kctl acls audit", "kctl acls explain User:shop")
     assert result.exit_code == (3 if example.startswith(checks) else 0), result.stderr
+
+
+def test_names_of_users_and_principals_are_completed(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    run("users set zoe --password-env ALICE_PASSWORD")
+    run("acls add topic:a --allow alice --allow 'User:*' --deny Group:staff")
+    assert run("complete users").output == "zoe\n"
+    assert run("complete principals").output == "alice\n"
