@@ -3,7 +3,7 @@
 Versions:
     v1 flexible
 
-Deliberately missing: enforcement, see `broker.api.client_quotas`.
+Deliberately missing: nothing.
 """
 
 import asyncio
