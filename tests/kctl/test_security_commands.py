@@ -321,6 +321,8 @@ def test_read_only_context_refuses_every_change(
         result = run(f"{line.format(file=file)} --context prod -b {servers}")
         assert (result.exit_code, "is read-only" in result.stderr) == (1, True), (line, result)
     assert [run(look).output for look in looks] == before
+    # The rules of a context apply to its cluster however it is named: also to what cleans up.
+    assert run("context delete prod").exit_code == 0
 
 
 EXAMPLES = [
