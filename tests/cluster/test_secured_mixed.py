@@ -5,6 +5,7 @@ others.
 """
 
 import json
+import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -102,10 +103,11 @@ def test_records_replicate_under_each_controller(
 ) -> None:
     control_by(cluster, controller)
     topic = f"orders-{controller}"
-    admin = AdminClient(client(cluster, certificates))
     wanted = NewTopic(topic, 3, 3, config={"min.insync.replicas": "3"})
 
     def is_made() -> bool:
+        # A new client each time: librdkafka goes on asking the controller it once knew.
+        admin = AdminClient(client(cluster, certificates))
         try:
             admin.create_topics([wanted])[topic].result(20)
         except Exception as error:  # noqa: BLE001 - the controller has just changed
@@ -127,12 +129,12 @@ def test_user_made_on_one_is_known_to_the_other(
 ) -> None:
     control_by(cluster, made_on)  # credentials are changed by the controller
     name = f"user-{made_on}"
-    admin = AdminClient(client(cluster, certificates, made_on))
     change = UserScramCredentialUpsertion(
         name, ScramCredentialInfo(AdminMechanism.SCRAM_SHA_512, 4096), b"secret"
     )
 
     def is_made() -> bool:
+        admin = AdminClient(client(cluster, certificates, made_on))
         try:
             admin.alter_user_scram_credentials([change])[name].result(20)
         except Exception:  # noqa: BLE001 - the controller has just changed
@@ -186,8 +188,6 @@ def test_token_made_on_one_is_valid_on_the_other(
 
 
 def tool(main_class: str, *args: str) -> str:
-    import subprocess
-
     done = subprocess.run(
         java_command(main_class, *args), capture_output=True, text=True, timeout=200, check=False
     )
