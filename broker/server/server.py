@@ -46,6 +46,7 @@ from broker.replica.controller_requests import ControllerRequests
 from broker.replica.manager import ReplicaCluster, ReplicaManager
 from broker.server.authorization import Authorization
 from broker.server.background import Background
+from broker.server.client_quotas import ClientQuotas
 from broker.server.controlled import ControlledBroker
 from broker.server.controlled_shutdown import move_leaders_away
 from broker.server.coordination import build_coordinators, follow_leadership
@@ -116,6 +117,7 @@ class Server:
         self._dynamic: DynamicConfig
         self._config_manager: ZkConfigManager
         self._authorization: Authorization
+        self._client_quotas: ClientQuotas
         self._inter_broker: InterBroker
         self._replicas: ReplicaManager
         self._membership: Membership
@@ -146,6 +148,7 @@ class Server:
         await self._join_cluster()
         await self._load_dynamic_config()
         await self._load_acls()
+        await self._load_client_quotas()
         await asyncio.to_thread(self._logs.startup)
         try:
             write_identity(self.identity, self._logs.online_dirs)
@@ -293,6 +296,13 @@ class Server:
         self._authorization = Authorization(self.config, self._store, self._clock)
         await self._authorization.start()
 
+    async def _load_client_quotas(self) -> None:
+        """Read the quotas of clients, and follow their changes from now on."""
+        self._client_quotas = ClientQuotas(self.config, ClientConfigStore(self._store), self._clock)
+        self._config_manager.on_client_change(self._client_quotas.reload)
+        await self._client_quotas.load()
+        self._quotas.ip_throttle_ms = self._client_quotas.ip_throttle_ms
+
     async def _load_dynamic_config(self) -> None:
         """Read the dynamic settings, and follow their changes from now on."""
         self._dynamic = DynamicConfig(self.config, self.identity.broker_id)
@@ -366,7 +376,7 @@ class Server:
             acls=self._authorization.acls,
         )
         self._replicas.on_deleted = self._on_deleted
-        self._dispatcher = Dispatcher(self._services)
+        self._dispatcher = Dispatcher(self._services, self._client_quotas.managers)
         if self._admin is not None:
             self._dispatcher = self._admin.attach(
                 broker_id, self._services, self._store.session, self._dispatcher

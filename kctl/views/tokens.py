@@ -8,12 +8,13 @@ COLUMNS = [
     Column("token_id"),
     Column("owner"),
     Column("renewers"),
-    Column("expiry"),
-    Column("max_expiry"),
+    Column("expiry", priority=1),
+    Column("max_expiry", priority=3),
     Column("issued", wide=True),
     Column("requester", wide=True),
 ]
 CREATED_COLUMNS = [*COLUMNS, Column("hmac")]
+EXPIRED_COLUMNS = [Column("token_id"), Column("expires")]
 
 
 def token_row(token: DelegationToken, *, show_hmac: bool) -> dict[str, object]:
