@@ -32,7 +32,9 @@ from tests.support.cluster import wait_until
 from tests.support.wire import WireClient, read_response, request_frame
 
 RATE = 200_000
-"""Bytes per second of throttled clients."""
+"""Bytes per second of throttled producers."""
+CONSUMER_RATE = 50_000
+"""Lower: each fetch waits for its turn, so the time that a loaded machine needs for it counts."""
 
 
 @pytest.fixture(scope="module")
@@ -143,17 +145,17 @@ def test_throttled_producer_keeps_its_rate_and_others_are_not_slowed(
 @pytest.mark.slow
 def test_throttled_consumer_keeps_its_rate(broker: RunningBroker, wire: WireClient) -> None:
     create_topic(wire, "stored")
-    records = batch(b"x" * 9_000)
+    records = batch(b"x" * 3_000)
     for _ in range(140):
         wire.ask(produce_request("stored", records), 9)
-    set_quota(broker, "consumer_byte_rate", RATE, client_id="reader")
+    set_quota(broker, "consumer_byte_rate", CONSUMER_RATE, client_id="reader")
     consumer = Consumer(
         {
             "bootstrap.servers": broker.bootstrap_servers,
             "client.id": "reader",
             "group.id": "readers",
             "auto.offset.reset": "earliest",
-            "fetch.message.max.bytes": 20_000,
+            "fetch.message.max.bytes": 21_000,
         }
     )
     consumer.subscribe(["stored"])
@@ -164,7 +166,8 @@ def test_throttled_consumer_keeps_its_rate(broker: RunningBroker, wire: WireClie
             done.add(len(message.value() or b""))
     consumer.close()
     set_quota(broker, "consumer_byte_rate", None, client_id="reader")
-    assert done.rate(skipped_s=1.5) == pytest.approx(RATE, rel=0.1)
+    # A fetch is a seventh of what two windows allow: that is how far the rate may be off.
+    assert done.rate(skipped_s=2) == pytest.approx(CONSUMER_RATE, rel=0.2)
 
 
 def test_response_comes_at_once_and_the_next_request_waits(
