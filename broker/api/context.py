@@ -14,8 +14,11 @@ from broker.group.coordinator import GroupCoordinator
 from broker.group.offset_nodes import OffsetNodes
 from broker.metadata.acl_store import AclStore
 from broker.metadata.client_configs import ClientConfigStore
+from broker.metadata.delegation_token_manager import DelegationTokenManager
 from broker.metadata_cache import MetadataCache
+from broker.metrics.request_metrics import RequestMetrics
 from broker.net.connection import Peer
+from broker.quota.quota_managers import QuotaManagers
 from broker.replica.manager import ReplicaManager
 from broker.replica.purgatory import Purgatory
 from broker.security.authorizer import AclAuthorizer
@@ -52,10 +55,16 @@ class Services:
     markers: LocalMarkers
     verifier: AddPartitionsToTxnManager
     clock: Clock
+    tokens: DelegationTokenManager | None = None
+    """Delegation tokens; None if they are not enabled."""
     authorizer: AclAuthorizer | None = None
     """None: every client may do everything."""
     acls: AclStore | None = None
     """The ACLs of the authorizer; None without one."""
+    client_quotas: QuotaManagers | None = None
+    """None until a quota is set, so that requests do not look for quotas."""
+    request_metrics: RequestMetrics | None = None
+    """Where error codes are counted; None if metrics are not exposed."""
 
 
 @dataclass(slots=True)  # not frozen: that makes creation three times slower

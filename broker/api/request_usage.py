@@ -12,6 +12,7 @@ from collections.abc import Callable
 from time import perf_counter_ns
 from typing import Any, Final
 
+from broker.api.context import RequestContext
 from broker.api.rows import Row
 from broker.errors import ErrorCode
 from broker.protocol.api_keys import ApiKey
@@ -98,6 +99,15 @@ class RequestUsage:
         if has_field and delay_ms:
             response.throttle_time_ms = delay_ms  # type: ignore[union-attr]
         return delay_ms
+
+
+def usage_of(context: RequestContext, num_bytes: int) -> RequestUsage | None:
+    """The use of a request of this size that begins now; None while no quota was set."""
+    services = context.services
+    if services.client_quotas is None:
+        return None
+    client = Client(context.peer.principal.name, context.client_id or "")
+    return RequestUsage(services.client_quotas, client, num_bytes, services.clock.now_ms)
 
 
 def _is_exempt(api_key: ApiKey, request: Request[Any], response: Response | None) -> bool:

@@ -1,27 +1,32 @@
 """Rows and columns of `kctl offsets` and `kctl delete-records`."""
 
-from datetime import UTC, datetime
-
+from broker.errors import ErrorCode
 from broker.model import TopicPartition
 from kctl.cli.tables import Column
+from kctl.cli.theme import Style
+from kctl.cli.times import iso_time
 from kctl.model.offsets import HIGH_WATERMARK, Deletion, OffsetAnswer
+from kctl.views.styles import always, if_any
 
 OFFSET_COLUMNS = [
     Column("topic"),
-    Column("partition", right=True),
-    Column("offset", right=True),
+    Column("partition", right=True, priority=0),
+    Column("offset", right=True, priority=0),
     Column("timestamp", wide=True, right=True),
     Column("time", wide=True),
     Column("leader_epoch", wide=True, right=True),
 ]
+
+FAILED_OFFSET_COLUMNS = [*OFFSET_COLUMNS, Column("error")]
+"""Used if a partition failed."""
 
 DELETION_PLAN_COLUMNS = [
     Column("topic"),
     Column("partition", right=True),
     Column("log_start_offset", "START", right=True),
     Column("log_end_offset", "END", right=True),
-    Column("before", right=True),
-    Column("records", right=True),
+    Column("before", right=True, priority=1),
+    Column("records", right=True, priority=0, style=if_any("records", Style.BAD)),
 ]
 
 DELETION_COLUMNS = [
@@ -30,22 +35,24 @@ DELETION_COLUMNS = [
     Column("low_watermark", "START", right=True),
 ]
 
-FAILED_DELETION_COLUMNS = [*DELETION_COLUMNS, Column("error")]
+FAILED_DELETION_COLUMNS = [*DELETION_COLUMNS, Column("error", style=always(Style.BAD))]
 """Used if a partition failed."""
 
 
-def offset_row(partition: TopicPartition, answer: OffsetAnswer | None) -> dict[str, object]:
+def offset_row(
+    partition: TopicPartition, answer: OffsetAnswer | None, error: ErrorCode | None = None
+) -> dict[str, object]:
     """The offset of a partition; None where it or its time is unknown."""
     known = answer if answer and answer.is_known else None
     timestamp = known.timestamp if known and known.timestamp >= 0 else None
-    moment = None if timestamp is None else datetime.fromtimestamp(timestamp / 1000, UTC)
     return {
         "topic": partition.topic,
         "partition": partition.partition,
         "offset": known.offset if known else None,
         "timestamp": timestamp,
-        "time": moment and moment.isoformat(timespec="milliseconds"),
+        "time": iso_time(timestamp),
         "leader_epoch": known.leader_epoch if known and known.leader_epoch >= 0 else None,
+        "error": error.name if error else None,
     }
 
 

@@ -9,7 +9,8 @@ from collections.abc import Sequence
 from broker.errors import ErrorCode
 from kctl.cli.errors import CliError
 from kctl.cli.output import Output
-from kctl.cli.tables import Column
+from kctl.cli.tables import Column, Row
+from kctl.cli.theme import Style
 from kctl.model.outcomes import Outcome
 
 HINTS = {
@@ -26,17 +27,43 @@ HINTS = {
     "cleanup.policy",
     ErrorCode.REQUEST_TIMED_OUT: "the change may still be applied: check again; --timeout "
     "SECONDS waits longer",
+    ErrorCode.SECURITY_DISABLED: "the brokers have no authorizer: set authorizer.class.name",
+    ErrorCode.CLUSTER_AUTHORIZATION_FAILED: "it needs an ACL on the cluster: kctl acls add cluster",
+    ErrorCode.TOPIC_AUTHORIZATION_FAILED: "kctl acls explain USER OPERATION topic:NAME shows why",
+    ErrorCode.GROUP_AUTHORIZATION_FAILED: "kctl acls explain USER OPERATION group:NAME shows why",
+    ErrorCode.DELEGATION_TOKEN_AUTH_DISABLED: "the brokers have no delegation.token.secret.key",
+    ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED: "log in with SASL or a client certificate",
+    ErrorCode.NON_EMPTY_GROUP: "the group has members: stop its consumers, or use kctl groups "
+    "remove-members",
+    ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC: "a member of the group is subscribed to the topic: stop "
+    "its consumers first",
+    ErrorCode.LEADER_NOT_AVAILABLE: "kctl topics describe --unavailable shows partitions without a "
+    "leader",
+    ErrorCode.OFFSET_NOT_AVAILABLE: "a new leader has not yet caught up: try again",
+    ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT: "the segments have an old message format",
     ErrorCode.OFFSET_OUT_OF_RANGE: "kctl offsets shows the log end offset",
 }
+
+
+def _status_style(row: Row) -> Style:
+    return Style.BAD if row.get("status") == "failed" else Style.GOOD
+
+
+_STATUS = Column("status", priority=0, style=_status_style)
 
 
 def show_outcomes(out: Output, outcomes: Sequence[Outcome], kind: str, done: str) -> None:
     """Print a row per item of this `kind` (`topic`); CliError if one failed."""
     failed = [one for one in outcomes if one.error]
     if len(outcomes) > 1 or not failed:
-        columns = [Column(kind), Column("status"), *([Column("message")] if failed else [])]
-        out.rows([_row(one, kind, done) for one in outcomes], columns, name=kind)
-    if failed:
+        columns = [Column(kind), _STATUS, *([Column("message", priority=1)] if failed else [])]
+        out.rows([_row(one, kind, done) for one in outcomes], columns, name=kind, strict=False)
+    raise_failures(outcomes, kind)
+
+
+def raise_failures(outcomes: Sequence[Outcome], kind: str) -> None:
+    """CliError with the first failure, if there is one."""
+    if failed := [one for one in outcomes if one.error]:
         raise _failure(failed, len(outcomes), kind)
 
 

@@ -232,7 +232,14 @@ class _Fetch:
                 return self._respond_throttled(delay_ms)
         has_session = session.session_id != NO_SESSION
         topics: dict[str | Uuid, list[PartitionData]] = {}
+        is_follower = session.is_follower
         for partition, data in self.data.items():
+            found = partition.partition
+            if data.records and found is not None:
+                if is_follower:
+                    found.stats.replication_bytes_out += len(data.records)
+                else:
+                    found.stats.bytes_out += len(data.records)
             if not has_session or partition.update_sent(data) or not self.is_incremental:
                 topics.setdefault(partition.topic, []).append(data)
         if not has_session:
@@ -328,6 +335,7 @@ def _read_partition(
         records = _records(found, asked.fetch_offset, context.api_version)
     except ApiError as error:
         return _PartitionRead(_failed(fetched, error, context), True, True)
+    partition.stats.fetch_requests += 1
     has_more = found.records is not None
     must_respond = found.is_off_end_segment
     replica = fetched.replica

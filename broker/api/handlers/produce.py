@@ -79,7 +79,7 @@ _FIRST_VERSION_OF_MAGIC_2: Final = 3
 _FIRST_VERSION_OF_ZSTD: Final = 7
 _FIRST_VERSION_OF_CURRENT_LEADER: Final = 10
 _LENGTH_AND_MAGIC: Final = Struct(">8xi4xB")
-_CODES_WITHOUT_LOG_START: Final = frozenset(
+_EXPECTED_FAILURES: Final = frozenset(
     {
         ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
         ErrorCode.NOT_LEADER_OR_FOLLOWER,
@@ -89,7 +89,8 @@ _CODES_WITHOUT_LOG_START: Final = frozenset(
         ErrorCode.KAFKA_STORAGE_ERROR,
     }
 )
-"""Errors of an append after which Kafka leaves the log start offset out of the response."""
+"""Errors of an append that Kafka expects: it leaves the log start offset out of the response, and
+does not count the request as failed."""
 _ADMIN_CLIENT_ID: Final = "__admin_client"
 """Client id with which administrators may write to internal topics, as in Kafka."""
 
@@ -312,7 +313,9 @@ def _refused(
     The client gets a message only for errors of single records (KIP-467), so the reason is logged.
     """
     logger.info("append refused partition=%s error=%s: %s", partition.name, error.code.name, error)
-    start_offset = -1 if error.code in _CODES_WITHOUT_LOG_START else partition.log.log_start_offset
+    if error.code not in _EXPECTED_FAILURES:
+        partition.stats.failed_produce_requests += 1
+    start_offset = -1 if error.code in _EXPECTED_FAILURES else partition.log.log_start_offset
     if not isinstance(error, InvalidRecords):
         return _failed(index, error, leader, log_start_offset=start_offset)
     return PartitionProduceResponse(

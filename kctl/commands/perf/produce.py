@@ -5,13 +5,13 @@ from typing import Annotated
 import typer
 
 from kctl.admin.connection import ask
-from kctl.admin.log_offsets import known_partitions
+from kctl.admin.log_offsets import partitions_of
 from kctl.cli.confirmation import refuse_if_read_only
 from kctl.cli.errors import ExitStatus
 from kctl.cli.interrupts import ctrl_c_noted
 from kctl.cli.options import KafkaText, session_of
 from kctl.commands.perf.arguments import AcksOption, NumRecords, RecordSize, Settings, Topic
-from kctl.commands.perf.running import exit_status, progress_line
+from kctl.commands.perf.running import exit_status, progress
 from kctl.streaming.choices import Acks, Compression
 from kctl.views.kafka_text.perf import producer_line
 from kctl.views.perf import PRODUCER_COLUMNS
@@ -38,9 +38,7 @@ def produce(
     """
     session = session_of(ctx)
     refuse_if_read_only(session)
-    ask(
-        session, lambda client: known_partitions(client, [topic])
-    )  # fails early if the cluster does not answer
+    ask(session, lambda client: partitions_of(client, [topic]))  # fails early; creates no topic
     from kctl.streaming.config import client_properties  # imports librdkafka
     from kctl.streaming.measuring import Load, ProducerTest
 
@@ -51,8 +49,8 @@ def produce(
         **client_properties(session, settings or []),
     }
     load = Load(topic, num_records, record_size, throughput if throughput > 0 else None)
-    with ctrl_c_noted() as interrupted:
-        result = ProducerTest(properties, load, progress_line(session), interrupted).run()
+    with ctrl_c_noted() as interrupted, progress(num_records) as show:
+        result = ProducerTest(properties, load, show, interrupted).run()
     if text_format:
         session.out.lines([producer_line(result)])
     else:

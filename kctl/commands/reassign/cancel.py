@@ -11,11 +11,13 @@ from broker.model import TopicPartition
 from broker.net.client import Client
 from kctl.admin.connection import ask
 from kctl.admin.log_dirs import describe_log_dirs
+from kctl.admin.log_offsets import partitions_of
 from kctl.admin.reassignments import cancel_reassignments, list_reassignments
 from kctl.cli.arguments.partitions import PartitionChoice, parse_partitions
 from kctl.cli.confirmation import DryRun, Plan, Yes, confirm_plan
 from kctl.cli.errors import ExitStatus, usage_error
 from kctl.cli.options import KafkaText, Session, session_of
+from kctl.cli.tables import partition_name
 from kctl.commands.reassign.options import PreserveThrottles, parse_plan
 from kctl.model.assignments import Assignment, ReassignmentFile
 from kctl.model.outcomes import Outcome
@@ -74,7 +76,10 @@ def cancel(
     moving = ask(session, list_reassignments)
     chosen = _chosen(moving, partitions, wanted.replicas if wanted else None)
     if not chosen and not text_format:
-        session.out.note("no such reassignment in progress")
+        if partitions:
+            wanted_topics = [word.partition(":")[0] for word in partitions]
+            ask(session, lambda client: partitions_of(client, wanted_topics))  # they must exist
+        session.out.nothing("no such reassignment in progress")
         return None
     if not confirm_plan(session, _cancel_plan(moving, chosen), yes=yes, dry_run=dry_run):
         return None
@@ -100,7 +105,7 @@ def _chosen(
 def _cancel_plan(moving: Reassignments, chosen: Sequence[TopicPartition]) -> Plan:
     rows = [reassignment_row(moving[partition]) for partition in chosen]
     return Plan(
-        f"Cancel {plural(len(chosen), 'reassignment')}?", rows, IN_PROGRESS_COLUMNS, "topic"
+        f"Cancel {plural(len(chosen), 'reassignment')}?", rows, IN_PROGRESS_COLUMNS, partition_name
     )
 
 
