@@ -157,7 +157,8 @@ def test_throttled_consumer_keeps_its_rate(tmp_path: Path) -> None:
             wire.ask(produce_request("stored", records), 9)
         set_quota(broker, "consumer_byte_rate", CONSUMER_RATE, client_id="reader")
         done = consume(broker, num_records=92)
-    assert done.rate(skipped_s=0) == pytest.approx(CONSUMER_RATE, rel=0.1)
+    # Every fetch is throttled once, so the time that a loaded machine needs to react counts.
+    assert done.rate(skipped_s=0) == pytest.approx(CONSUMER_RATE, rel=0.2)
 
 
 def consume(broker: RunningBroker, num_records: int) -> Transfer:
