@@ -30,7 +30,7 @@ from kctl.cli.interrupts import TERMINATION, ctrl_c_noted
 from kctl.cli.options import Session, session_of
 from kctl.cli.output import OutputFormat
 from kctl.cli.times import iso_time, now_ms
-from kctl.model.offsets import END, START, STORED, Position
+from kctl.model.offsets import END, START, STORED, Anchor, Position
 from kctl.model.records import TopicRecord
 from kctl.records.filters import all_of, parse_filter
 from kctl.records.format import Formatter, compile_format, format_headers
@@ -447,6 +447,8 @@ def _bounds(
         first, last = STORED if group else START, None
     else:
         first, last = usage(parse_range, begin, now)
+        if last and first.anchor is last.anchor is Anchor.OFFSET and last.number < first.number:
+            raise usage_error(f"--from {begin}: the end is before the start", "e.g. 5:10")
     return first, usage(parse_position, end, now) if end is not None else last
 
 

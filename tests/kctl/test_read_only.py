@@ -48,7 +48,7 @@ READING = {
     *("reassign plan", "reassign list", "throttle list", "replicas verify"),
     *("zk ls", "zk get", "zk tree", "spark-export run", "spark-export verify"),
 }
-OF_THIS_MACHINE = ("dump-log", "context", "dev")
+OF_THIS_MACHINE = ("dump-log", "context", "dev", "completion")
 
 
 @pytest.fixture(scope="module")

@@ -31,7 +31,8 @@ def json_reason(error: Exception) -> str:
     if isinstance(error, KeyError):
         return f"{error.args[0]!r} is missing"
     if isinstance(error, ValueError):
-        return str(error)
+        # Python's own words for int("x").
+        return "a value is not a number" if "invalid literal" in str(error) else str(error)
     if isinstance(error, OverflowError):
         return "a number is out of range"
     return "it has another structure"

@@ -1,5 +1,6 @@
 """`kctl context list` and `kctl context show`."""
 
+from dataclasses import replace
 from typing import Annotated
 
 import typer
@@ -30,4 +31,5 @@ def show(
     if not wanted:
         raise CliError("no current context", "kctl context use NAME chooses one")
     contexts.get(wanted)
-    session.out.record(context_row(wanted, contexts), COLUMNS, name="name")
+    columns = [replace(column, wide=False) for column in COLUMNS]
+    session.out.record(context_row(wanted, contexts), columns, name="name")

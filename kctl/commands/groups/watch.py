@@ -18,7 +18,6 @@ from kctl.cli.errors import ExitStatus, usage
 from kctl.cli.missing import no_such
 from kctl.cli.options import Session, session_of
 from kctl.cli.output import Output, OutputFormat
-from kctl.cli.tables import Column
 from kctl.cli.times import now_ms
 from kctl.commands.groups.arguments import (
     AllGroups,
@@ -116,10 +115,10 @@ def watch(
             lags = [lag for one in found for lag in one.partitions]
             moved = dict(zip(map(_key, lags), history.add(time.monotonic(), lags), strict=True))
             if totals:
-                _show(session.out, [total_row(one) for one in found], TOTAL_COLUMNS, "group")
+                _show(session.out, [total_row(one) for one in found], totals=True)
             else:
                 rows = [watch_row(lag, moved[_key(lag)]) for lag in choice.of(lags, moved)]
-                _show(session.out, rows, WATCH_COLUMNS, "topic")
+                _show(session.out, rows)
             looks += 1
             if looks == count:
                 break
@@ -163,16 +162,17 @@ def _check_missing(session: Session, found: Sequence[GroupLag]) -> None:
         raise no_such("group", missing, [group.group_id for group in there])
 
 
-def _show(
-    out: Output, rows: Sequence[dict[str, object]], columns: Sequence[Column], name: str
-) -> None:
+def _show(out: Output, rows: Sequence[dict[str, object]], *, totals: bool = False) -> None:
     is_screen = out.format in (OutputFormat.TABLE, OutputFormat.WIDE) and sys.stdout.isatty()
     fitting = max(1, shutil.get_terminal_size().lines - _OTHER_LINES)
     if not is_screen or len(rows) <= fitting:
         fitting = len(rows)
     if is_screen:
         out.text(_CLEAR)
-    out.rows(rows[:fitting], columns, name=name)
+    if totals:
+        out.rows(rows[:fitting], TOTAL_COLUMNS, name="group")
+    else:
+        out.rows(rows[:fitting], WATCH_COLUMNS, name="topic")
     if hidden := len(rows) - fitting:
         out.note(f"… {hidden} more; --sort lag, --only-lagging, --topic and --totals show less")
     sys.stdout.flush()  # output must not be delayed
