@@ -19,8 +19,9 @@ from broker.server.log_format import configure_logging
 
 logger = logging.getLogger("broker")
 
-_GC_THRESHOLDS = (50_000, 50, 1_000)
-"""Requests leave few reference cycles behind, so the collector may run seldom."""
+_GC_THRESHOLDS = (50_000, 10, 5_000)
+"""Requests leave few reference cycles behind, so the collector may run seldom. The middle one
+bounds how many objects of a single large request it looks at in one pause."""
 
 
 def main() -> None:

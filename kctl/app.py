@@ -20,6 +20,7 @@ from kctl.cli.streams import discard_stdout, flush_stdout, prepare_streams
 TOPICS = "Topics and records"
 GROUPS = "Groups and transactions"
 CLUSTER = "Cluster"
+SECURITY = "Security and quotas"
 FILES = "Files and tables"
 KCTL = "kctl and development clusters"
 
@@ -60,8 +61,19 @@ COMMANDS = {
         section=GROUPS,
     ),
     "cluster": LazyCommand("kctl.commands.cluster.app", "Describe the cluster.", section=CLUSTER),
+    "health": LazyCommand(
+        "kctl.commands.health", "Check the health of the cluster.", section=CLUSTER
+    ),
     "brokers": LazyCommand(
         "kctl.commands.brokers", "List the brokers of the cluster.", section=CLUSTER
+    ),
+    "monitor": LazyCommand(
+        "kctl.commands.monitor.app",
+        "Watch clusters: serve metrics of lag and health, keep a history.",
+        section=CLUSTER,
+    ),
+    "metrics": LazyCommand(
+        "kctl.commands.metrics", "Show the metrics of a broker's admin port.", section=CLUSTER
     ),
     "api-versions": LazyCommand(
         "kctl.commands.api_versions",
@@ -98,6 +110,24 @@ COMMANDS = {
         "kctl.commands.zk.app",
         "Read the znodes of a cluster, in ZooKeeper or in an embedded store.",
         section=CLUSTER,
+    ),
+    "acls": LazyCommand(
+        "kctl.commands.acls.app", "List, add, remove, explain and audit ACLs.", section=SECURITY
+    ),
+    "users": LazyCommand(
+        "kctl.commands.users.app",
+        "List, set and delete SCRAM credentials of users.",
+        section=SECURITY,
+    ),
+    "quotas": LazyCommand(
+        "kctl.commands.quotas.app",
+        "List, set, delete and resolve client quotas.",
+        section=SECURITY,
+    ),
+    "tokens": LazyCommand(
+        "kctl.commands.tokens.app",
+        "Create, renew, expire and list delegation tokens.",
+        section=SECURITY,
     ),
     "dump-log": LazyCommand(
         "kctl.commands.dump_log.app", "Show, check and repair the files of a log.", section=FILES

@@ -5,48 +5,66 @@ logged once and becomes an error response in the form of its API. Bytes that can
 APIs and versions that are not advertised, raise DecodeError, on which the connection is closed.
 """
 
-import logging
 from functools import partial
 from typing import Any
 
 from broker.api.context import RequestContext, Services
-from broker.api.handlers import api_versions
+from broker.api.large_requests import LARGE_BYTES, LargeRequests
+from broker.api.request_usage import usage_of
+from broker.api.responses import (
+    count_errors,
+    encode_response,
+    encode_throttled,
+    failed,
+    not_served,
+)
 from broker.api.rows import Kind, Row
 from broker.api.table import TABLE
-from broker.errors import ApiError, ErrorCode
-from broker.net.connection import CloseConnection, Peer, ResponseParts
+from broker.net.connection import Peer, ResponseParts
 from broker.net.deferred import DeferredResponse, as_deferred
-from broker.protocol.api_keys import ApiKey
-from broker.protocol.codec import decode_from, encode_into
-from broker.protocol.errors import DecodeError
-from broker.protocol.framing import set_size
-from broker.protocol.headers import read_request_header, start_response
-from broker.protocol.primitives import Part
+from broker.protocol.codec import decode_from
+from broker.protocol.headers import read_request_header
 from broker.protocol.schema import Request, Response
-
-logger = logging.getLogger(__name__)
+from broker.quota.quota_managers import QuotaManagers
 
 
 class Dispatcher:
     """Handles frames; see `net.connection.RequestHandler`."""
 
-    def __init__(self, services: Services) -> None:
+    def __init__(self, services: Services, quotas: QuotaManagers | None = None) -> None:
         self._services = services
+        if quotas is not None:
+            quotas.on_enabled = partial(self._enable_quotas, quotas)
+            if quotas.is_enabled:
+                self._enable_quotas(quotas)
+        self._large_requests = LargeRequests(services)
+
+    def _enable_quotas(self, quotas: QuotaManagers) -> None:
+        self._services.client_quotas = quotas
 
     def __call__(
         self, frame: memoryview, peer: Peer
     ) -> ResponseParts | DeferredResponse[ResponseParts]:
         """The response, or a DeferredResponse if the handler has to wait for something."""
-        api_key, version, correlation_id, client_id, body = read_request_header(frame)
-        row = TABLE.get(api_key)
-        if row is None:
-            raise DecodeError(f"{ApiKey(api_key).name} is not served")
-        lowest, highest = row.versions
-        if not lowest <= version <= highest:
-            return _unsupported_version(row, version, correlation_id)
-        # Bytes after the message are ignored, as in Kafka.
-        request, _ = decode_from(row.request, frame, body, version)
-        context = RequestContext(version, correlation_id, client_id, peer, self._services)
+        if len(frame) > LARGE_BYTES:
+            large = self._large_requests.begin(frame, peer)
+            if not isinstance(large, tuple):
+                return large
+            row, request, context = large
+            version, correlation_id = context.api_version, context.correlation_id
+        else:
+            api_key, version, correlation_id, client_id, body = read_request_header(frame)
+            found = TABLE.get(api_key)
+            if found is None or not found.versions[0] <= version <= found.versions[1]:
+                return not_served(api_key, version, correlation_id)
+            row = found
+            # Bytes after the message are ignored, as in Kafka.
+            request, _ = decode_from(row.request, frame, body, version)
+            context = RequestContext(
+                version, correlation_id, client_id, peer, self._services, api_key
+            )
+            if self._services.client_quotas is not None:
+                context.usage = usage_of(context, len(frame))
         action_queue = self._services.purgatory.action_queue
         action_queue.hold()
         try:
@@ -56,10 +74,14 @@ class Dispatcher:
             if kind is Kind.IMMEDIATE or (
                 kind is Kind.EITHER and (outcome is None or isinstance(outcome, Response))
             ):
-                return _encode(api_key, outcome, version, correlation_id)
+                if self._services.request_metrics is not None:
+                    count_errors(row.api_key, outcome, self._services.request_metrics)
+                if context.usage is not None:
+                    return encode_throttled(row, request, context, outcome)
+                return encode_response(row.api_key, outcome, version, correlation_id)
         except Exception as error:  # noqa: BLE001  # the error boundary
             action_queue.try_complete_actions()
-            return _failed(row, request, context, error)
+            return failed(row, request, context, error)
         return _deferred(row, request, context, as_deferred(outcome))
 
 
@@ -69,6 +91,8 @@ def _deferred(
     context: RequestContext,
     pending: DeferredResponse[Response | None],
 ) -> DeferredResponse[ResponseParts]:
+    if context.usage is not None:
+        context.usage.pause()
     return DeferredResponse(pending.completion, partial(_finish, row, request, context, pending))
 
 
@@ -78,52 +102,16 @@ def _finish(
     context: RequestContext,
     pending: DeferredResponse[Response | None],
 ) -> ResponseParts | DeferredResponse[ResponseParts]:
+    if context.usage is not None:
+        context.usage.resume()
     try:
         response = pending.respond()
         if isinstance(response, DeferredResponse):
             return _deferred(row, request, context, response)
-        return _encode(row.api_key, response, context.api_version, context.correlation_id)
+        if context.services.request_metrics is not None:
+            count_errors(row.api_key, response, context.services.request_metrics)
+        if context.usage is not None:
+            return encode_throttled(row, request, context, response)
+        return encode_response(row.api_key, response, context.api_version, context.correlation_id)
     except Exception as error:  # noqa: BLE001  # the error boundary
-        return _failed(row, request, context, error)
-
-
-def _unsupported_version(row: Row, version: int, correlation_id: int) -> ResponseParts:
-    """ApiVersions responds in version 0, which all clients can read; other APIs raise."""
-    if row.api_key != ApiKey.API_VERSIONS:
-        raise DecodeError(
-            f"{row.api_key.name} v{version} is not served, "
-            f"versions {row.versions[0]} to {row.versions[1]} are"
-        )
-    return _encode(row.api_key, api_versions.unsupported_version(), 0, correlation_id)
-
-
-def _failed(
-    row: Row, request: Request[Any], context: RequestContext, error: Exception
-) -> ResponseParts:
-    """The response to a request whose handler failed, or whose response cannot be encoded."""
-    if isinstance(error, CloseConnection):
-        raise error
-    code = ErrorCode.UNKNOWN_SERVER_ERROR
-    if isinstance(error, ApiError):
-        code = error.code
-    else:
-        logger.error(
-            "handler failed api=%s version=%s correlation_id=%s client_id=%s peer=%s",
-            row.api_key.name,
-            context.api_version,
-            context.correlation_id,
-            context.client_id,
-            context.peer,
-            exc_info=error,
-        )
-    response = row.error_response(request, code)
-    return _encode(row.api_key, response, context.api_version, context.correlation_id)
-
-
-def _encode(
-    api_key: int, response: Response | None, version: int, correlation_id: int
-) -> list[Part] | None:
-    if response is None:
-        return None
-    head = start_response(api_key, version, correlation_id)
-    return set_size(encode_into(response, version, head))
+        return failed(row, request, context, error)

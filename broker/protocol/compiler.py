@@ -14,6 +14,11 @@ fields, out the bytes written so far, parts finished parts.
 
 `decoding` and `encoding` generate the code. Lengths are checked against the remaining bytes before
 anything is allocated for them.
+
+Every function also exists *sliced*, for large messages: as a generator that yields every few
+hundred elements (w), so that the event loop can serve other clients meanwhile. A decoder counts
+the announced elements in c and raises when there are more than MAX_ELEMENTS: an element of one
+byte becomes an object of a hundred.
 """
 
 import struct
@@ -36,6 +41,13 @@ LETTERS: Final = {
 }
 """Types of fixed size, with their struct format."""
 
+MAX_ELEMENTS: Final = 3_000_000
+"""The most array elements and tagged fields in one message. A request for every partition of the
+largest Kafka clusters has a tenth of that."""
+
+SLICE_ELEMENTS: Final = 256
+"""Elements between two yields of a sliced function; a power of two."""
+
 
 class Trace:
     """The position of traced code: the current field, and its first byte."""
@@ -48,10 +60,13 @@ class Trace:
 class Source:
     """The lines of a function being generated, and the constants it uses."""
 
-    def __init__(self, cls: type[Message], version: int, traced: bool) -> None:
+    def __init__(
+        self, cls: type[Message], version: int, traced: bool = False, sliced: bool = False
+    ) -> None:
         self.version = version
         self.flexible = version >= cls.flexible
         self.traced = traced
+        self.sliced = sliced
         self.scope: dict[str, Any] = {"uv": read_uvarint, "uvb": uvarint}
         self._names: dict[tuple[str, Any], str] = {}
         self._lines: list[str] = []
@@ -80,6 +95,19 @@ class Source:
     def is_flexible(self, field: Field) -> bool:
         """Whether the field's length is a varint here."""
         return self.flexible and field.flexible
+
+    def count(self, elements: str) -> None:
+        """Count elements that are about to be read; only in sliced functions."""
+        if self.sliced:
+            self.line(f"c += {elements}")
+            text = f"more than {MAX_ELEMENTS:,} elements"
+            self.line(f"if c > {MAX_ELEMENTS}: raise ValueError('{text}')")
+
+    def pause(self) -> None:
+        """Yield at every SLICE_ELEMENTS-th call; only in sliced functions."""
+        if self.sliced:
+            self.line("w += 1")
+            self.line(f"if not w & {SLICE_ELEMENTS - 1}: yield")
 
     def refuse_long_string(self, field: Field) -> None:
         """Reject lengths n, read from a varint, that Kafka does not accept for strings."""

@@ -7,7 +7,7 @@ from functools import cache
 from typing import Any, Final
 
 from broker.model import Uuid
-from broker.protocol.compiler import LETTERS, Source, carried, least_size
+from broker.protocol.compiler import LETTERS, SLICE_ELEMENTS, Source, carried, least_size
 from broker.protocol.primitives import array_unpackers
 from broker.protocol.schema import Field, Message, StructMeta
 
@@ -26,9 +26,14 @@ _SMALL_BUFFER: Final = 64 * 1024
 buffers are mostly requests full of records, of which only the header is read."""
 
 
-def compile_decoder(cls: type[Message], version: int, traced: bool = False) -> Callable[..., Any]:
-    """A function `(buffer, position) -> (message, end)`; if traced, it also takes a Trace."""
-    return _Decoder(Source(cls, version, traced)).compile(cls)
+def compile_decoder(
+    cls: type[Message], version: int, traced: bool = False, sliced: bool = False
+) -> Callable[..., Any]:
+    """A function `(buffer, position) -> (message, end)`; if traced, it also takes a Trace.
+
+    If sliced, it is a generator function that returns this.
+    """
+    return _Decoder(Source(cls, version, traced, sliced)).compile(cls)
 
 
 @cache
@@ -80,6 +85,9 @@ class _Decoder:
         s.scope |= {"Uuid": Uuid, "R": _RANGES}
         with s.block(f"def decode(b, p{', trace' if s.traced else ''}):"):
             s.line("e = len(b)")
+            if s.sliced:
+                s.line("c = w = 0")
+                s.line("if e < 0: yield")  # a generator even if the message has no array
             if self._has_records:
                 s.line("m = memoryview(b)")
             elif _has_arrays(cls):
@@ -209,10 +217,7 @@ class _Decoder:
         self._length(field, "i")
         with self._unless_null(field, target, "[]"):
             if (letter := LETTERS.get(str(field.type))) is not None:
-                # No check here: the unpacker checks by itself before it allocates.
-                unpackers = self.s.constant("u", letter, array_unpackers(letter))
-                size = struct.calcsize(">" + letter)
-                self.s.line(f"{target} = [*{unpackers}[n](b, p)]; p += n * {size}")
+                self._numbers(letter, target, depth + 1)
                 return
             self.s.line(
                 f"if n * {self._least(field)} > e - p: "
@@ -220,6 +225,23 @@ class _Decoder:
             )
             self._elements(field, depth + 1, path)
             self.s.line(f"{target} = l{depth + 1}")
+
+    def _numbers(self, letter: str, target: str, depth: int) -> None:
+        """Read n numbers. No check here: the unpacker checks by itself before it allocates."""
+        s = self.s
+        unpackers = s.constant("u", letter, array_unpackers(letter))
+        size = struct.calcsize(">" + letter)
+        if not s.sliced:
+            s.line(f"{target} = [*{unpackers}[n](b, p)]; p += n * {size}")
+            return
+        s.line(f"if n * {size} > e - p: raise IndexError")
+        s.count("n")
+        s.line(f"l{depth} = []; q = p + n * {size}")
+        with s.block("while p < q:"):
+            s.line(f"n = min({SLICE_ELEMENTS}, (q - p) // {size})")
+            s.line(f"l{depth} += {unpackers}[n](b, p); p += n * {size}")
+            s.line(f"if n == {SLICE_ELEMENTS}: yield")
+        s.line(f"{target} = l{depth}")
 
     def _least(self, field: Field) -> int:
         """The smallest size of an element."""
@@ -232,11 +254,13 @@ class _Decoder:
         s = self.s
         kind = field.type
         s.line(f"l{depth} = []")
+        s.count("n")
         if not isinstance(kind, StructMeta):
             with s.block(_TIMES_N):
                 self._value(field.element(), f"o{depth}", depth, path)
                 self._flush()
                 s.line(f"l{depth}.append(o{depth})")
+                s.pause()
             return
         if self._has_fixed_size(kind):
             with s.block(f"if n > {_FEW_ROWS}:"):
@@ -244,6 +268,7 @@ class _Decoder:
         with s.block(_TIMES_N):
             self._struct(kind, depth, path)
             s.line(f"l{depth}.append(o{depth})")
+            s.pause()
 
     def _has_fixed_size(self, cls: StructMeta) -> bool:
         in_place, _ = carried(cls, self.s.version)
@@ -264,6 +289,7 @@ class _Decoder:
                 self._new(cls, depth)
                 s.line(f"{targets}, = r")
                 s.line(f"l{depth}.append(o{depth})")
+                s.pause()
             s.line("p = q; n = 0")
 
     def _tagged(self, cls: StructMeta, tagged: list[Field], depth: int, path: str) -> None:
@@ -273,6 +299,7 @@ class _Decoder:
         self._flush()
         with s.block(f"if {t}:"):
             s.line(f"if {t} > 127: {t}, p = uv(b, p - 1)")
+            s.count(t)
             self._become_whole(cls, depth)
             with s.block(f"for _ in range({t}):"):
                 s.line(f"{k}, p = uv(b, p); n, p = uv(b, p); {z} = p + n")
@@ -288,3 +315,4 @@ class _Decoder:
                         s.line(f"raise ValueError(f'tag {field.tag} ends at {{p}}, not {{{z}}}')")
                 s.line(f"if o{depth}.unknown_tags is None: o{depth}.unknown_tags = {{}}")
                 s.line(f"o{depth}.unknown_tags[{k}] = bytes(b[p:{z}]); p = {z}")
+                s.pause()

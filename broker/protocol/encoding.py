@@ -4,7 +4,7 @@ import struct
 from collections.abc import Callable
 from typing import Any, Final
 
-from broker.protocol.compiler import LETTERS, Source, carried
+from broker.protocol.compiler import LETTERS, SLICE_ELEMENTS, Source, carried
 from broker.protocol.primitives import array_packers, uvarint
 from broker.protocol.schema import Field, Message, StructMeta
 
@@ -12,9 +12,14 @@ _SMALL_RECORDS: Final = 2048
 """Records below this size are copied into the message: another part costs more than the copy."""
 
 
-def compile_encoder(cls: type[Message], version: int, traced: bool = False) -> Callable[..., Any]:
-    """A function `(message, out, parts) -> last part`; if traced, it also takes a Trace."""
-    return _Encoder(Source(cls, version, traced)).compile(cls)
+def compile_encoder(
+    cls: type[Message], version: int, traced: bool = False, sliced: bool = False
+) -> Callable[..., Any]:
+    """A function `(message, out, parts) -> last part`; if traced, it also takes a Trace.
+
+    If sliced, it is a generator function that returns this.
+    """
+    return _Encoder(Source(cls, version, traced, sliced)).compile(cls)
 
 
 class _Encoder:
@@ -28,6 +33,9 @@ class _Encoder:
         s = self.s
         s.scope |= {"section": _tagged_section, "can_copy": (bytes, bytearray, memoryview)}
         with s.block(f"def encode(o0, out, parts{', trace' if s.traced else ''}):"):
+            if s.sliced:
+                s.line("w = 0")
+                s.line("if o0 is None: yield")  # a generator even if the message has no array
             self._struct(cls, 0, "")
             self._flush()
             s.line("return out")
@@ -158,9 +166,16 @@ class _Encoder:
         self._length(field, "i")
         if (letter := LETTERS.get(str(field.type))) is not None:
             packers = s.constant("k", letter, array_packers("", letter))
+            if s.sliced:
+                with s.block(f"for n in range(0, len(l{inner}), {SLICE_ELEMENTS}):"):
+                    s.line(f"v = l{inner}[n:n + {SLICE_ELEMENTS}]")
+                    s.line(f"out += {packers}[len(v)](*v)")
+                    s.line(f"if len(v) == {SLICE_ELEMENTS}: yield")
+                return
             s.line(f"if l{inner}: out += {packers}[len(l{inner})](*l{inner})")
             return
         with s.block(f"for o{inner} in l{inner}:"):
+            s.pause()
             if isinstance(field.type, StructMeta):
                 self._struct(field.type, inner, path)
             else:

@@ -5,7 +5,7 @@ from functools import lru_cache
 from typing import Final
 
 from broker.protocol.api_keys import ApiKey
-from broker.protocol.codec import decode_from
+from broker.protocol.codec import Slices, decode_from, decode_in_slices
 from broker.protocol.errors import DecodeError
 from broker.protocol.messages import request_class
 from broker.protocol.primitives import Buffer
@@ -90,11 +90,19 @@ def decode_request_header(frame: Buffer) -> tuple[RequestHeader, int]:
 
     Unknown *versions* are accepted: their header can be read, and ApiVersions responds to them.
     """
+    return decode_from(RequestHeader, frame, 0, _header_version(frame))
+
+
+def decode_header_in_slices(frame: Buffer) -> Slices[tuple[RequestHeader, int]]:
+    """The same, in slices: a header may have millions of tagged fields."""
+    return (yield from decode_in_slices(RequestHeader, frame, 0, _header_version(frame)))
+
+
+def _header_version(frame: Buffer) -> int:
     if len(frame) < _API_AND_VERSION.size:
         raise DecodeError(f"a request of {len(frame)} bytes is too short for a header")
     api_key, api_version = _API_AND_VERSION.unpack_from(frame)
     try:
-        version = request_header_version(api_key, api_version)
+        return request_header_version(api_key, api_version)
     except ValueError:
         raise DecodeError(f"unknown API key {api_key}") from None
-    return decode_from(RequestHeader, frame, 0, version)

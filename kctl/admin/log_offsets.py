@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 
-from broker.errors import ErrorCode
+from broker.errors import ApiError, ErrorCode
 from broker.model import TopicPartition
 from broker.net.client import Client
 from broker.protocol.messages.list_offsets import (
@@ -45,12 +45,18 @@ async def require_partitions(client: Client, places: Iterable[TopicPartition]) -
 
 
 async def known_partitions(client: Client, topics: Iterable[str]) -> dict[str, list[int] | None]:
-    """The partition numbers of each topic; None for a topic that does not exist."""
+    """The partition numbers of each topic; None for a topic that does not exist.
+
+    ApiError for a topic that this user may not describe.
+    """
     wanted = list(dict.fromkeys(topics))
-    answer = await client.refresh_metadata(wanted) if wanted else None
+    answered = (await client.refresh_metadata(wanted)).topics if wanted else []
+    for topic in answered:
+        if topic.error_code == ErrorCode.TOPIC_AUTHORIZATION_FAILED:
+            raise ApiError(ErrorCode.TOPIC_AUTHORIZATION_FAILED, f"topic {topic.name}")
     found = {
         topic.name: sorted(partition.partition_index for partition in topic.partitions)
-        for topic in (answer.topics if answer else [])
+        for topic in answered
         if not topic.error_code
     }
     return {topic: found.get(topic) for topic in wanted}

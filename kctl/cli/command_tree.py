@@ -74,7 +74,9 @@ class DefaultVerbGroup(KctlGroup):
         """Whether the first word after shared options is a verb."""
         words = iter(args)
         takes_value = {
-            name: not option.count for option in shared_parameters() for name in option.opts
+            name: not (option.count or option.is_flag)
+            for option in shared_parameters()
+            for name in option.opts
         }
         for word in words:
             name = word.partition("=")[0]

@@ -22,7 +22,7 @@ import typer
 from kctl.cli.errors import CliError
 from kctl.cli.guards import Guard, guards_of
 from kctl.cli.options import Session
-from kctl.cli.tables import Column, Row, table_lines
+from kctl.cli.tables import Column, Name, Row
 
 DryRun = Annotated[
     bool, typer.Option("--dry-run", help="Show what would be done without changing anything.")
@@ -38,7 +38,7 @@ class Plan:
     """E.g. `Delete 2 topics?`"""
     rows: Sequence[Row]
     columns: Sequence[Column]
-    name: str
+    name: Name
     """The key that identifies a row."""
 
 
@@ -68,8 +68,7 @@ def confirm_plan(session: Session, plan: Plan, *, yes: bool, dry_run: bool) -> b
         return True
     if yes and not guards:
         return True
-    for line in table_lines(plan.rows, plan.columns):
-        session.out.note(line)
+    session.out.plan(plan.rows, plan.columns)
     if not can_ask():
         raise _nobody_to_ask(plan, guards)
     if guards:

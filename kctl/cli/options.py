@@ -24,11 +24,14 @@ from typer.main import get_command
 from kctl.cli.contexts import Context, Contexts, config_path, read_contexts, refuse_empty_variable
 from kctl.cli.errors import CliError, ExitStatus, usage_error
 from kctl.cli.output import NoteHandler, Output, OutputFormat
+from kctl.cli.row_options import RowOptions, parse_row_options
+from kctl.cli.theme import ColorMode, set_color_mode
 
 if TYPE_CHECKING:
     from kctl.cli.security.settings import SecuritySettings
 
 SHARED_PANEL = "Shared options"
+OUTPUT_PANEL = "Output options"
 DEFAULT_TIMEOUT_S = 30.0
 _SECURITY_VARIABLES = ("KCTL_SECURITY_", "KCTL_SASL_", "KCTL_SSL_")
 
@@ -65,12 +68,18 @@ class Session:
     context: str | None = None
     command_config: str | None = None
     output: OutputFormat = OutputFormat.TABLE
+    columns: str | None = None
+    sort_by: str | None = None
+    no_headers: bool = False
+    color: ColorMode = ColorMode.AUTO
     timeout: float = DEFAULT_TIMEOUT_S
     verbose: int = 0
     given: set[str] = field(default_factory=set)
     """Names of the options above that were given on the command line, at any level."""
     may_ask: bool = True
     """Whether the user may be prompted for a password: not during shell completion."""
+    told: set[str] = field(default_factory=set)
+    """Messages that were printed and are not repeated in this run."""
     unanswered: dict[int, str] = field(default_factory=dict)
     """Messages about brokers that did not answer; their part of the result is missing."""
     confirm: str | None = None
@@ -93,7 +102,12 @@ class Session:
     @property
     def out(self) -> Output:
         """Output of results and messages."""
-        return Output(self.output)
+        return Output(self.output, self.row_options, self.told)
+
+    @property
+    def row_options(self) -> RowOptions:
+        """Columns and order of rows."""
+        return parse_row_options(self.columns, self.sort_by, headers=not self.no_headers)
 
     @cached_property
     def active_context(self) -> tuple[str | None, Context]:
@@ -262,9 +276,47 @@ def _declare(
             "--output",
             metavar="FORMAT",
             envvar="KCTL_OUTPUT",
-            help="Output format: table, wide, json, jsonl, yaml, csv or name. [KCTL_OUTPUT]",
+            help="Output format: table, wide, json, jsonl, yaml, csv, name or tree. [KCTL_OUTPUT]",
             show_envvar=False,
-            rich_help_panel=SHARED_PANEL,
+            rich_help_panel=OUTPUT_PANEL,
+        ),
+    ] = None,
+    columns: Annotated[
+        str | None,
+        typer.Option(
+            "--columns",
+            metavar="NAME,…",
+            help="Show only these columns, in this order.",
+            rich_help_panel=OUTPUT_PANEL,
+        ),
+    ] = None,
+    sort_by: Annotated[
+        str | None,
+        typer.Option(
+            "--sort-by",
+            metavar="NAME,…",
+            help="Sort by these columns; -NAME sorts in descending order.",
+            rich_help_panel=OUTPUT_PANEL,
+        ),
+    ] = None,
+    no_headers: Annotated[
+        bool,
+        typer.Option(
+            "--no-headers",
+            help="Omit the headings of tables and CSV.",
+            rich_help_panel=OUTPUT_PANEL,
+        ),
+    ] = False,
+    color: Annotated[
+        ColorMode | None,
+        typer.Option(
+            "--color",
+            metavar="WHEN",
+            envvar="KCTL_COLOR",
+            help="Use colour: auto (on a terminal, unless NO_COLOR is set), always or never. "
+            "[KCTL_COLOR]",
+            show_envvar=False,
+            rich_help_panel=OUTPUT_PANEL,
         ),
     ] = None,
     timeout: Annotated[
@@ -330,6 +382,10 @@ def refuse_empty_option(option: str, value: object) -> None:
         raise usage_error(f"{option} is empty", "check the variable it is set from, or omit it")
 
 
+_CHOICES: dict[str, Callable[[Any], Any]] = {"output": OutputFormat, "color": ColorMode}
+"""Typer converts a choice to an enum only when it calls a function."""
+
+
 def gather(ctx: Any) -> None:
     """Move the shared options from `ctx.params` to the session.
 
@@ -344,8 +400,9 @@ def gather(ctx: Any) -> None:
             session.given.add(name)
         elif value is None or name in session.given:
             continue
-        # Typer converts a choice to an enum only when it calls a function.
-        setattr(session, name, OutputFormat(value) if name == "output" else value)
+        setattr(session, name, _CHOICES.get(name, lambda same: same)(value))
+    set_color_mode(session.color)
+    _ = session.row_options  # a usage error if they are malformed
     if confirm := ctx.params.pop("confirm", None):
         session.confirm = confirm
     if not session.timeout > 0:  # also refuses nan

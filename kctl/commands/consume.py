@@ -1,7 +1,5 @@
 """`kctl consume`: read records from topics."""
 
-import csv
-import io
 import json
 import re
 import sys
@@ -28,24 +26,23 @@ from kctl.cli.confirmation import refuse_if_read_only
 from kctl.cli.errors import CliError, ExitStatus, usage, usage_error
 from kctl.cli.interrupts import TERMINATION, ctrl_c_noted
 from kctl.cli.options import Session, session_of
-from kctl.cli.output import OutputFormat
-from kctl.cli.times import iso_time, now_ms
+from kctl.cli.output import Output, OutputFormat
+from kctl.cli.times import now_ms
 from kctl.model.offsets import END, START, STORED, Anchor, Position
 from kctl.model.records import TopicRecord
 from kctl.records.filters import all_of, parse_filter
-from kctl.records.format import Formatter, compile_format, format_headers
-from kctl.records.json_lines import format_json_documents, format_json_line
+from kctl.records.format import Formatter
+from kctl.records.json_lines import format_json_documents
 from kctl.records.newest import Newest
+from kctl.records.printing import KAFKA_TEXT, csv_fields, formatter
 from kctl.streaming.choices import IsolationLevel, split_properties
-from kctl.views.kafka_text.console_consumer import FORMATTER_PROPERTIES, console_text
+from kctl.views.kafka_text.console_consumer import FORMATTER_PROPERTIES
 
 if TYPE_CHECKING:
     from kctl.streaming.reading import Reader
 
 app = lone_command()
 
-CSV_FIELDS = ["topic", "partition", "offset", "timestamp", "key", "value", "headers"]
-_KAFKA = "kafka"
 MAX_LAST = 100_000
 """Records of --last are kept in memory: this many of every partition."""
 _INTERNAL = ",".join(f"^{name}$" for name in sorted(INTERNAL_TOPICS))
@@ -205,9 +202,9 @@ def consume(
     """
     session = session_of(ctx)
     console, properties = split_properties(settings or [], FORMATTER_PROPERTIES)
-    write = usage(formatter, session.output, text_format, null, console)
+    write = usage(formatter, session.out, text_format, null, console)
     if text_format is None:
-        write = _decoding(session.output, write)
+        write = _decoding(session.out, write)
     wanted = all_of(usage(parse_filter, text) for text in filters or [])
     first, last = _bounds("start" if from_beginning else begin, end, group)
     request = Request(
@@ -243,7 +240,7 @@ def consume(
     except KeyboardInterrupt:
         raise typer.Exit(ExitStatus.INTERRUPTED) from None
     finally:
-        if text_format == _KAFKA:
+        if text_format == KAFKA_TEXT:
             session.out.note(f"Processed a total of {limit.shown} messages")
 
 
@@ -273,13 +270,13 @@ def _show_last(
                 if interrupted.is_set():
                     break
     if session.output is OutputFormat.CSV:
-        session.out.lines([",".join(CSV_FIELDS)])
+        session.out.lines([",".join(csv_fields(session.out))])
     session.out.chunks(map(write, newest.records()))
     if interrupted.is_set():
         raise typer.Exit(ExitStatus.INTERRUPTED)
 
 
-def _decoding(output: OutputFormat, write: Formatter) -> Formatter:
+def _decoding(out: Output, write: Formatter) -> Formatter:
     """`write` for records whose internal topics are decoded: nested in JSON, else as JSON text."""
 
     def decoded(record: TopicRecord) -> bytes:
@@ -290,8 +287,8 @@ def _decoding(output: OutputFormat, write: Formatter) -> Formatter:
         documents = decoded_record(record.topic, record.key, record.value)
         if documents is None:
             return write(record)
-        if output in (OutputFormat.JSON, OutputFormat.JSONL):
-            return format_json_documents(record, *documents).encode() + b"\n"
+        if out.format in (OutputFormat.JSON, OutputFormat.JSONL):
+            return out.json_text(format_json_documents(record, *documents)).encode() + b"\n"
         key, value = (None if one is None else json.dumps(one).encode() for one in documents)
         return write(replace(record, key=key, value=value))
 
@@ -320,13 +317,13 @@ def _show(
     interrupted: Event,
 ) -> None:
     """Write matching records until the limit, the idle timeout or Ctrl-C."""
-    if session.output is OutputFormat.CSV:
-        session.out.lines([",".join(CSV_FIELDS)])
+    if session.output is OutputFormat.CSV and session.out.options.headers:
+        session.out.lines([",".join(csv_fields(session.out))])
     heard = time.monotonic()
     for batch in reader.batches(limit.left):
         chosen = [record for record in batch if wanted(record)]
         if chosen:
-            session.out.chunks(map(write, chosen))
+            session.out.safe_chunks(map(write, chosen))
             sys.stdout.flush()  # the reader of the pipe is waiting for it
         reader.took(batch)
         limit.shown += len(chosen)
@@ -471,40 +468,3 @@ def _check(request: Request) -> None:
         raise CliError(
             "a group can only stop at the end of the log", "use --exit", ExitStatus.USAGE
         )
-
-
-def formatter(
-    output: OutputFormat, text_format: str | None, null: str, console: dict[str, str]
-) -> Formatter:
-    """How records are written; ValueError if the format is not valid."""
-    if text_format == _KAFKA:
-        return lambda record: console_text(record, console)
-    if text_format is not None:
-        return compile_format(text_format, null.encode())
-    match output:
-        case OutputFormat.JSON | OutputFormat.JSONL:
-            return lambda record: format_json_line(record).encode() + b"\n"
-        case OutputFormat.CSV:
-            return _csv_line
-        case OutputFormat.NAME:
-            return compile_format("%t-%p@%o\\n")
-        case OutputFormat.WIDE:
-            return compile_format("%t-%p@%o\\t%T{iso}\\t%k\\t%s\\n", b"-")
-        case OutputFormat.YAML:
-            raise ValueError("records cannot be shown as yaml; use -o jsonl")
-        case _:
-            return compile_format("%s\\n", null.encode())
-
-
-def _csv_line(record: TopicRecord) -> bytes:
-    contents = ("" if data is None else _shown(data) for data in (record.key, record.value))
-    place = record.topic, record.partition, record.offset, iso_time(record.timestamp_ms)
-    text = io.StringIO()
-    csv.writer(text, lineterminator="\n").writerow(
-        [*place, *contents, _shown(format_headers(record))]
-    )
-    return text.getvalue().encode()
-
-
-def _shown(data: bytes) -> str:
-    return data.decode(errors="replace")

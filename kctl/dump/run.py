@@ -14,7 +14,7 @@ from broker.errors import CorruptRecord
 from broker.log.checkpoints import CorruptCheckpoint
 from broker.protocol.errors import DecodeError
 from kctl.cli.errors import CliError, ExitStatus
-from kctl.cli.output import Output, OutputFormat
+from kctl.cli.output import Output
 from kctl.dump.checking.findings import FINDING_COLUMNS, Finding
 from kctl.dump.kafka_text.options import Afterwards, KafkaOptions
 from kctl.dump.kafka_text.text import dump_file
@@ -88,14 +88,14 @@ class FindingWriter:
     def add(self, finding: Finding) -> None:
         """Add a finding."""
         self.count += 1
-        if self._out.format in (OutputFormat.TABLE, OutputFormat.WIDE):
+        if self._out.format.is_for_people:
             self._out.lines([str(finding)])
         else:
             self._rows.append(finding.row())
 
     def close(self, *, is_complete: bool = True) -> None:
         """Show the list, or that no problems were found if the check was complete."""
-        if self._out.format not in (OutputFormat.TABLE, OutputFormat.WIDE):
+        if not self._out.format.is_for_people:
             self._out.rows(self._rows, FINDING_COLUMNS, name="file")
         elif not self.count and is_complete:
             self._out.lines(["no problems found"])

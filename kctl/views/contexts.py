@@ -14,6 +14,7 @@ COLUMNS = [
     Column("command_config", wide=True),
     Column("zookeeper", wide=True),
     Column("cluster_id", wide=True),
+    Column("export_engine", wide=True),
 ]
 
 

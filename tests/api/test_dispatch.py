@@ -32,7 +32,9 @@ from broker.replica.purgatory import DelayedOperation, Purgatory
 from tests.protocol.golden import samples
 from tests.support.wire import CORRELATION_ID, PEER, read_answer, request_frame
 
-SERVICES: Any = SimpleNamespace(purgatory=Purgatory())  # handlers of these tests use no other
+SERVICES: Any = SimpleNamespace(
+    purgatory=Purgatory(), request_metrics=None, client_quotas=None
+)  # no other is used
 AWAITABLE = "collections.abc.Awaitable"
 ROWS = [pytest.param(row, id=row.api_key.name) for row in TABLE.values()]
 
@@ -190,6 +192,7 @@ def test_version_that_is_not_served_closes_the_connection() -> None:
 
 def test_api_that_is_not_served_closes_the_connection(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("broker.api.dispatch.TABLE", {})
+    monkeypatch.setattr("broker.api.responses.TABLE", {})
     with pytest.raises(DecodeError, match="FETCH is not served"):
         dispatch(request_frame(FetchRequest(), 12))
 

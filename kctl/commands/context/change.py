@@ -7,14 +7,29 @@ import typer
 
 from kctl.admin.cluster import find_cluster_id
 from kctl.cli.arguments.zookeeper import not_empty
-from kctl.cli.contexts import Context, Contexts, config_path, read_contexts, write_contexts
-from kctl.cli.errors import CliError, ExitStatus
+from kctl.cli.contexts import (
+    EXPORT_ENGINES,
+    Context,
+    Contexts,
+    config_path,
+    read_contexts,
+    write_contexts,
+)
+from kctl.cli.errors import CliError, ExitStatus, usage_error
 from kctl.cli.options import Session, session_of
 
 PROBE_S = 5.0
 """How long the cluster may take to tell its id."""
 
 Name = Annotated[str, typer.Argument(help="Context name.")]
+
+
+def known_engine(given: str | None) -> str | None:
+    """A usage error if `--export-engine` is not an engine."""
+    if given not in (None, *EXPORT_ENGINES):
+        choices = f"choose from {', '.join(EXPORT_ENGINES)}"
+        raise usage_error(f"--export-engine {given}: unknown", choices)
+    return given
 
 
 def set_context(
@@ -46,6 +61,14 @@ def set_context(
             show_default=False,
         ),
     ] = None,
+    export_engine: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="Default engine of kctl spark-export: spark or local.",
+            callback=known_engine,
+        ),
+    ] = None,
 ) -> None:
     """Create or change a context.
 
@@ -66,6 +89,7 @@ def set_context(
         "zookeeper": zookeeper,
         "read_only": read_only,
         "protected": protected,
+        "export_engine": export_engine,
     }
     changes = {key: value for key, value in given.items() if value is not None}
     context = replace(contexts.named.get(name, Context()), **changes)  # type: ignore[arg-type]

@@ -13,7 +13,6 @@ from kctl.cli.arguments.zookeeper import OldGroupsOption
 from kctl.cli.errors import CliError, ExitStatus, usage
 from kctl.cli.missing import no_such
 from kctl.cli.options import KafkaText, Session, session_of
-from kctl.cli.output import OutputFormat
 from kctl.cli.times import now_ms
 from kctl.commands.groups.arguments import (
     AllGroups,
@@ -189,7 +188,7 @@ def _show(session: Session, found: Sequence[GroupLag], view: View, only_lagging:
             lag for lag in lags if not only_lagging or lag.lag or lag.verdict is not Verdict.OK
         ]
         session.out.rows(map(offset_row, chosen), OFFSET_COLUMNS, name="topic")
-        if session.output in (OutputFormat.TABLE, OutputFormat.WIDE):
+        if session.output.is_for_people:
             _sum_up(session, found)
 
 

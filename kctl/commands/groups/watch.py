@@ -17,7 +17,7 @@ from kctl.cli.arguments.conditions import check_conditions, parse_condition
 from kctl.cli.errors import ExitStatus, usage
 from kctl.cli.missing import no_such
 from kctl.cli.options import Session, session_of
-from kctl.cli.output import Output, OutputFormat
+from kctl.cli.output import Output
 from kctl.cli.times import now_ms
 from kctl.commands.groups.arguments import (
     AllGroups,
@@ -163,7 +163,7 @@ def _check_missing(session: Session, found: Sequence[GroupLag]) -> None:
 
 
 def _show(out: Output, rows: Sequence[dict[str, object]], *, totals: bool = False) -> None:
-    is_screen = out.format in (OutputFormat.TABLE, OutputFormat.WIDE) and sys.stdout.isatty()
+    is_screen = out.format.is_for_people and sys.stdout.isatty()
     fitting = max(1, shutil.get_terminal_size().lines - _OTHER_LINES)
     if not is_screen or len(rows) <= fitting:
         fitting = len(rows)
