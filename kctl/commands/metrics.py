@@ -10,6 +10,7 @@ from kctl.admin.metrics import metrics_url, read_metrics
 from kctl.cli.command_tree import command, lone_command
 from kctl.cli.errors import CliError
 from kctl.cli.options import session_of
+from kctl.cli.text_files import read_small_text
 from kctl.views.metrics import COLUMNS, series_rows
 
 app = lone_command()
@@ -62,6 +63,6 @@ def metrics(
 
 def _token(path: Path | None) -> str | None:
     try:
-        return None if path is None else path.read_text().strip()
+        return None if path is None else read_small_text(path).strip()
     except (OSError, UnicodeDecodeError) as error:
         raise CliError(f"cannot read {path}: {error}", "check --token-file") from error
