@@ -61,8 +61,8 @@ def offsets(
         typer.Option(
             "--time",
             metavar="WHEN",
-            help="earliest, latest, max-timestamp, or a time (ISO 8601, milliseconds, -15m): "
-            "the first record at or after it.",
+            help="earliest, latest, max-timestamp, or the first record at or after a time: "
+            "ISO 8601, milliseconds, or -15m.",
         ),
     ] = "latest",
     read_committed: Annotated[
@@ -89,7 +89,7 @@ def offsets(
         ),
     ] = None,
 ) -> None:
-    """Show offsets of partitions: log start, log end, or at a given time.
+    """Show the offsets of partitions: log start, log end, or at a given time.
 
     No offset is shown for a partition without a leader or without a matching record.
     """
