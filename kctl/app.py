@@ -67,6 +67,11 @@ COMMANDS = {
     "brokers": LazyCommand(
         "kctl.commands.brokers", "List the brokers of the cluster.", section=CLUSTER
     ),
+    "monitor": LazyCommand(
+        "kctl.commands.monitor.app",
+        "Watch clusters: serve metrics of lag and health, keep a history.",
+        section=CLUSTER,
+    ),
     "metrics": LazyCommand(
         "kctl.commands.metrics", "Show the metrics of a broker's admin port.", section=CLUSTER
     ),

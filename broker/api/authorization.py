@@ -23,6 +23,14 @@ from broker.security.authorizer import AclAuthorizer, Client, Decision
 NOT_REQUESTED: Final = -0x80000000
 """In place of authorized operations, if the request did not ask for them."""
 
+MESSAGES: Final = {
+    ErrorCode.TOPIC_AUTHORIZATION_FAILED: "Topic authorization failed.",
+    ErrorCode.GROUP_AUTHORIZATION_FAILED: "Group authorization failed.",
+    ErrorCode.CLUSTER_AUTHORIZATION_FAILED: "Cluster authorization failed.",
+    ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED: "Transactional Id authorization failed.",
+}
+"""Kafka's messages, where a response has one."""
+
 _NONE: Final[frozenset[str]] = frozenset()
 _ALL_OPERATIONS: Final = {
     resource_type: sum(1 << operation for operation in operations)
@@ -55,8 +63,14 @@ def is_authorized_on_cluster(
 def authorize_cluster(context: RequestContext, operation: AclOperation) -> None:
     """CLUSTER_AUTHORIZATION_FAILED unless the client has a permission on the cluster."""
     if not is_authorized_on_cluster(context, operation):
-        api = ApiKey(context.api_key).display_name
-        raise ApiError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, f"Request {api} is not authorized.")
+        raise ApiError(
+            ErrorCode.CLUSTER_AUTHORIZATION_FAILED, not_authorized(ApiKey(context.api_key))
+        )
+
+
+def not_authorized(api: ApiKey) -> str:
+    """The message of `authorize_cluster`; Kafka quotes the whole request."""
+    return f"Request {api.display_name} is not authorized."
 
 
 def authorize_group(context: RequestContext, operation: AclOperation, group_id: str) -> None:

@@ -19,7 +19,7 @@ from broker.config.checks import RequirementFailed
 from broker.config.definitions import Setting
 from broker.config.dynamic import CLUSTER_DEFAULT, DynamicConfig, EntityType
 from broker.config.loggers import check_levels, set_levels
-from broker.config.reconfiguration import is_password, usable
+from broker.config.reconfiguration import usable
 from broker.config.topic import TopicConfig
 from broker.config.values import ConfigError, is_whole_number
 from broker.errors import ApiError, ErrorCode
@@ -177,24 +177,15 @@ async def _change_broker(change: Change, context: RequestContext, validate_only:
         _check_broker_id(change.name, dynamic.broker_id, "broker id, expected {}")
     name = change.name or CLUSTER_DEFAULT
     stored = await services.config_store.read(EntityType.BROKER, name)
-    kept, _ = usable(stored, per_broker=per_broker)
-    passwords = {key: text for key, text in stored.items() if is_password(key)}
-    config = change.result(kept | passwords, BrokerConfig.settings)
-    new = {key: text for key, text in config.items() if passwords.get(key) != text}
-    _check_broker_config(dynamic, new, per_broker=per_broker)
+    kept, _ = usable(dynamic.decoded(stored), per_broker=per_broker)
+    config = change.result(kept, BrokerConfig.settings)
+    _check_broker_config(dynamic, config, per_broker=per_broker)
     authorize_cluster(context, AclOperation.ALTER_CONFIGS)
     if validate_only:
         return
-    if any(map(is_password, new)):
-        raise ConfigError(_no_password(dynamic.broker))
-    await services.config_store.write(EntityType.BROKER, name, config)
-    dynamic.apply(EntityType.BROKER, name, config)
-
-
-def _no_password(config: BrokerConfig) -> str:
-    if config.password_encoder_secret is None:
-        return "Password encoder secret not configured"
-    return "This broker does not encrypt passwords; set them in its file"
+    written = dynamic.encoded(config, stored)
+    await services.config_store.write(EntityType.BROKER, name, written)
+    dynamic.apply(EntityType.BROKER, name, written)
 
 
 def _check_broker_config(

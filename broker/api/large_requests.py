@@ -16,7 +16,15 @@ from typing import Any, Final
 
 from broker.api.chunks import Path, cut, join, large_path
 from broker.api.context import RequestContext, Services
-from broker.api.responses import count_errors, error_code, failed, not_served
+from broker.api.request_usage import usage_of
+from broker.api.responses import (
+    count_errors,
+    error_code,
+    failed,
+    not_served,
+    record_usage,
+    throttled,
+)
 from broker.api.rows import Row
 from broker.api.slices import SLICE_S, free, run_first_slice, run_in_slices
 from broker.api.table import TABLE
@@ -71,6 +79,7 @@ class LargeRequests:
         context = RequestContext(
             version, correlation_id, header.client_id, peer, self._services, api_key
         )
+        context.usage = usage_of(context, len(frame))
         return row, request, context
 
     async def _decode_and_process(self, decoding: Slices[Decoded | ResponseParts]) -> ResponseParts:
@@ -98,7 +107,7 @@ class LargeRequests:
                 response = await _handle(row, request, context)
             else:
                 response = await _handle_chunks(row, request, context, path)
-            return await _encode(row, response, context)
+            return await _encode(row, request, response, context)
         except Exception as error:  # noqa: BLE001  # the error boundary
             return failed(row, request, context, error)
         finally:
@@ -114,7 +123,11 @@ async def _handle(row: Row, request: Request[Any], context: RequestContext) -> R
         action_queue.try_complete_actions()
     response: Response | None = outcome
     if outcome is not None and not isinstance(outcome, Response):
+        if context.usage is not None:
+            context.usage.pause()
         response = await outcome
+        if context.usage is not None:
+            context.usage.resume()
     if context.services.request_metrics is not None:
         count_errors(row.api_key, response, context.services.request_metrics)
     return response
@@ -146,11 +159,14 @@ async def _handle_chunks(
     return whole
 
 
-async def _encode(row: Row, response: Response | None, context: RequestContext) -> ResponseParts:
+async def _encode(
+    row: Row, request: Request[Any], response: Response | None, context: RequestContext
+) -> ResponseParts:
+    delay_ms = record_usage(row, request, context, response)
     if response is None:
-        return None
+        return throttled(None, delay_ms)
     head = start_response(row.api_key, context.api_version, context.correlation_id)
     encoding = encode_in_slices(response, context.api_version, head)
     _, parts = await run_in_slices(encoding)
     await run_in_slices(free(response))
-    return set_size(parts)
+    return throttled(set_size(parts), delay_ms)

@@ -10,7 +10,7 @@ from broker.api.rows import Row
 from broker.api.table import TABLE
 from broker.errors import ApiError, ErrorCode
 from broker.metrics.request_metrics import RequestMetrics
-from broker.net.connection import CloseConnection, ResponseParts
+from broker.net.connection import CloseConnection, ResponseParts, ThrottledResponse
 from broker.protocol.api_keys import ApiKey
 from broker.protocol.codec import encode_into
 from broker.protocol.errors import DecodeError
@@ -29,6 +29,27 @@ def encode_response(
         return None
     head = start_response(api_key, version, correlation_id)
     return set_size(encode_into(response, version, head))
+
+
+def encode_throttled(
+    row: Row, request: Request[Any], context: RequestContext, response: Response | None
+) -> ResponseParts:
+    """Encode a response after recording what the request has used of its client's quotas."""
+    delay_ms = record_usage(row, request, context, response)
+    parts = encode_response(row.api_key, response, context.api_version, context.correlation_id)
+    return throttled(parts, delay_ms)
+
+
+def record_usage(
+    row: Row, request: Request[Any], context: RequestContext, response: Response | None
+) -> int:
+    """Record what the request has used; for how long to mute its connection, in milliseconds."""
+    return 0 if context.usage is None else context.usage.record(row, request, response)
+
+
+def throttled(parts: ResponseParts, delay_ms: int) -> ResponseParts:
+    """The response, after which the connection is muted if there is a delay."""
+    return ThrottledResponse(parts or (), delay_ms / 1000) if delay_ms else parts
 
 
 def count_errors(api_key: int, response: Response | None, metrics: RequestMetrics) -> None:
@@ -62,6 +83,8 @@ def failed(
     response = row.error_response(request, error_code(row, context, error))
     if context.services.request_metrics is not None:
         count_errors(row.api_key, response, context.services.request_metrics)
+    if context.usage is not None:
+        return encode_throttled(row, request, context, response)
     return encode_response(row.api_key, response, context.api_version, context.correlation_id)
 
 

@@ -148,6 +148,11 @@ class BrokerConfig(
         """The security protocol of a listener; None if the map does not contain it."""
         return dict(self.listener_security_protocol_map).get(listener_name)
 
+    @property
+    def delegation_token_secret(self) -> str | None:
+        """The key that signs delegation tokens; None: there are none."""
+        return self.delegation_token_secret_key or self.delegation_token_master_key
+
     def for_listener(self, listener_name: str) -> "BrokerConfig":
         """These settings, with those of `listener.name.<name>.` in place of the general ones."""
         return self._with_prefixed(f"listener.name.{listener_name.lower()}.")

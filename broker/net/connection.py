@@ -10,9 +10,9 @@ holds at most one request, one response and one read per connection, whatever th
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from functools import partial
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, cast
 
 from broker.net.connection_state import ConnectionState, Event, State
 from broker.net.deferred import Completion, DeferredResponse, as_deferred
@@ -68,6 +68,15 @@ class CloseConnection(Exception):
 ResponseParts = list[Part] | None
 """The parts of a response frame; None if the request gets no response (produce with acks=0)."""
 
+
+class ThrottledResponse(list[Part]):
+    """A response after which the connection is muted; empty if the request gets none."""
+
+    def __init__(self, parts: Iterable[Part], throttle_s: float) -> None:
+        super().__init__(parts)
+        self.throttle_s = throttle_s
+
+
 RequestHandler = Callable[[memoryview, Peer], ResponseParts | Awaitable[ResponseParts]]
 """Processes one request frame, and returns the response or an awaitable of it.
 
@@ -117,6 +126,8 @@ class Connection:
         processed."""
         self._completion: Completion | None = None
         """What a deferred response waits for. Invariant: None unless RESPONDING."""
+        self._throttle_timer: asyncio.TimerHandle | None = None
+        """Ends the muting of a throttled client."""
         self._progress = (0, self.last_active_s)
         """How many bytes of a large request were here when it was last checked that it makes
         progress, and since when it has made too little."""
@@ -239,6 +250,12 @@ class Connection:
         # Less than there was room for is all that there was, but for the end of the stream.
         self._is_readable = count == len(room) or self._is_at_end
         return True
+
+    def _throttle(self, delay_s: float) -> None:
+        """Read nothing for a while: the client has exceeded a quota, and has its response."""
+        if self._state.current not in (State.CLOSING, State.CLOSED):
+            self._state.on(Event.MUTE)
+            self._throttle_timer = self._loop.call_later(delay_s, self._unmute)
 
     def _unmute(self) -> None:
         if self._state.current is not State.MUTED:
@@ -393,9 +410,14 @@ class Connection:
             response = self._handle_request(frame, self.peer)
             if response is None:
                 continue
-            if not isinstance(response, list):
+            if type(response) is not list:
+                if isinstance(response, ThrottledResponse):
+                    self._write_small_responses()
+                    self._write(response)
+                    self._throttle(response.throttle_s)
+                    continue
                 state.on(Event.REQUEST_DEFERRED)
-                self._await(as_deferred(response))
+                self._await(as_deferred(cast(Awaitable[ResponseParts], response)))
                 return count
             head = response[0]
             if isinstance(head, bytearray) and len(response) == 1 and len(head) <= _SMALL_BYTES:
@@ -426,6 +448,8 @@ class Connection:
             self._completion = None
             self._state.on(Event.RESPONSE_READY)
             self._write(response)
+            if isinstance(response, ThrottledResponse):
+                self._throttle(response.throttle_s)
         except Exception as error:  # noqa: BLE001  # the fence
             self._close_because(error)
             return
@@ -476,6 +500,8 @@ class Connection:
         self._abandon_request()
         if self._handshake is not None:
             self._handshake.abandon()
+        if self._throttle_timer is not None:
+            self._throttle_timer.cancel()
         self._frames.close()
         self._context.poller.forget(self.transport.fileno())
         self.transport.close()

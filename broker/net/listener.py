@@ -52,6 +52,8 @@ class Listener:
         self._connections: set[Connection] = set()
         self.num_accepted = 0
         """Connections since the start."""
+        self._throttled: set[socket.socket] = set()
+        """Sockets of addresses that connect too fast; they are closed after a delay."""
         self._changed = asyncio.Event()
         """Set whenever a connection is closed."""
         self._tasks: list[asyncio.Task[None]] = []
@@ -95,6 +97,8 @@ class Listener:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         self._socket.close()
+        for client in list(self._throttled):
+            self._close_throttled(client)
         for connection in list(self._connections):
             connection.close()
         try:
@@ -125,10 +129,23 @@ class Listener:
                 client.close()
                 raise
             host = address[0].removeprefix("::ffff:")  # an IPv4 client of a dual-stack socket
+            throttle_ms = self._quotas.ip_throttle_ms
+            if throttle_ms is not None and (delay_ms := throttle_ms(host)):
+                self._close_later(client, delay_ms)
+                continue
             peer = Peer(
                 host, address[1], self.address.name, security_protocol=self._security.protocol
             )
             self._open(client, peer)
+
+    def _close_later(self, client: socket.socket, delay_ms: int) -> None:
+        """Keep the client waiting: it would connect again at once."""
+        self._throttled.add(client)
+        asyncio.get_running_loop().call_later(delay_ms / 1000, self._close_throttled, client)
+
+    def _close_throttled(self, client: socket.socket) -> None:
+        self._throttled.discard(client)
+        client.close()
 
     async def _on_accept_failed(self, error: OSError) -> None:
         if error.errno in OUT_OF_RESOURCES:

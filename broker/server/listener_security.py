@@ -14,6 +14,7 @@ from typing import Final
 from broker.clock import Clock
 from broker.config import BrokerConfig, ConfigError
 from broker.net.authentication import PLAINTEXT, Sasl, Security
+from broker.net.jwks import JwksKeys, JwksSettings
 from broker.net.listener_security import ListenerSecurity
 from broker.security.certificate_changes import check_unchanged_identity
 from broker.security.distinguished_name import subject_of
@@ -25,6 +26,7 @@ from broker.security.scram_credentials import ScramCredentialCache
 from broker.security.ssl_settings import server_tls_settings, store_files, tls_identity
 from broker.security.tls import TlsError, client_context
 from broker.security.tls_server import ServerTlsSettings, restrict, server_context
+from broker.tasks import TaskSet
 
 logger = logging.getLogger(__name__)
 
@@ -36,8 +38,11 @@ class ListenerSecurities:
     """The security of all listeners of a broker, by name."""
 
     def __init__(self, config: BrokerConfig, clock: Clock) -> None:
-        self.credentials = ScramCredentialCache()
-        self._clock = clock
+        self.scram = ScramCredentialCache()
+        self.clock = clock
+        self._jwks: dict[JwksSettings, JwksKeys] = {}
+        """The keys of OAuth providers, by their settings."""
+        self._tasks = TaskSet("security of listeners")
         self._config = config
         self._executor: ThreadPoolExecutor | None = None
         self._tls: dict[str, ServerTlsSettings] = {}
@@ -53,6 +58,14 @@ class ListenerSecurities:
             for name in {config.inter_broker_listener, config.control_plane_listener}:
                 self.connecting(name)
 
+    def oauth_keys(self, config: BrokerConfig) -> JwksKeys:
+        """See `sasl_mechanisms.Credentials`."""
+        settings = _jwks_settings(config)
+        if settings not in self._jwks:
+            keys = self._jwks[settings] = JwksKeys(settings)
+            self._tasks.spawn(keys.follow())
+        return self._jwks[settings]
+
     def of(self, listener_name: str) -> ListenerSecurity:
         """The security of a listener."""
         return self._listeners[listener_name]
@@ -63,8 +76,14 @@ class ListenerSecurities:
             self._connecting[listener_name] = client_security(self._config, listener_name)
         return self._connecting[listener_name]
 
-    def close(self) -> None:
-        """End the thread of handshakes."""
+    def follow_changes(self) -> None:
+        """Read certificates again when their files change, from now on."""
+        if self._tls:
+            self._tasks.spawn(self._follow_files())
+
+    async def close(self) -> None:
+        """End the thread of handshakes and everything that follows changes."""
+        await self._tasks.cancel()
         if self._executor is not None:
             self._executor.shutdown(wait=False, cancel_futures=True)
 
@@ -87,7 +106,7 @@ class ListenerSecurities:
                 mapper = SslPrincipalMapper(config.for_listener(name).ssl_principal_mapping_rules)
                 security.principal_of = partial(_principal_of, mapper)
             if protocol.startswith("SASL"):
-                settings = sasl_server_settings(config, name, self.credentials, self._clock)
+                settings = sasl_server_settings(config, name, self)
                 security.new_authenticator = partial(SaslServerAuthenticator, settings)
         except (TlsError, ValueError) as error:
             raise ConfigError(f"listener {name}: {error}") from error
@@ -109,7 +128,7 @@ class ListenerSecurities:
                 if name in self._tls:
                     self._new_context(new, name)
                 if self._listeners[name].new_authenticator is not None:
-                    sasl_server_settings(new, name, self.credentials, self._clock)
+                    sasl_server_settings(new, name, self)
             except (TlsError, ValueError) as error:
                 raise ConfigError(f"listener {name}: {error}") from error
 
@@ -122,14 +141,13 @@ class ListenerSecurities:
                 if name in self._tls:
                     self._reload(name)
                 if security.new_authenticator is not None:
-                    settings = sasl_server_settings(new, name, self.credentials, self._clock)
+                    settings = sasl_server_settings(new, name, self)
                     security.new_authenticator = partial(SaslServerAuthenticator, settings)
             except (TlsError, ValueError) as error:
                 logger.error("security of a listener is unchanged listener=%s: %s", name, error)
 
-    async def follow_files(self) -> None:
-        """Read certificates again when their files have changed."""
-        while self._tls:
+    async def _follow_files(self) -> None:
+        while True:
             await asyncio.sleep(_CHECK_INTERVAL_S)
             for name in self._tls:
                 if _stamp(self._config, name) != self._stamps[name]:
@@ -149,6 +167,7 @@ class ListenerSecurities:
 
     def _new_context(self, config: BrokerConfig, name: str) -> tuple[ServerTlsSettings, SSLContext]:
         settings = server_tls_settings(config, name)
+        context = server_context(settings)
         own = config.for_listener(name)
         check_unchanged_identity(
             self._tls[name].identity.certificates or "",
@@ -156,13 +175,30 @@ class ListenerSecurities:
             allow_dn=own.ssl_allow_dn_changes,
             allow_san=own.ssl_allow_san_changes,
         )
-        return settings, server_context(settings)
+        return settings, context
 
 
 def _principal_of(mapper: SslPrincipalMapper, certificate: bytes | None) -> KafkaPrincipal:
     if certificate is None:
         return ANONYMOUS
     return KafkaPrincipal("User", mapper.user_name(subject_of(certificate)))
+
+
+def _jwks_settings(config: BrokerConfig) -> JwksSettings:
+    """Where the keys of a listener's OAuth provider are; `config` is that of the listener."""
+    url = config.sasl_oauthbearer_jwks_endpoint_url
+    if not url or url.partition(":")[0] not in ("https", "http", "file"):
+        raise ConfigError(
+            f"sasl.oauthbearer.jwks.endpoint.url={url}: an https, http or file URL is required"
+        )
+    trusted = tls_identity(config).trusted
+    return JwksSettings(
+        url,
+        config.sasl_oauthbearer_jwks_endpoint_refresh_ms,
+        config.sasl_oauthbearer_jwks_endpoint_retry_backoff_ms,
+        config.sasl_oauthbearer_jwks_endpoint_retry_backoff_max_ms,
+        trusted,
+    )
 
 
 def _stamp(config: BrokerConfig, name: str) -> object:

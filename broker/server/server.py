@@ -29,6 +29,7 @@ from broker.log.config import LogConfig
 from broker.log.manager import LogManager
 from broker.metadata.client_configs import ClientConfigStore
 from broker.metadata.config_store import ZnodeConfigStore
+from broker.metadata.delegation_token_manager import DelegationTokenManager
 from broker.metadata.errors import StoreError
 from broker.metadata.session import SessionState
 from broker.metadata.store import MetadataStore
@@ -45,6 +46,7 @@ from broker.replica.controller_requests import ControllerRequests
 from broker.replica.manager import ReplicaCluster, ReplicaManager
 from broker.server.authorization import Authorization
 from broker.server.background import Background
+from broker.server.client_quotas import ClientQuotas
 from broker.server.controlled import ControlledBroker
 from broker.server.controlled_shutdown import move_leaders_away
 from broker.server.coordination import build_coordinators, follow_leadership
@@ -66,8 +68,10 @@ from broker.server.membership import (
     make_persistent_paths,
     registered_cluster_id,
 )
+from broker.server.passwords import encrypt_again, password_encoder
 from broker.server.platform import Platform, ServerListener
 from broker.server.socket_config import connection_settings, socket_server_config
+from broker.server.tokens import build_token_manager, expire_tokens
 from broker.server.user_credentials import follow_user_credentials
 
 if TYPE_CHECKING:
@@ -113,9 +117,11 @@ class Server:
         self._dynamic: DynamicConfig
         self._config_manager: ZkConfigManager
         self._authorization: Authorization
+        self._client_quotas: ClientQuotas
         self._inter_broker: InterBroker
         self._replicas: ReplicaManager
         self._membership: Membership
+        self._tokens: DelegationTokenManager | None
         self._services: Services
         self._dispatcher: Dispatcher | MeasuredDispatcher
         self._admin: AdminPort | None = None
@@ -142,6 +148,7 @@ class Server:
         await self._join_cluster()
         await self._load_dynamic_config()
         await self._load_acls()
+        await self._load_client_quotas()
         await asyncio.to_thread(self._logs.startup)
         try:
             write_identity(self.identity, self._logs.online_dirs)
@@ -188,6 +195,8 @@ class Server:
         self._set_state(BrokerState.SHUTTING_DOWN)
         await self._membership.leave()
         await self._config_manager.stop()
+        if self._tokens is not None:
+            await self._tokens.stop()
         await self._authorization.stop()
         for listener in self.listeners:
             await listener.stop()
@@ -201,7 +210,7 @@ class Server:
             async with asyncio.timeout(_RESIGNATION_TIMEOUT_S):
                 await self._services.controller.stop()
         self._inter_broker.close()
-        self._securities.close()
+        await self._securities.close()
         await self._store.close()
         if self._admin is not None:
             await asyncio.to_thread(self._admin.close)
@@ -287,15 +296,25 @@ class Server:
         self._authorization = Authorization(self.config, self._store, self._clock)
         await self._authorization.start()
 
+    async def _load_client_quotas(self) -> None:
+        """Read the quotas of clients, and follow their changes from now on."""
+        self._client_quotas = ClientQuotas(self.config, ClientConfigStore(self._store), self._clock)
+        self._config_manager.on_client_change(self._client_quotas.reload)
+        await self._client_quotas.load()
+        self._quotas.ip_throttle_ms = self._client_quotas.ip_throttle_ms
+
     async def _load_dynamic_config(self) -> None:
         """Read the dynamic settings, and follow their changes from now on."""
         self._dynamic = DynamicConfig(self.config, self.identity.broker_id)
+        self._dynamic.passwords = encoder = password_encoder(self.config)
+        if encoder is not None:
+            await encrypt_again(encoder, ZnodeConfigStore(self._store), self.identity.broker_id)
         self._config_manager = ZkConfigManager(self._store, self._dynamic, self._clock)
         self._dynamic.on_broker_change(lambda _, new: self._securities.reconfigure(new))
         self._dynamic.on_validation(self._securities.validate)
         await self._config_manager.start()
         await follow_user_credentials(
-            self._config_manager, ClientConfigStore(self._store), self._securities.credentials
+            self._config_manager, ClientConfigStore(self._store), self._securities.scram
         )
 
     def _build(self, dynamic: DynamicConfig) -> None:
@@ -325,6 +344,7 @@ class Server:
             config, self._replicas, links, self._broker_epoch, self._clock
         )
         follow_leadership(coordination, self._replicas, self._background)
+        self._tokens = build_token_manager(config, self._store, self._securities.scram, self._clock)
         self._services = Services(
             config=config,
             dynamic=dynamic,
@@ -351,11 +371,12 @@ class Server:
             markers=coordination.markers,
             verifier=coordination.verifier,
             clock=self._clock,
+            tokens=self._tokens,
             authorizer=self._authorization.authorizer,
             acls=self._authorization.acls,
         )
         self._replicas.on_deleted = self._on_deleted
-        self._dispatcher = Dispatcher(self._services)
+        self._dispatcher = Dispatcher(self._services, self._client_quotas.managers)
         if self._admin is not None:
             self._dispatcher = self._admin.attach(
                 broker_id, self._services, self._store.session, self._dispatcher
@@ -420,7 +441,11 @@ class Server:
         services.groups.start()
         await services.controller.start()
         services.transactions.start()
-        self._background.run(self._securities.follow_files())
+        if self._tokens is not None:
+            await self._tokens.start()
+            interval_s = self.config.delegation_token_expiry_check_interval_ms / 1000
+            self._background.run(expire_tokens(self._tokens, interval_s))
+        self._securities.follow_changes()
         for listener in self.listeners:
             await listener.start()
 

@@ -74,6 +74,7 @@ class Column:
 
 
 Columns = Sequence[Column]
+"""The columns of a table; commands that only pass them on name this type."""
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ import json
 from collections.abc import Mapping
 
 from kctl.model.records import CREATE_TIME, Headers, TopicRecord
-from kctl.views.text import BASE64, UTF_8, safe_text
+from kctl.views.text import BASE64, JSON, UTF_8, safe_text
 
 _CONTENTS = {"key", "value", "headers"}
 _ENCODINGS = (None, UTF_8, BASE64, "json")
@@ -41,6 +41,17 @@ def record_object(record: TopicRecord) -> dict[str, object]:
 def format_json_line(record: TopicRecord) -> str:
     """The record as one line of JSON, without the line end."""
     return json.dumps(record_object(record), ensure_ascii=False)
+
+
+def format_json_documents(record: TopicRecord, key: object, value: object) -> str:
+    """As `format_json_line`, with decoded documents as key and value."""
+    documents = {
+        "key": key,
+        "key_encoding": None if key is None else JSON,
+        "value": value,
+        "value_encoding": None if value is None else JSON,
+    }
+    return json.dumps(record_object(record) | documents, ensure_ascii=False)
 
 
 def parse_json_line(line: str | bytes) -> TopicRecord:

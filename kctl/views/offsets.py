@@ -1,5 +1,6 @@
 """Rows and columns of `kctl offsets` and `kctl delete-records`."""
 
+from broker.errors import ErrorCode
 from broker.model import TopicPartition
 from kctl.cli.tables import Column
 from kctl.cli.theme import Style
@@ -15,6 +16,9 @@ OFFSET_COLUMNS = [
     Column("time", wide=True),
     Column("leader_epoch", wide=True, right=True),
 ]
+
+FAILED_OFFSET_COLUMNS = [*OFFSET_COLUMNS, Column("error")]
+"""Used if a partition failed."""
 
 DELETION_PLAN_COLUMNS = [
     Column("topic"),
@@ -35,7 +39,9 @@ FAILED_DELETION_COLUMNS = [*DELETION_COLUMNS, Column("error", style=always(Style
 """Used if a partition failed."""
 
 
-def offset_row(partition: TopicPartition, answer: OffsetAnswer | None) -> dict[str, object]:
+def offset_row(
+    partition: TopicPartition, answer: OffsetAnswer | None, error: ErrorCode | None = None
+) -> dict[str, object]:
     """The offset of a partition; None where it or its time is unknown."""
     known = answer if answer and answer.is_known else None
     timestamp = known.timestamp if known and known.timestamp >= 0 else None
@@ -46,6 +52,7 @@ def offset_row(partition: TopicPartition, answer: OffsetAnswer | None) -> dict[s
         "timestamp": timestamp,
         "time": iso_time(timestamp),
         "leader_epoch": known.leader_epoch if known and known.leader_epoch >= 0 else None,
+        "error": error.name if error else None,
     }
 
 

@@ -7,6 +7,7 @@ from kctl.cli.charts import bar
 from kctl.cli.tables import Column, Row, by_word
 from kctl.cli.theme import Spans, Style
 from kctl.cli.times import format_duration
+from kctl.model.log_dirs import DirectoryMove
 from kctl.model.reassignments import (
     BehindBroker,
     BrokerLoad,
@@ -50,6 +51,14 @@ CHANGE_COLUMNS = [
     Column("then", priority=0, spans=_changed_replicas("then", "now", Style.GOOD)),
     Column("adding", priority=4, style=always(Style.GOOD)),
     Column("removing", priority=4, style=always(Style.BAD)),
+    size_column("move_bytes", "COPY", priority=2),
+]
+DIRECTORY_COLUMNS = [
+    Column("topic"),
+    Column("partition", right=True),
+    Column("broker", right=True),
+    Column("source", "FROM"),
+    Column("target", "TO"),
     size_column("move_bytes", "COPY", priority=2),
 ]
 
@@ -268,3 +277,15 @@ def _behind(one: BehindBroker) -> str:
     listed = ", ".join(map(str, one.partitions[:3])) + ", …" * (len(one.partitions) > 3)
     count = plural(len(one.partitions), "partition")
     return f"broker {one.broker} {one.state}, and is behind on {count}: {listed}"
+
+
+def directory_row(move: DirectoryMove) -> dict[str, object]:
+    """A move between directories as a row of DIRECTORY_COLUMNS."""
+    return {
+        "topic": move.partition.topic,
+        "partition": move.partition.partition,
+        "broker": move.broker,
+        "source": move.source,
+        "target": move.target,
+        "move_bytes": move.size_bytes,
+    }

@@ -14,6 +14,7 @@ COLUMNS = [
     Column("requester", wide=True),
 ]
 CREATED_COLUMNS = [*COLUMNS, Column("hmac")]
+EXPIRED_COLUMNS = [Column("token_id"), Column("expires")]
 
 
 def token_row(token: DelegationToken, *, show_hmac: bool) -> dict[str, object]:

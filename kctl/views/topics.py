@@ -76,6 +76,7 @@ DELETION_COLUMNS = [
     Column("topic"),
     Column("partitions", right=True),
     Column("records", right=True),
+    Column("bytes", right=True),
 ]
 
 
@@ -228,9 +229,16 @@ def alteration_rows(
     return [{"topic": topic.name, **row} for row in rows]
 
 
-def deletion_rows(topics: Sequence[Topic], records: Mapping[str, int]) -> list[dict[str, object]]:
-    """A row of DELETION_COLUMNS per topic; `records` are counts by name."""
+def deletion_rows(
+    topics: Sequence[Topic], records: Mapping[str, int], sizes: Mapping[str, int]
+) -> list[dict[str, object]]:
+    """A row of DELETION_COLUMNS per topic, with its records and the bytes of all replicas."""
     return [
-        {"topic": topic.name, "partitions": len(topic.partitions), "records": records[topic.name]}
+        {
+            "topic": topic.name,
+            "partitions": len(topic.partitions),
+            "records": records[topic.name],
+            "bytes": sizes[topic.name],
+        }
         for topic in topics
     ]

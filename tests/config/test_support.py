@@ -34,8 +34,6 @@ UNSUPPORTED = [
     {"alter.config.policy.class.name": "org.example.Policy"},
     {"client.quota.callback.class": "org.example.Callback"},
     {"replica.selector.class": "org.example.Selector"},
-    {"delegation.token.secret.key": "canary-secret"},
-    {"delegation.token.master.key": "canary-secret"},
     {"process.roles": "broker"},
     {"process.roles": "broker,controller"},
     {"controller.quorum.voters": "1@host:9093"},

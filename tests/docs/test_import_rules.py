@@ -55,6 +55,8 @@ LAYER_OF = {"broker": by_package(BROKER_LAYERS), "kctl": by_package(KCTL_LAYERS)
 
 KCTL_MAY_USE = {
     "broker.__version__",
+    "broker.admin.exposition",
+    "broker.admin.http_server",
     "broker.protocol",
     "broker.records",
     "broker.log",

@@ -369,3 +369,43 @@ def test_json_documents_that_are_no_records_are_not_written_as_nulls(run: Run) -
     assert result.exit_code == 1
     assert "neither key nor value nor headers; --input lines" in result.stderr
     assert run("consume", "documents", "--exit").output == ""
+
+
+def test_last_records_are_the_newest_of_all_partitions(run: Run) -> None:
+    name = topic(run, "newest", 3)
+    lines = [
+        json.dumps({"value": str(number), "timestamp": 1000 + number, "partition": number % 3})
+        for number in range(30)
+    ]
+    words = ("produce", name, "--input", "json", "--keep-partitions")
+    assert run(*words, stdin="\n".join(lines) + "\n").exit_code == 0
+    last = ("consume", name, "--last")
+    assert run(*last, "4").output == "29\n28\n27\n26\n"
+    assert run(*last, "2", "-p", "1").output == "28\n25\n"
+    assert len(run(*last, "100").output.splitlines()) == 30
+    assert run(*last, "2", "--grep", "v:^1.$").output == "19\n18\n"
+    assert run(*last, "2", "--from", "start").exit_code == 2
+
+
+def test_last_records_are_found_behind_transaction_markers(run: Run) -> None:
+    name = topic(run, "newest-txn")
+    for number in range(4):
+        words = ("produce", name, "--transactional-id", "newest-loader")
+        assert run(*words, stdin=f"{number}\n").exit_code == 0
+    assert run("consume", name, "--last", "3").output == "3\n2\n1\n"
+
+
+def test_records_of_internal_topics_are_decoded(run: Run) -> None:
+    name = topic(run, "decoded")
+    run("produce", name, "--transactional-id", "decoded-loader", stdin="a\n")
+    run("consume", name, "--exit", "--group", "decoded-group")
+    offsets = run("consume", "__consumer_offsets", "--exit", "-o", "jsonl").output.splitlines()
+    found = [json.loads(line) for line in offsets]
+    keys = [one["key"] for one in found if one["key_encoding"] == "json"]
+    assert len(keys) == len(found)
+    assert any("decoded-group" in str(key) and name in str(key) for key in keys)
+    text = run("consume", "__transaction_state", "--exit", "-o", "wide").output
+    assert '"decoded-loader"' in text
+    assert "Ongoing" in text
+    raw = run("consume", "__consumer_offsets", "--exit", "--format", "%S\\n").output
+    assert all(line.lstrip("-").isdecimal() for line in raw.split())

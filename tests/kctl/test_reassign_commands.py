@@ -303,3 +303,40 @@ def test_replication_factor_beyond_the_brokers_is_refused(run: Run, topic: str) 
     assert run("topics", "alter", topic, "--replication-factor", "1", "--yes").exit_code == 0
     both = run("topics", "alter", topic, "--replication-factor", "1", "-p", "5", "--yes")
     assert both.exit_code == 2
+
+
+def test_directories_are_balanced_and_drained_by_plans(kctl: Kctl, tmp_path: Path) -> None:
+    first, second = tmp_path / "first", tmp_path / "second"
+    plan = str(tmp_path / "plan.json")
+    with running_broker(tmp_path, log_dirs=f"{first},{second}", broker_id=1) as broker:
+
+        def run(*args: str) -> KctlResult:
+            return kctl(*args, "-b", broker.bootstrap_servers)
+
+        def apply(*goal: str) -> None:
+            made = run("reassign", "plan", *goal, "--out", plan)
+            assert made.exit_code == 0, made.stderr
+            assert "kctl reassign execute" in made.stderr
+            done = run("reassign", "execute", plan, "--yes")
+            assert done.exit_code == 0, done.stderr
+            wait_until(lambda: run("reassign", "verify", plan).exit_code == 0, "it is complete")
+
+        run("topics", "create", "jbod", "-p", "6")
+        producer = Producer({"bootstrap.servers": broker.bootstrap_servers})
+        for partition in range(6):
+            producer.produce("jbod", b"x" * 50_000 * (partition + 1), partition=partition)
+        assert producer.flush(20) == 0
+        apply("--drain-dir", str(first))
+        assert not list(first.glob("jbod-?"))
+        apply("--balance-dirs")
+        sizes = [
+            sum(path.stat().st_size for path in directory.glob("jbod-?/*.log"))
+            for directory in (first, second)
+        ]
+        assert max(sizes) < 1.2 * min(sizes), sizes
+        even = run("reassign", "plan", "--balance-dirs")
+        assert (even.exit_code, "nothing to reassign" in even.stderr) == (0, True)
+        unknown = run("reassign", "plan", "--drain-dir", "/nowhere")
+        assert "no such log directory: /nowhere" in unknown.stderr
+        both = run("reassign", "plan", "--balance-dirs", "--drain", "1")
+        assert both.exit_code == 2

@@ -7,6 +7,7 @@ compared as sets; everything else is compared byte by byte.
 import asyncio
 import random
 import re
+import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,7 +34,7 @@ from kctl.model.acls import (
 from kctl.plans.acls.explain import decide
 from tests.support.kctl import KctlResult, run_kctl
 from tests.support.processes import free_port
-from tests.support.real_kafka import RealKafka, running_kafka
+from tests.support.real_kafka import RealKafka, java_command, running_kafka
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(300)]
 
@@ -117,28 +118,15 @@ def blocks(text: str) -> set[tuple[str, frozenset[str]]]:
 ROUNDS = [
     ("--topic", "orders", "--allow-principal", "User:alice", "--operation", "Read"),
     ("--topic", "orders", "--allow-principal", "User:shop", "--producer", "--allow-host", "::1"),
-    [
-        "--topic",
-        "o",
-        "--group",
-        "g",
-        "--allow-principal",
-        "User:ab",
-        "--consumer",
-        "--resource-pattern-type",
-        "prefixed",
-    ],
+    (
+        *("--topic", "o", "--group", "g", "--allow-principal", "User:a b", "--consumer"),
+        *("--resource-pattern-type", "prefixed"),
+    ),
     ("--topic", "*", "--cluster", "--deny-principal", "User:*", "--operation", "Alter"),
-    [
-        "--topic",
-        "x",
-        "--transactional-id",
-        "t",
-        "--producer",
-        "--idempotent",
-        "--allow-principal",
-        "User:CN=s,O=A",
-    ],
+    (
+        *("--topic", "x", "--transactional-id", "t", "--producer", "--idempotent"),
+        *("--allow-principal", "User:CN=shop,O=Acme"),
+    ),
     ("--user-principal", "User:job", "--allow-principal", "User:s", "--operation", "CreateTokens"),
 ]
 
@@ -298,8 +286,8 @@ def test_quotas_and_users_print_what_kafka_configs_prints(secured: Secured) -> N
     theirs = secured.tool(
         CONFIGS, "--alter", "--add-config", "SCRAM-SHA-256=[password=x]", "--user", "alice"
     )
-    options = ("--password-file", str(password), "--mechanism", "SCRAM-SHA-512")
-    assert secured.kctl("users", "set", "alice", *options, *kafka).output == theirs
+    secret = ("--password-file", str(password), "--mechanism", "SCRAM-SHA-512")
+    assert secured.kctl("users", "set", "alice", *secret, *kafka).output == theirs
     for described in (
         ("--entity-type", "users"),
         ("--user", "alice"),
@@ -319,12 +307,12 @@ def test_quotas_and_users_print_what_kafka_configs_prints(secured: Secured) -> N
     assert secured.kctl("users", "list", "-o", "json").json == []
     for entry in {row["entity"] for row in secured.kctl("quotas", "list", "-o", "json").json}:
         words = [part.split(":") for part in entry.split()]
-        removed = [
+        options = [
             text
             for kind, name in words
             for text in ([f"--{kind}-defaults"] if name == "<default>" else [f"--{kind}", name])
         ]
-        secured.kctl("quotas", "delete", *removed, "--yes")
+        secured.kctl("quotas", "delete", *options, "--yes")
     assert secured.tool(CONFIGS, "--describe", "--entity-type", "users") == ""
 
 
@@ -399,15 +387,15 @@ def test_token_is_a_login_until_it_is_expired(secured: Secured) -> None:
     )
     config = secured.properties("SCRAM-SHA-512", jaas)
     by_token = ("-b", secured.sasl, "--command-config", config)
-    # Kafka lets the owner of a token see it, and refuses further tokens to who came with one.
-    assert run_kctl("tokens", "list", *by_token).exit_code == 0
+    assert run_kctl("topics", "list", *by_token).exit_code == 0
+    # Kafka refuses further tokens to a client that logged in with one.
     refused = run_kctl("tokens", "create", *by_token)
     assert refused.exit_code == 1
     assert "DELEGATION_TOKEN_REQUEST_NOT_ALLOWED" in refused.stderr
     alice = ("-b", secured.sasl, "--command-config", secured.login("alice"))
     assert run_kctl("tokens", "expire", token["token_id"], "--yes", *alice).exit_code == 0
     secured.properties("SCRAM-SHA-512", jaas)
-    assert "refused the login" in run_kctl("tokens", "list", *by_token).stderr
+    assert "refused the login" in run_kctl("topics", "list", *by_token).stderr
 
 
 def test_oauth_token_is_a_login(secured: Secured) -> None:
@@ -423,3 +411,24 @@ def test_oauth_token_is_a_login(secured: Secured) -> None:
     config = secured.properties("OAUTHBEARER", expired)
     assert run_kctl("topics", "list", "-b", secured.sasl, "--command-config", config).exit_code == 0
     secured.kctl("acls", "remove", "--all", "--yes")
+
+
+def test_client_properties_of_a_secure_dev_broker_work_for_java(tmp_path: Path) -> None:
+    """Oracle: Kafka's own tool with the file that kctl generated."""
+    env = {"KCTL_CONFIG": str(tmp_path / "contexts.yaml")}
+    where = ("--dir", str(tmp_path / "state"))
+    up = run_kctl("dev", "up", "--secure", "--port", "0", *where, env=env)
+    assert up.exit_code == 0, up.stderr
+    try:
+        config = tmp_path / "state" / "security" / "client.properties"
+        assert run_kctl("acls", "add", "topic:orders", "--allow", "alice", env=env).exit_code == 0
+        words = ["--bootstrap-server", up.output.strip(), "--command-config", str(config)]
+        done = subprocess.run(
+            java_command(ACLS, *words, "--list"), capture_output=True, text=True, timeout=120
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        ours = run_kctl("acls", "list", "--format", "kafka", env=env).output
+        assert done.stdout == ours
+        assert "User:alice" in ours
+    finally:
+        run_kctl("dev", "down", *where, env=env)

@@ -13,7 +13,7 @@ Versions:
     v6 THROTTLING_QUOTA_EXCEEDED (KIP-599)
     v7 topic ids (KIP-516)
 
-Deliberately missing: the controller mutation quota, so no request is throttled.
+Deliberately missing: nothing.
 """
 
 from collections import Counter
@@ -22,6 +22,7 @@ from typing import Final, NamedTuple
 
 from broker.api.authorization import is_authorized_on_cluster, unauthorized
 from broker.api.context import RequestContext, Services
+from broker.api.controller_mutations import mutation_quota
 from broker.config.description import ConfigSource, describe_topic
 from broker.config.topic import TopicConfig, validate_topic_config
 from broker.controller.topic_admin import NewTopic
@@ -34,8 +35,10 @@ from broker.protocol.messages.create_topics import (
     CreateTopicsRequest,
     CreateTopicsResponse,
 )
+from broker.quota.client_quota_manager import ControllerMutationQuota
 from broker.security.acls import AclOperation
 
+_STRICT_QUOTA: Final = 6
 _METADATA_LOG: Final = "__cluster_metadata"
 """The metadata topic of KRaft clusters; reserved in ZooKeeper clusters too."""
 
@@ -52,8 +55,10 @@ async def handle(request: CreateTopicsRequest, context: RequestContext) -> Creat
             topics=[_failed(topic.name, error.code, error.message) for topic in request.topics]
         )
     times = Counter(topic.name for topic in request.topics)
-    creation = _Creation(request, context, times, denied, hidden)
-    return CreateTopicsResponse(topics=[await _answer(topic, creation) for topic in request.topics])
+    quota = mutation_quota(context, strict_since=_STRICT_QUOTA)
+    creation = _Creation(request, context, times, denied, hidden, quota)
+    topics = [await _answer(topic, creation) for topic in request.topics]
+    return CreateTopicsResponse(throttle_time_ms=quota.throttle_ms if quota else 0, topics=topics)
 
 
 class _Creation(NamedTuple):
@@ -67,6 +72,7 @@ class _Creation(NamedTuple):
     """Topics that the client may not create."""
     hidden: Collection[str]
     """Topics whose configs the client may not see in the response."""
+    quota: ControllerMutationQuota | None
 
 
 def _denied(request: CreateTopicsRequest, context: RequestContext) -> Collection[str]:
@@ -106,9 +112,14 @@ async def _answer(topic: CreatableTopic, creation: _Creation) -> CreatableTopicR
     except ApiError as error:
         return _failed(topic.name, error.code, error.message, config_error)
     try:
+        if creation.quota and not creation.request.validate_only:
+            controller = creation.context.services.controller
+            planned = await controller.create_topic(_plan(topic), validate_only=True)
+            creation.quota.record(len(planned.assignment))
         created = await _create(topic, creation.request, creation.context.services)
     except ApiError as error:
-        return _failed(topic.name, error.code, error.message)
+        is_throttled = error.code is ErrorCode.THROTTLING_QUOTA_EXCEEDED
+        return _failed(topic.name, error.code, None if is_throttled else error.message)
     if config_error and not created.error_code:
         return CreatableTopicResult(
             name=topic.name, error_message=None, topic_config_error_code=config_error

@@ -46,7 +46,7 @@ def handle(request: DescribeAclsRequest, context: RequestContext) -> DescribeAcl
                 )
             )
     return DescribeAclsResponse(
-        error_message=None, resources=[_resource(*item) for item in found.items()]
+        error_message="", resources=[_resource(*item) for item in found.items()]
     )
 
 

@@ -111,4 +111,4 @@ def error_response(
     request: DescribeClientQuotasRequest, code: ErrorCode
 ) -> DescribeClientQuotasResponse:
     """The error, without entries."""
-    return _failed(ApiError(code))
+    return DescribeClientQuotasResponse(error_code=code, error_message=None, entries=None)

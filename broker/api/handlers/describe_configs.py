@@ -12,7 +12,7 @@ Deliberately missing: configs of client metrics and of groups, which only KRaft 
 from collections.abc import Awaitable, Iterable, Sequence
 from typing import Final
 
-from broker.api.authorization import is_authorized, is_authorized_on_cluster
+from broker.api.authorization import MESSAGES, is_authorized, is_authorized_on_cluster
 from broker.api.config_changes import ResourceType
 from broker.api.context import RequestContext, Services
 from broker.api.slices import SMALL, in_slices
@@ -109,12 +109,15 @@ class _Describer:
 def _authorize(resource: DescribeConfigsResource, context: RequestContext) -> None:
     if resource.resource_type != ResourceType.TOPIC:
         if not is_authorized_on_cluster(context, AclOperation.DESCRIBE_CONFIGS):
-            message = "Cluster authorization failed."
-            raise ApiError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, message)
+            raise _denied(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
     elif not is_authorized(
         context, AclOperation.DESCRIBE_CONFIGS, AclResourceType.TOPIC, resource.resource_name
     ):
-        raise ApiError(ErrorCode.TOPIC_AUTHORIZATION_FAILED, "Topic authorization failed.")
+        raise _denied(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+
+
+def _denied(code: ErrorCode) -> ApiError:
+    return ApiError(code, MESSAGES[code])
 
 
 def _descriptions(resource: DescribeConfigsResource, services: Services) -> Iterable[Description]:

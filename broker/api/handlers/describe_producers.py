@@ -6,7 +6,7 @@ offset at which that transaction starts.
 Deliberately missing: nothing.
 """
 
-from broker.api.authorization import unauthorized
+from broker.api.authorization import MESSAGES, unauthorized
 from broker.api.context import RequestContext
 from broker.api.partitions import split_by_existence
 from broker.errors import ApiError, ErrorCode
@@ -23,6 +23,7 @@ from broker.security.acls import AclOperation
 from broker.topic_names import name_problem
 
 _NO_TRANSACTION = -1
+_DENIED = ErrorCode.TOPIC_AUTHORIZATION_FAILED
 
 
 def handle(request: DescribeProducersRequest, context: RequestContext) -> DescribeProducersResponse:
@@ -34,7 +35,7 @@ def handle(request: DescribeProducersRequest, context: RequestContext) -> Descri
             TopicResponse(
                 name=topic.name,
                 partitions=[
-                    _failed(index, ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+                    _failed(index, _DENIED, MESSAGES[_DENIED])
                     if topic.name in denied
                     else _describe(topic.name, index, context)
                     for index in topic.partition_indexes

@@ -87,5 +87,12 @@ def _result(user: str, config: Mapping[str, str]) -> DescribeUserScramCredential
 def error_response(
     request: DescribeUserScramCredentialsRequest, code: ErrorCode
 ) -> DescribeUserScramCredentialsResponse:
-    """The error, without users."""
-    return DescribeUserScramCredentialsResponse(error_code=code, error_message=None)
+    """The error, also for each user that is named, but without the name, as in Kafka."""
+    return DescribeUserScramCredentialsResponse(
+        error_code=code,
+        error_message=None,
+        results=[
+            DescribeUserScramCredentialsResult(user="", error_code=code, error_message=None)
+            for _ in request.users or ()
+        ],
+    )

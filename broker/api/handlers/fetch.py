@@ -75,6 +75,8 @@ _NO_RECORDS: Final = b""
 _MAGIC_BY_VERSION: Final = {0: 0, 1: 0, 2: 1, 3: 1}
 _FIRST_VERSION_OF_WHOLE_BATCHES: Final = 3
 _FIRST_VERSION_OF_ZSTD: Final = 10
+_PARTITION_BYTES: Final = 60
+"""About what a partition takes in a response besides its records."""
 _ZSTD: Final = "zstd"
 """The compression.type of topics that clients of older versions cannot read."""
 _FIRST_VERSION_OF_PREFERRED_REPLICA: Final = 11
@@ -139,6 +141,8 @@ class _Fetch:
         self.is_incremental = plan.is_incremental
         self.context = context
         self.max_bytes = min(request.max_bytes, context.services.config.fetch_max_bytes)
+        if context.usage is not None and not session.is_follower:
+            self.max_bytes = int(min(self.max_bytes, context.usage.max_fetch_bytes()))
         self.min_bytes = min(request.min_bytes, self.max_bytes)
         self.rack_id = request.rack_id
         self.deadline_s = now_s + request.max_wait_ms / 1000
@@ -222,6 +226,10 @@ class _Fetch:
     def respond(self) -> FetchResponse:
         """Send what was read; within a session, only what is new to the client."""
         session = self.session
+        if self.context.usage is not None and not session.is_follower:
+            delay_ms = self.context.usage.record_fetch(self._num_bytes())
+            if delay_ms:
+                return self._respond_throttled(delay_ms)
         has_session = session.session_id != NO_SESSION
         topics: dict[str | Uuid, list[PartitionData]] = {}
         is_follower = session.is_follower
@@ -246,6 +254,24 @@ class _Fetch:
             ],
             node_endpoints=_endpoints(self.data.values(), self.context),
         )
+
+    def _num_bytes(self) -> int:
+        """About the size of the response, as quotas count it: before any conversion."""
+        return sum(
+            _PARTITION_BYTES + len(data.records or _NO_RECORDS) for data in self.data.values()
+        )
+
+    def _respond_throttled(self, delay_ms: int) -> FetchResponse:
+        """Send nothing; the client fetches the same again when it is not throttled any more.
+
+        A session that this request has opened is not used, as in Kafka: the client opens another.
+        """
+        session = self.session
+        session.pending.update(dict.fromkeys(self.data))
+        if not self.is_incremental:
+            self.context.services.fetch_sessions.close(session)
+            return FetchResponse(throttle_time_ms=delay_ms)
+        return FetchResponse(throttle_time_ms=delay_ms, session_id=session.session_id)
 
 
 def _endpoints(read: Iterable[PartitionData], context: RequestContext) -> list[NodeEndpoint]:

@@ -18,7 +18,12 @@ from collections.abc import Awaitable, Sequence
 from enum import IntEnum
 from typing import Final, NamedTuple
 
-from broker.api.authorization import authorize_cluster, authorize_group, authorize_transactional_id
+from broker.api.authorization import (
+    MESSAGES,
+    authorize_cluster,
+    authorize_group,
+    authorize_transactional_id,
+)
 from broker.api.context import RequestContext
 from broker.api.slices import SMALL, in_slices
 from broker.errors import ApiError, ErrorCode
@@ -152,7 +157,7 @@ def _message(code: ErrorCode) -> str:
         return "The key type is unknown, or not allowed in this version."
     if code is ErrorCode.COORDINATOR_NOT_AVAILABLE:
         return "There is no coordinator yet; ask again."
-    return code.name
+    return MESSAGES.get(code, code.name)
 
 
 def error_response(request: FindCoordinatorRequest, code: ErrorCode) -> FindCoordinatorResponse:

@@ -3,10 +3,11 @@
 Deliberately missing: nothing.
 """
 
-from broker.api.authorization import authorize_cluster
+from broker.api.authorization import authorize_cluster, not_authorized
 from broker.api.context import RequestContext
 from broker.errors import ErrorCode
 from broker.model import TopicPartition
+from broker.protocol.api_keys import ApiKey
 from broker.protocol.messages.list_partition_reassignments import (
     ListPartitionReassignmentsRequest,
     ListPartitionReassignmentsResponse,
@@ -48,4 +49,6 @@ def error_response(
     request: ListPartitionReassignmentsRequest, code: ErrorCode
 ) -> ListPartitionReassignmentsResponse:
     """Only the error."""
-    return ListPartitionReassignmentsResponse(error_code=code, error_message=None)
+    is_denied = code is ErrorCode.CLUSTER_AUTHORIZATION_FAILED
+    message = not_authorized(ApiKey.LIST_PARTITION_REASSIGNMENTS) if is_denied else None
+    return ListPartitionReassignmentsResponse(error_code=code, error_message=message)

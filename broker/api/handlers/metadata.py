@@ -39,6 +39,7 @@ from broker.api.authorization import (
     unauthorized,
 )
 from broker.api.context import RequestContext
+from broker.api.controller_mutations import permissive_mutation_quota
 from broker.api.slices import SMALL, in_slices
 from broker.errors import ApiError, ErrorCode
 from broker.metadata_cache import PartitionMetadata, TopicMetadata
@@ -167,15 +168,21 @@ async def _create_and_describe(
     missing: Iterable[str],
 ) -> MetadataResponse:
     failed: dict[str, ErrorCode] = {}
+    quota = permissive_mutation_quota(context)
     for name in missing:
         try:
             await context.services.auto_creation.auto_create(name)
+            if quota:
+                quota.record(context.services.dynamic.broker.num_partitions)
         except ApiError as error:
             failed[name] = error.code
         else:
             # Kafka's answer while a topic exists but this broker does not know a leader of it.
             failed[name] = ErrorCode.LEADER_NOT_AVAILABLE
-    return _respond_by_name(request, context, names, failed)
+    response = _respond_by_name(request, context, names, failed)
+    if quota:
+        response.throttle_time_ms = quota.throttle_ms  # type: ignore[misc]
+    return response
 
 
 def _respond_by_id(

@@ -54,7 +54,8 @@ def handle(
     try:
         fetched = _fetch(request.group_id, request.topics, request.require_stable, context)
     except ApiError as error:
-        if context.api_version >= 2:
+        is_denied = error.code is ErrorCode.GROUP_AUTHORIZATION_FAILED  # without topics, as Kafka
+        if context.api_version >= 2 or is_denied:
             return OffsetFetchResponse(error_code=error.code)
         return error_response(request, error.code)
     return _response(fetched)

@@ -21,7 +21,7 @@ Versions:
     v10 the new leader with NOT_LEADER_OR_FOLLOWER (KIP-951)
     v11 TRANSACTION_ABORTABLE (KIP-890)
 
-Deliberately missing: quotas.
+Deliberately missing: nothing.
 """
 
 import logging

@@ -12,7 +12,7 @@ Deliberately missing: finalized features.
 from collections.abc import Iterable
 from typing import Final
 
-from broker.api.authorization import authorize_cluster
+from broker.api.authorization import MESSAGES, authorize_cluster
 from broker.api.context import RequestContext
 from broker.errors import ErrorCode
 from broker.protocol.messages.update_features import (
@@ -76,4 +76,4 @@ def _problem(update: FeatureUpdateKey, upgrade_type: int) -> str:
 
 def error_response(request: UpdateFeaturesRequest, code: ErrorCode) -> UpdateFeaturesResponse:
     """The error of the request."""
-    return UpdateFeaturesResponse(error_code=code, error_message=None)
+    return UpdateFeaturesResponse(error_code=code, error_message=MESSAGES.get(code))

@@ -23,7 +23,6 @@ from broker.config.values import Password
 _NO_KERBEROS: Final = no_effect("this broker has no Kerberos (GSSAPI)")
 _NO_LOGIN: Final = no_effect("brokers do not log in to each other with OAUTHBEARER")
 _LOADS_NO_CLASSES: Final = rejected("this broker loads no classes; remove the setting")
-_NO_SASL: Final = no_effect("this broker has no OAUTHBEARER")
 
 
 class SaslSettings(Settings):
@@ -42,7 +41,7 @@ class SaslSettings(Settings):
     sasl_server_max_receive_size: int = integer("sasl.server.max.receive.size", default=512 * KIB)
     """The maximum size of a request before authentication."""
     sasl_server_callback_handler_class: str | None = class_name(
-        "sasl.server.callback.handler.class", default=None, effect=_NO_SASL
+        "sasl.server.callback.handler.class", default=None
     )
     """The class that verifies SASL credentials on the server side."""
     sasl_client_callback_handler_class: str | None = class_name(
@@ -127,47 +126,44 @@ class SaslSettings(Settings):
     )
     """The URL of the OAuth token endpoint."""
     sasl_oauthbearer_jwks_endpoint_url: str | None = string(
-        "sasl.oauthbearer.jwks.endpoint.url", default=None, effect=_NO_SASL
+        "sasl.oauthbearer.jwks.endpoint.url", default=None
     )
     """The URL of the JWKS with the keys of the OAuth provider."""
     sasl_oauthbearer_jwks_endpoint_refresh_ms: int = long(
         "sasl.oauthbearer.jwks.endpoint.refresh.ms",
         default=HOUR_MS,
         importance=LOW,
-        effect=_NO_SASL,
     )
     """The refresh interval of the JWKS."""
     sasl_oauthbearer_jwks_endpoint_retry_backoff_ms: int = long(
         "sasl.oauthbearer.jwks.endpoint.retry.backoff.ms",
         default=100,
         importance=LOW,
-        effect=_NO_SASL,
     )
     """The initial wait after a failed attempt to read the JWKS."""
     sasl_oauthbearer_jwks_endpoint_retry_backoff_max_ms: int = long(
         "sasl.oauthbearer.jwks.endpoint.retry.backoff.max.ms",
         default=10_000,
         importance=LOW,
-        effect=_NO_SASL,
     )
     """The maximum wait after failed attempts to read the JWKS."""
     sasl_oauthbearer_clock_skew_seconds: int = integer(
-        "sasl.oauthbearer.clock.skew.seconds", default=30, importance=LOW, effect=_NO_SASL
+        "sasl.oauthbearer.clock.skew.seconds", default=30, importance=LOW
     )
     """The allowed clock difference to the OAuth provider."""
     sasl_oauthbearer_expected_audience: tuple[str, ...] | None = strings(
-        "sasl.oauthbearer.expected.audience", default=None, importance=LOW, effect=_NO_SASL
+        "sasl.oauthbearer.expected.audience", default=None, importance=LOW
     )
     """The expected audiences of an OAuth token."""
     sasl_oauthbearer_expected_issuer: str | None = string(
-        "sasl.oauthbearer.expected.issuer", default=None, importance=LOW, effect=_NO_SASL
+        "sasl.oauthbearer.expected.issuer", default=None, importance=LOW
     )
     """The expected issuer of an OAuth token."""
     sasl_oauthbearer_scope_claim_name: str = string(
-        "sasl.oauthbearer.scope.claim.name", default="scope", importance=LOW, effect=_NO_SASL
+        "sasl.oauthbearer.scope.claim.name", default="scope", importance=LOW
     )
     """The claim of an OAuth token with its scope."""
     sasl_oauthbearer_sub_claim_name: str = string(
-        "sasl.oauthbearer.sub.claim.name", default="sub", importance=LOW, effect=_NO_SASL
+        "sasl.oauthbearer.sub.claim.name", default="sub", importance=LOW
     )
     """The claim of an OAuth token with the subject."""

@@ -21,8 +21,6 @@ from broker.config.validators import at_least, one_of
 from broker.config.values import Password
 
 _OPENSSL: Final = no_effect("OpenSSL has its own implementation")
-_NO_TOKENS: Final = no_effect("this broker has no delegation tokens")
-_NO_PASSWORDS: Final = no_effect("this broker stores no encrypted passwords")
 
 
 class SecuritySettings(Settings):
@@ -148,21 +146,19 @@ class SecuritySettings(Settings):
     delegation_token_master_key: Password | None = password(
         "delegation.token.master.key",
         default=None,
-        effect=rejected("this broker has no delegation tokens; remove the setting"),
     )
     """Deprecated name of `delegation.token.secret.key`."""
     delegation_token_secret_key: Password | None = password(
         "delegation.token.secret.key",
         default=None,
-        effect=rejected("this broker has no delegation tokens; remove the setting"),
     )
     """The key that signs delegation tokens; the same on all brokers."""
     delegation_token_max_lifetime_ms: int = long(
-        "delegation.token.max.lifetime.ms", default=7 * DAY_MS, valid=at_least(1), effect=_NO_TOKENS
+        "delegation.token.max.lifetime.ms", default=7 * DAY_MS, valid=at_least(1)
     )
     """The maximum lifetime of a delegation token, including renewals."""
     delegation_token_expiry_time_ms: int = long(
-        "delegation.token.expiry.time.ms", default=DAY_MS, valid=at_least(1), effect=_NO_TOKENS
+        "delegation.token.expiry.time.ms", default=DAY_MS, valid=at_least(1)
     )
     """The lifetime of a delegation token without renewal."""
     delegation_token_expiry_check_interval_ms: int = long(
@@ -170,28 +166,25 @@ class SecuritySettings(Settings):
         default=HOUR_MS,
         valid=at_least(1),
         importance=LOW,
-        effect=_NO_TOKENS,
     )
     """How often expired delegation tokens are removed."""
     password_encoder_secret: Password | None = password(
         "password.encoder.secret",
         default=None,
-        effect=no_effect("this broker stores no encrypted passwords"),
     )
     """The secret that encrypts passwords in dynamic settings."""
     password_encoder_old_secret: Password | None = password(
-        "password.encoder.old.secret", default=None, effect=_NO_PASSWORDS
+        "password.encoder.old.secret", default=None
     )
     """The previous secret, while passwords are encrypted again with the new one."""
     password_encoder_keyfactory_algorithm: str | None = string(
-        "password.encoder.keyfactory.algorithm", default=None, importance=LOW, effect=_NO_PASSWORDS
+        "password.encoder.keyfactory.algorithm", default=None, importance=LOW
     )
     """The key derivation algorithm for the secret."""
     password_encoder_cipher_algorithm: str = string(
         "password.encoder.cipher.algorithm",
         default="AES/CBC/PKCS5Padding",
         importance=LOW,
-        effect=_NO_PASSWORDS,
     )
     """The cipher that encrypts passwords."""
     password_encoder_key_length: int = integer(
@@ -199,7 +192,6 @@ class SecuritySettings(Settings):
         default=128,
         valid=at_least(8),
         importance=LOW,
-        effect=_NO_PASSWORDS,
     )
     """The key length of the cipher in bits."""
     password_encoder_iterations: int = integer(
@@ -207,6 +199,5 @@ class SecuritySettings(Settings):
         default=4096,
         valid=at_least(1024),
         importance=LOW,
-        effect=_NO_PASSWORDS,
     )
     """The iterations of the key derivation."""

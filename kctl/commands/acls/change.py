@@ -102,12 +102,13 @@ def add(
         idempotent=idempotent,
     )
     acls = wanted.acls()
+    if not dry_run:
+        refuse_if_read_only(session)
     present = set(ask(session, lambda client: describe_acls(client, AclFilter())))
     new = [acl for acl in acls if acl not in present]
     if dry_run:
         show_dry_run(session, _addition(new))
         return
-    refuse_if_read_only(session)
     outcomes = ask(session, lambda client: create_acls(client, new), check=CHECK) if new else []
     if text_format and not any(one.error for one in outcomes):
         session.out.text(addition_text(acls))
@@ -211,6 +212,8 @@ def apply(
     """Add the ACLs of a file that do not exist yet; with --prune make them exactly those."""
     session = session_of(ctx)
     wanted = parse_acls(_read(file), file)
+    if not dry_run:
+        refuse_if_read_only(session)
     present = ask(session, lambda client: describe_acls(client, AclFilter()))
     new = [acl for acl in wanted if acl not in set(present)]
     old = [acl for acl in present if acl not in set(wanted)] if prune else []
@@ -226,7 +229,6 @@ def apply(
         return
     if old:
         confirm_plan(session, plan, yes=yes, dry_run=False)
-    refuse_if_read_only(session)
     # New ACLs first: a client whose rule is replaced never lacks both.
     added = ask(session, lambda client: create_acls(client, new), check=CHECK) if new else []
     failed = any(one.error for one in added)

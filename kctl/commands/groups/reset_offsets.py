@@ -150,7 +150,8 @@ def reset_offsets(
     rows = [row for plan in plans for row in reset_rows(plan)]
     shown = Plan(f"Reset {plural(len(rows), 'offset')}?", rows, RESET_COLUMNS, partition_name)
     if not is_dry and confirm_plan(session, shown, yes=True, dry_run=False):
-        ask_groups(session, zookeeper, lambda groups: _commit(groups, plans))
+        check = f"kctl groups describe {' '.join(plan.group_id for plan in plans)}"
+        ask_groups(session, zookeeper, lambda groups: _commit(groups, plans), check=check)
     if text_format:
         session.out.text("".join(inactive_error(group.group_id, group.state) for group in refused))
     _show(session, plans, shown, export=export, kafka=bool(text_format))

@@ -10,10 +10,10 @@ from kctl.admin.connection import ask
 from kctl.admin.tokens import expire_token, renew_token
 from kctl.cli.confirmation import DryRun, Plan, Yes, confirm_plan, refuse_if_read_only
 from kctl.cli.options import KafkaText, session_of
-from kctl.cli.tables import Column
 from kctl.cli.times import iso_time
 from kctl.commands.tokens.options import HmacFile, TokenId, hmac_of, parse_period, require_token
 from kctl.views.kafka_text.tokens import change_text
+from kctl.views.tokens import EXPIRED_COLUMNS
 
 CHECK = "kctl tokens list"
 
@@ -75,8 +75,7 @@ def expire(
     hmac = ask(session, find)
     when = "now" if period_ms < 0 else f"in {period_ms} ms"
     row = {"token_id": token_id or "(by its HMAC)", "expires": when}
-    columns = [Column("token_id"), Column("expires")]
-    plan = Plan("Expire this token?", [row], columns, "token_id")
+    plan = Plan("Expire this token?", [row], EXPIRED_COLUMNS, "token_id")
     if not confirm_plan(session, plan, yes=yes, dry_run=dry_run):
         return
     expiry_ms = ask(session, lambda client: expire_token(client, hmac, period_ms), check=CHECK)

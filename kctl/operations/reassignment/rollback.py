@@ -40,7 +40,12 @@ def _new_name() -> Path:
 
 def write_plan(path: Path, assignment: Assignment) -> None:
     """Write Kafka's JSON; CliError if the file cannot be written."""
-    _write(path, reassignment_json(assignment), "choose another file")
+    write_plan_file(path, reassignment_json(assignment))
+
+
+def write_plan_file(path: Path, text: str) -> None:
+    """Write the JSON of a plan; CliError if the file cannot be written."""
+    _write(path, text, "choose another file")
 
 
 def _write(path: Path, text: str, hint: str) -> None:
