@@ -35,7 +35,9 @@ COMMANDS = {
         "Describe and alter configs of topics and brokers.",
         section=TOPICS,
     ),
-    "produce": LazyCommand("kctl.commands.produce", "Write records to a topic.", section=TOPICS),
+    "produce": LazyCommand(
+        "kctl.commands.produce", "Write records to an existing topic.", section=TOPICS
+    ),
     "consume": LazyCommand("kctl.commands.consume", "Read records from topics.", section=TOPICS),
     "offsets": LazyCommand(
         "kctl.commands.offsets",

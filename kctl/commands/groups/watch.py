@@ -97,8 +97,8 @@ def watch(
 
     Alert on the verdicts lagging and stalled. Burrow's statuses are in brackets:
 
-      ok         the member keeps up: its first unread record is at most 10 s old, or
-                 it has read everything from before the window [OK]
+      ok         the member keeps up: its first unread record is at most 10 s old,
+                 or it has read everything from before the window [OK]
       lagging    it is further behind, whether or not the lag grows [WARN]
       stalled    it commits no progress [STALL, STOP]
       unread     there are unread records, and no member is assigned
