@@ -35,16 +35,18 @@ COMMANDS = {
         "Describe and alter configs of topics and brokers.",
         section=TOPICS,
     ),
-    "produce": LazyCommand("kctl.commands.produce", "Write records to a topic.", section=TOPICS),
+    "produce": LazyCommand(
+        "kctl.commands.produce", "Write records to an existing topic.", section=TOPICS
+    ),
     "consume": LazyCommand("kctl.commands.consume", "Read records from topics.", section=TOPICS),
     "offsets": LazyCommand(
         "kctl.commands.offsets",
-        "Show offsets of partitions: log start, log end, or at a given time.",
+        "Show the offsets of partitions: log start, log end, or at a given time.",
         section=TOPICS,
     ),
     "delete-records": LazyCommand(
         "kctl.commands.delete_records",
-        "Delete records of partitions before an offset or a time, or all of them.",
+        "Delete the records before an offset or a time, or all records.",
         section=TOPICS,
     ),
     "perf": LazyCommand(
@@ -57,7 +59,7 @@ COMMANDS = {
     ),
     "transactions": LazyCommand(
         "kctl.commands.transactions.app",
-        "List, describe and find hanging transactions; abort them.",
+        "List and describe transactions; find and abort hanging ones.",
         section=GROUPS,
     ),
     "cluster": LazyCommand("kctl.commands.cluster.app", "Describe the cluster.", section=CLUSTER),

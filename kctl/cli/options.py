@@ -352,8 +352,8 @@ def _declare_confirm(
         typer.Option(
             "--confirm",
             metavar="NAME",
-            help="Confirm the change on the cluster of this context, also a protected one; fails "
-            "on any other cluster.",
+            help="Confirm for the cluster of this context, even if it is protected; fails on any "
+            "other cluster.",
         ),
     ] = None,
 ) -> None:

@@ -80,7 +80,8 @@ class Request:
 def consume(
     ctx: typer.Context,
     names: Annotated[
-        list[str] | None, typer.Argument(metavar="TOPIC", help="The topics to read.")
+        list[str] | None,
+        typer.Argument(metavar="TOPIC…", help="Topics to read.", show_default=False),
     ] = None,
     topic_option: Annotated[
         list[str] | None,
@@ -147,7 +148,7 @@ def consume(
             "--partition",
             min=0,
             max=INT32_MAX,
-            help="Read only this partition. Can be repeated.",
+            help="Read only this partition; can be repeated.",
         ),
     ] = None,
     group: Annotated[
@@ -165,17 +166,21 @@ def consume(
             "-f",
             "--format",
             metavar="FORMAT",
-            help="Format as in kcat: %s value, %k key, %t topic, %p partition, %o offset, %T "
-            "timestamp, %h headers, %S %K sizes; or kafka, as kafka-console-consumer prints.",
+            help="Format of a record, as in kcat: %s value, %k key, %t topic, %p partition, %o "
+            "offset, %T timestamp, %h headers, %S %K sizes; or kafka, to print what "
+            "kafka-console-consumer prints.",
         ),
     ] = None,
-    null: Annotated[str, typer.Option(help="Text that --format prints for null.")] = "",
+    null: Annotated[
+        str, typer.Option(metavar="TEXT", help="Text that --format prints for null.")
+    ] = "",
     filters: Annotated[
         list[str] | None,
         typer.Option(
             "--grep",
             metavar="WHAT",
-            help="Show only records that match: k:REGEX, v:REGEX, h:NAME=REGEX; all filters must.",
+            help="Show only records that match k:REGEX (key), v:REGEX (value) or h:NAME=REGEX "
+            "(header); if repeated, all must match.",
         ),
     ] = None,
     isolation_level: Annotated[

@@ -86,9 +86,9 @@ def delete(
     yes: Yes = False,
     text_format: KafkaText = None,
 ) -> ExitStatus | None:
-    """Delete records of partitions before an offset or a time, or all of them.
+    """Delete the records before an offset or a time, or all records.
 
-    With a time, the records before the first one at or after that time are deleted; if all records
+    With a time, everything before the first record at or after that time is deleted; if all records
     are older, all are deleted.
     """
     session = session_of(ctx)

@@ -34,10 +34,12 @@ def metrics(
     patterns: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="NAME…", help="Only these metrics; * and ? match.", show_default=False
+            metavar="NAME…", help="Only these metrics; * and ? are wildcards.", show_default=False
         ),
     ] = None,
-    non_zero: Annotated[bool, typer.Option("--non-zero", help="Leave out zeros.")] = False,
+    non_zero: Annotated[
+        bool, typer.Option("--non-zero", help="Omit metrics whose value is 0.")
+    ] = False,
     token_file: Annotated[
         Path | None,
         typer.Option("--token-file", metavar="FILE", help="File with the bearer token."),

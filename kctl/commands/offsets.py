@@ -63,8 +63,8 @@ def offsets(
         typer.Option(
             "--time",
             metavar="WHEN",
-            help="earliest, latest, max-timestamp, or a time (ISO 8601, milliseconds, -15m): "
-            "the first record at or after it.",
+            help="earliest, latest, max-timestamp, or the first record at or after a time: "
+            "ISO 8601, milliseconds, or -15m.",
         ),
     ] = "latest",
     read_committed: Annotated[
@@ -91,7 +91,7 @@ def offsets(
         ),
     ] = None,
 ) -> None:
-    """Show offsets of partitions: log start, log end, or at a given time.
+    """Show the offsets of partitions: log start, log end, or at a given time.
 
     No offset is shown for a partition without a matching record. If a partition has no leader, or
     its leader returns an error, the error is shown and the status is 1.

@@ -197,7 +197,7 @@ def test_records_are_neither_sorted_nor_reduced_to_columns(filled: str, kctl: Kc
 
 
 def test_progress_bar_has_no_colour_if_it_is_switched_off(filled: str) -> None:
-    line = "perf produce load -n 3000 --throughput 2000 --color never"
+    line = "perf produce orders -n 3000 --throughput 2000 --color never"
     shown = on_terminal(line, filled, 100)
     assert "records" in shown.written
     assert not shown.has_color

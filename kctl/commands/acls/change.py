@@ -43,6 +43,8 @@ from kctl.commands.acls.options import (
     Deny,
     DenyHosts,
     Idempotent,
+    OnlyAllow,
+    OnlyDeny,
     Producer,
     rule_options,
 )
@@ -124,8 +126,8 @@ def remove(
     ctx: typer.Context,
     resources: Resources = None,
     principals: Principals = None,
-    allow: Allow = None,
-    deny: Deny = None,
+    allow: OnlyAllow = None,
+    deny: OnlyDeny = None,
     operations: Operations = None,
     allow_hosts: AllowHosts = None,
     deny_hosts: DenyHosts = None,
@@ -148,8 +150,7 @@ def remove(
 ) -> None:
     """Remove the ACLs of resources or principals.
 
-    --allow and --deny, hosts and operations narrow them down; what is not specified does not
-    matter.
+    --allow, --deny, hosts and operations select among them; without these, all are removed.
     """
     session = session_of(ctx)
     kafka = KafkaResources(topics, groups, cluster, transactional_ids, tokens, users)

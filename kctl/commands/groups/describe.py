@@ -120,10 +120,17 @@ def describe(
 ) -> None:
     """Describe groups: committed offsets, lag and members.
 
-    TIME-LAG is the age of the first unread record. VERDICT: ok (nothing unread, or a member whose
-    first unread record is at most 10 s old, twice the default commit interval); lagging; unread
-    (records, but no member); no-offset (nothing committed); lost (records deleted before they were
-    read); beyond-end (committed offset after the log end); unknown (no answer from the leader).
+    TIME-LAG is the age of the first unread record. VERDICT is one of:
+
+      ok          nothing is unread, or the first unread record is at most 10 s old
+      lagging     the first unread record is older
+      unread      there are unread records, and no member is assigned
+      no-offset   no offset is committed
+      lost        records were deleted before they were read
+      beyond-end  the committed offset is after the log end
+      unknown     the leader did not answer
+
+    -o tree shows the partitions below their members.
     """
     session = session_of(ctx)
     conditions = [usage(parse_condition, text) for text in fail_if or []]

@@ -32,8 +32,8 @@ from kctl.operations.group_lag import group_lags
 from kctl.plans.trend import DEFAULT_WINDOW_S, Key, LagHistory
 from kctl.views.groups import TOTAL_COLUMNS, WATCH_COLUMNS, sparks, total_row, watch_row
 
-_OTHER_LINES = 4
-"""Lines of the screen that are no rows: the heading, notes about what is hidden, the cursor."""
+_OTHER_LINES = 3
+"""Lines of the screen that are no rows: the heading, the note about hidden rows, the cursor."""
 
 
 class Sort(StrEnum):
@@ -82,19 +82,28 @@ def watch(
     """Watch the lag of groups until Ctrl-C; on a terminal, as many rows as fit.
 
     With --count, the conditions of --fail-if are checked at the last update, with the verdicts over
-    the window: `kctl groups watch billing -n 15 --fail-if verdict=stalled` can be paged on.
+    the window: `kctl groups watch billing -n 15 --fail-if verdict=stalled` is suitable for paging.
 
-    Rates, trend and verdict are taken over --window, which must span several commits: consumers
-    commit every 5 s by default. The trend compares the lags after commits: caught-up, falling,
-    steady, growing, stalled (unread records, and no commit advances for half the window), rewound
-    (offsets were reset); - while there are too few commits. Changes of less than what is written
-    in one interval count as steady.
+    Rates, trend and verdict are computed over --window, which must span several commits: consumers
+    commit every 5 s by default. The trend compares the lags after commits:
 
-    The verdict is ok (Burrow's OK) if the member keeps up: its first unread record is at most 10 s
-    old, or it has read everything from before the window and does not fall behind; lagging
-    (Burrow's WARN, but also if the lag is large and steady); stalled (Burrow's STALL and STOP,
-    which differ only in commits that repeat an offset); unread (no member is assigned), no-offset,
-    lost (records were deleted unread), beyond-end, unknown. lagging and stalled are worth an alert.
+      caught-up  nothing is unread
+      falling    the lag decreases
+      steady     it changes by less than what is written in one interval
+      growing    the lag increases
+      stalled    records are unread, and no commit advanced for half the window
+      rewound    the offsets were reset
+      -          there are too few commits yet
+
+    Alert on the verdicts lagging and stalled. Burrow's statuses are in brackets:
+
+      ok         the member keeps up: its first unread record is at most 10 s old,
+                 or it has read everything from before the window [OK]
+      lagging    it is further behind, whether or not the lag grows [WARN]
+      stalled    it commits no progress [STALL, STOP]
+      unread     there are unread records, and no member is assigned
+
+    no-offset, lost, beyond-end and unknown are as in `kctl groups describe`.
     """
     session = session_of(ctx)
     conditions = [usage(parse_condition, text) for text in fail_if or []]

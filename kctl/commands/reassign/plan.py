@@ -107,8 +107,10 @@ def plan(
 ) -> ExitStatus | None:
     """Plan a reassignment from goals, with as few moves as possible.
 
-    Plans are deterministic. Without topics the plan covers all of them. With --format kafka it is
-    computed like Kafka's tool does: all replicas are assigned again, to the brokers of --brokers.
+    Plans are deterministic. Without topics, the plan covers all of them. On a terminal, a map shows
+    the load of each broker before and after. With --format kafka, the plan is computed as
+    kafka-reassign-partitions does: all replicas are assigned from scratch, to the brokers of
+    --brokers.
 
     Skew is the load of the busiest broker divided by the mean; 1.0 is even. Plans between log
     directories (--balance-dirs, --drain-dir) are run with `kctl reassign execute`.

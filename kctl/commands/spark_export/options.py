@@ -33,20 +33,20 @@ Master = Annotated[
 ]
 Conf = Annotated[
     list[str] | None,
-    typer.Option(metavar="KEY=VALUE", help="Set a Spark property. Can be repeated."),
+    typer.Option(metavar="KEY=VALUE", help="Set a Spark property; can be repeated."),
 ]
 Packages = Annotated[
     list[str] | None,
     typer.Option(
-        metavar="GROUP:NAME:VERSION", help="Jar that Spark downloads from Maven. Can be repeated."
+        metavar="GROUP:NAME:VERSION", help="Jar that Spark downloads from Maven; can be repeated."
     ),
 ]
 Jars = Annotated[
-    list[str] | None, typer.Option(metavar="FILE", help="Jar to add to Spark. Can be repeated.")
+    list[str] | None, typer.Option(metavar="FILE", help="Jar to add to Spark; can be repeated.")
 ]
 PyFiles = Annotated[
     list[str] | None,
-    typer.Option(metavar="FILE", help="Python file to send to the workers. Can be repeated."),
+    typer.Option(metavar="FILE", help="Python file to send to the workers; can be repeated."),
 ]
 
 

@@ -87,7 +87,7 @@ def run(
         list[Path] | None,
         typer.Option(
             metavar="LOGDIR",
-            help="Read the log directory of a broker instead of the cluster. Can be repeated.",
+            help="Read the log directory of a broker instead of the cluster; can be repeated.",
         ),
     ] = None,
     export_format: Annotated[

@@ -27,7 +27,7 @@ def verify(
     from_dir: Annotated[
         list[Path] | None,
         typer.Option(
-            metavar="LOGDIR", help="Compare with the log directory of a broker. Can be repeated."
+            metavar="LOGDIR", help="Compare with the log directory of a broker; can be repeated."
         ),
     ] = None,
     deep: Annotated[
