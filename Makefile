@@ -25,7 +25,7 @@ CODE := broker kctl bench tests setup.py
 # every module, which costs more than the tests.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup demo test check docs bench test-kafka simulate fuzz chaos clean
+.PHONY: help setup demo test check docs bench test-kafka simulate fuzz chaos soak clean
 
 help:  ## show this list
 	@sed -n 's/^\([a-z-]*\): .*## \(.*\)/  make \1	\2/p' Makefile | expand -t 20
@@ -64,7 +64,11 @@ fuzz: $(INSTALLED)  ## fuzz requests, record batches and segment files; FRAMES=1
 	$(BIN)/python -m tests.fuzz --batches $(BATCHES) --segments $(SEGMENTS) --frames $(FRAMES)
 
 chaos: $(INSTALLED)  ## inject faults under load, then verify everything; CHAOS_SECONDS, CHAOS_SEED
-	$(BIN)/python -m pytest -m chaos tests/chaos
+	$(BIN)/python -m tests.chaos.namespaces $(BIN)/python -m pytest -m chaos tests/chaos
+
+SOAK_SECONDS ?= 3600
+soak: $(INSTALLED)  ## mixed load with churn; memory, descriptors and waits must level off; SOAK_SECONDS
+	$(BIN)/python -m tests.soak --seconds $(SOAK_SECONDS)
 
 clean:  ## remove everything that make and the tools created
 	rm -rf $(VENV) build .mypy_cache .pytest_cache .ruff_cache .hypothesis *.egg-info

@@ -5,15 +5,47 @@ function __kctl_place
     for word in (commandline -opc)[2..]
         if test -n "$skip"; set skip; continue; end
         switch "$place:$word"
+            case 'kctl:-o' 'kctl:--output'
+                set skip 1
+            case 'kctl:--columns'
+                set skip 1
+            case 'kctl:--sort-by'
+                set skip 1
+            case 'kctl:--color'
+                set skip 1
+            case 'kctl topics:-o' 'kctl topics:--output'
+                set skip 1
+            case 'kctl topics:--columns'
+                set skip 1
+            case 'kctl topics:--sort-by'
+                set skip 1
+            case 'kctl topics:--color'
+                set skip 1
             case 'kctl topics list:--format'
                 set skip 1
             case 'kctl topics list:--topic'
+                set skip 1
+            case 'kctl topics list:-o' 'kctl topics list:--output'
+                set skip 1
+            case 'kctl topics list:--columns'
+                set skip 1
+            case 'kctl topics list:--sort-by'
+                set skip 1
+            case 'kctl topics list:--color'
                 set skip 1
             case 'kctl topics describe:--topic-id'
                 set skip 1
             case 'kctl topics describe:--format'
                 set skip 1
             case 'kctl topics describe:--topic'
+                set skip 1
+            case 'kctl topics describe:-o' 'kctl topics describe:--output'
+                set skip 1
+            case 'kctl topics describe:--columns'
+                set skip 1
+            case 'kctl topics describe:--sort-by'
+                set skip 1
+            case 'kctl topics describe:--color'
                 set skip 1
             case 'kctl topics create:-p' 'kctl topics create:--partitions'
                 set skip 1
@@ -27,11 +59,27 @@ function __kctl_place
                 set skip 1
             case 'kctl topics create:--topic'
                 set skip 1
+            case 'kctl topics create:-o' 'kctl topics create:--output'
+                set skip 1
+            case 'kctl topics create:--columns'
+                set skip 1
+            case 'kctl topics create:--sort-by'
+                set skip 1
+            case 'kctl topics create:--color'
+                set skip 1
             case 'kctl topics clone:-p' 'kctl topics clone:--partitions'
                 set skip 1
             case 'kctl topics clone:--replication-factor'
                 set skip 1
             case 'kctl topics clone:-c' 'kctl topics clone:--config'
+                set skip 1
+            case 'kctl topics clone:-o' 'kctl topics clone:--output'
+                set skip 1
+            case 'kctl topics clone:--columns'
+                set skip 1
+            case 'kctl topics clone:--sort-by'
+                set skip 1
+            case 'kctl topics clone:--color'
                 set skip 1
             case 'kctl topics alter:-p' 'kctl topics alter:--partitions'
                 set skip 1
@@ -47,9 +95,45 @@ function __kctl_place
                 set skip 1
             case 'kctl topics alter:--topic'
                 set skip 1
+            case 'kctl topics alter:--confirm'
+                set skip 1
+            case 'kctl topics alter:-o' 'kctl topics alter:--output'
+                set skip 1
+            case 'kctl topics alter:--columns'
+                set skip 1
+            case 'kctl topics alter:--sort-by'
+                set skip 1
+            case 'kctl topics alter:--color'
+                set skip 1
+            case 'kctl topics configs:-o' 'kctl topics configs:--output'
+                set skip 1
+            case 'kctl topics configs:--columns'
+                set skip 1
+            case 'kctl topics configs:--sort-by'
+                set skip 1
+            case 'kctl topics configs:--color'
+                set skip 1
             case 'kctl topics delete:--format'
                 set skip 1
             case 'kctl topics delete:--topic'
+                set skip 1
+            case 'kctl topics delete:--confirm'
+                set skip 1
+            case 'kctl topics delete:-o' 'kctl topics delete:--output'
+                set skip 1
+            case 'kctl topics delete:--columns'
+                set skip 1
+            case 'kctl topics delete:--sort-by'
+                set skip 1
+            case 'kctl topics delete:--color'
+                set skip 1
+            case 'kctl configs:-o' 'kctl configs:--output'
+                set skip 1
+            case 'kctl configs:--columns'
+                set skip 1
+            case 'kctl configs:--sort-by'
+                set skip 1
+            case 'kctl configs:--color'
                 set skip 1
             case 'kctl configs describe:--format'
                 set skip 1
@@ -62,6 +146,14 @@ function __kctl_place
             case 'kctl configs describe:--broker'
                 set skip 1
             case 'kctl configs describe:--broker-logger'
+                set skip 1
+            case 'kctl configs describe:-o' 'kctl configs describe:--output'
+                set skip 1
+            case 'kctl configs describe:--columns'
+                set skip 1
+            case 'kctl configs describe:--sort-by'
+                set skip 1
+            case 'kctl configs describe:--color'
                 set skip 1
             case 'kctl configs alter:--set'
                 set skip 1
@@ -89,6 +181,64 @@ function __kctl_place
                 set skip 1
             case 'kctl configs alter:--broker-logger'
                 set skip 1
+            case 'kctl configs alter:--confirm'
+                set skip 1
+            case 'kctl configs alter:-o' 'kctl configs alter:--output'
+                set skip 1
+            case 'kctl configs alter:--columns'
+                set skip 1
+            case 'kctl configs alter:--sort-by'
+                set skip 1
+            case 'kctl configs alter:--color'
+                set skip 1
+            case 'kctl configs set:--confirm'
+                set skip 1
+            case 'kctl configs set:-o' 'kctl configs set:--output'
+                set skip 1
+            case 'kctl configs set:--columns'
+                set skip 1
+            case 'kctl configs set:--sort-by'
+                set skip 1
+            case 'kctl configs set:--color'
+                set skip 1
+            case 'kctl configs delete:--confirm'
+                set skip 1
+            case 'kctl configs delete:-o' 'kctl configs delete:--output'
+                set skip 1
+            case 'kctl configs delete:--columns'
+                set skip 1
+            case 'kctl configs delete:--sort-by'
+                set skip 1
+            case 'kctl configs delete:--color'
+                set skip 1
+            case 'kctl configs append:--confirm'
+                set skip 1
+            case 'kctl configs append:-o' 'kctl configs append:--output'
+                set skip 1
+            case 'kctl configs append:--columns'
+                set skip 1
+            case 'kctl configs append:--sort-by'
+                set skip 1
+            case 'kctl configs append:--color'
+                set skip 1
+            case 'kctl configs subtract:--confirm'
+                set skip 1
+            case 'kctl configs subtract:-o' 'kctl configs subtract:--output'
+                set skip 1
+            case 'kctl configs subtract:--columns'
+                set skip 1
+            case 'kctl configs subtract:--sort-by'
+                set skip 1
+            case 'kctl configs subtract:--color'
+                set skip 1
+            case 'kctl configs diff:-o' 'kctl configs diff:--output'
+                set skip 1
+            case 'kctl configs diff:--columns'
+                set skip 1
+            case 'kctl configs diff:--sort-by'
+                set skip 1
+            case 'kctl configs diff:--color'
+                set skip 1
             case 'kctl produce:-i' 'kctl produce:--input'
                 set skip 1
             case 'kctl produce:-K' 'kctl produce:--key-separator'
@@ -115,6 +265,14 @@ function __kctl_place
                 set skip 1
             case 'kctl produce:-X' 'kctl produce:--property'
                 set skip 1
+            case 'kctl produce:-o' 'kctl produce:--output'
+                set skip 1
+            case 'kctl produce:--columns'
+                set skip 1
+            case 'kctl produce:--sort-by'
+                set skip 1
+            case 'kctl produce:--color'
+                set skip 1
             case 'kctl consume:--from' 'kctl consume:--offset'
                 set skip 1
             case 'kctl consume:--to'
@@ -137,6 +295,14 @@ function __kctl_place
                 set skip 1
             case 'kctl consume:-X' 'kctl consume:--property'
                 set skip 1
+            case 'kctl consume:-o' 'kctl consume:--output'
+                set skip 1
+            case 'kctl consume:--columns'
+                set skip 1
+            case 'kctl consume:--sort-by'
+                set skip 1
+            case 'kctl consume:--color'
+                set skip 1
             case 'kctl offsets:--time'
                 set skip 1
             case 'kctl offsets:--format'
@@ -147,6 +313,14 @@ function __kctl_place
                 set skip 1
             case 'kctl offsets:--topic-partitions'
                 set skip 1
+            case 'kctl offsets:-o' 'kctl offsets:--output'
+                set skip 1
+            case 'kctl offsets:--columns'
+                set skip 1
+            case 'kctl offsets:--sort-by'
+                set skip 1
+            case 'kctl offsets:--color'
+                set skip 1
             case 'kctl delete-records:--offset'
                 set skip 1
             case 'kctl delete-records:--time'
@@ -154,6 +328,24 @@ function __kctl_place
             case 'kctl delete-records:--file' 'kctl delete-records:--offset-json-file'
                 set skip 1
             case 'kctl delete-records:--format'
+                set skip 1
+            case 'kctl delete-records:--confirm'
+                set skip 1
+            case 'kctl delete-records:-o' 'kctl delete-records:--output'
+                set skip 1
+            case 'kctl delete-records:--columns'
+                set skip 1
+            case 'kctl delete-records:--sort-by'
+                set skip 1
+            case 'kctl delete-records:--color'
+                set skip 1
+            case 'kctl perf:-o' 'kctl perf:--output'
+                set skip 1
+            case 'kctl perf:--columns'
+                set skip 1
+            case 'kctl perf:--sort-by'
+                set skip 1
+            case 'kctl perf:--color'
                 set skip 1
             case 'kctl perf produce:-n' 'kctl perf produce:--num-records' 'kctl perf produce:--messages'
                 set skip 1
@@ -169,6 +361,14 @@ function __kctl_place
                 set skip 1
             case 'kctl perf produce:--format'
                 set skip 1
+            case 'kctl perf produce:-o' 'kctl perf produce:--output'
+                set skip 1
+            case 'kctl perf produce:--columns'
+                set skip 1
+            case 'kctl perf produce:--sort-by'
+                set skip 1
+            case 'kctl perf produce:--color'
+                set skip 1
             case 'kctl perf consume:-n' 'kctl perf consume:--num-records' 'kctl perf consume:--messages'
                 set skip 1
             case 'kctl perf consume:--idle'
@@ -176,6 +376,14 @@ function __kctl_place
             case 'kctl perf consume:-X' 'kctl perf consume:--property'
                 set skip 1
             case 'kctl perf consume:--format'
+                set skip 1
+            case 'kctl perf consume:-o' 'kctl perf consume:--output'
+                set skip 1
+            case 'kctl perf consume:--columns'
+                set skip 1
+            case 'kctl perf consume:--sort-by'
+                set skip 1
+            case 'kctl perf consume:--color'
                 set skip 1
             case 'kctl perf latency:-n' 'kctl perf latency:--num-records' 'kctl perf latency:--messages'
                 set skip 1
@@ -187,11 +395,35 @@ function __kctl_place
                 set skip 1
             case 'kctl perf latency:--format'
                 set skip 1
+            case 'kctl perf latency:-o' 'kctl perf latency:--output'
+                set skip 1
+            case 'kctl perf latency:--columns'
+                set skip 1
+            case 'kctl perf latency:--sort-by'
+                set skip 1
+            case 'kctl perf latency:--color'
+                set skip 1
+            case 'kctl groups:-o' 'kctl groups:--output'
+                set skip 1
+            case 'kctl groups:--columns'
+                set skip 1
+            case 'kctl groups:--sort-by'
+                set skip 1
+            case 'kctl groups:--color'
+                set skip 1
             case 'kctl groups list:--state'
                 set skip 1
             case 'kctl groups list:--zookeeper'
                 set skip 1
             case 'kctl groups list:--format'
+                set skip 1
+            case 'kctl groups list:-o' 'kctl groups list:--output'
+                set skip 1
+            case 'kctl groups list:--columns'
+                set skip 1
+            case 'kctl groups list:--sort-by'
+                set skip 1
+            case 'kctl groups list:--color'
                 set skip 1
             case 'kctl groups describe:--fail-if'
                 set skip 1
@@ -199,11 +431,33 @@ function __kctl_place
                 set skip 1
             case 'kctl groups describe:--format'
                 set skip 1
+            case 'kctl groups describe:-o' 'kctl groups describe:--output'
+                set skip 1
+            case 'kctl groups describe:--columns'
+                set skip 1
+            case 'kctl groups describe:--sort-by'
+                set skip 1
+            case 'kctl groups describe:--color'
+                set skip 1
             case 'kctl groups watch:-i' 'kctl groups watch:--interval'
                 set skip 1
             case 'kctl groups watch:-w' 'kctl groups watch:--window'
                 set skip 1
             case 'kctl groups watch:-n' 'kctl groups watch:--count'
+                set skip 1
+            case 'kctl groups watch:-t' 'kctl groups watch:--topic'
+                set skip 1
+            case 'kctl groups watch:--sort'
+                set skip 1
+            case 'kctl groups watch:--fail-if'
+                set skip 1
+            case 'kctl groups watch:-o' 'kctl groups watch:--output'
+                set skip 1
+            case 'kctl groups watch:--columns'
+                set skip 1
+            case 'kctl groups watch:--sort-by'
+                set skip 1
+            case 'kctl groups watch:--color'
                 set skip 1
             case 'kctl groups reset-offsets:-t' 'kctl groups reset-offsets:--topic'
                 set skip 1
@@ -223,17 +477,65 @@ function __kctl_place
                 set skip 1
             case 'kctl groups reset-offsets:--format'
                 set skip 1
+            case 'kctl groups reset-offsets:--confirm'
+                set skip 1
+            case 'kctl groups reset-offsets:-o' 'kctl groups reset-offsets:--output'
+                set skip 1
+            case 'kctl groups reset-offsets:--columns'
+                set skip 1
+            case 'kctl groups reset-offsets:--sort-by'
+                set skip 1
+            case 'kctl groups reset-offsets:--color'
+                set skip 1
             case 'kctl groups delete-offsets:-t' 'kctl groups delete-offsets:--topic'
                 set skip 1
             case 'kctl groups delete-offsets:--format'
+                set skip 1
+            case 'kctl groups delete-offsets:--confirm'
+                set skip 1
+            case 'kctl groups delete-offsets:-o' 'kctl groups delete-offsets:--output'
+                set skip 1
+            case 'kctl groups delete-offsets:--columns'
+                set skip 1
+            case 'kctl groups delete-offsets:--sort-by'
+                set skip 1
+            case 'kctl groups delete-offsets:--color'
                 set skip 1
             case 'kctl groups remove-members:--member'
                 set skip 1
             case 'kctl groups remove-members:--instance'
                 set skip 1
+            case 'kctl groups remove-members:--confirm'
+                set skip 1
+            case 'kctl groups remove-members:-o' 'kctl groups remove-members:--output'
+                set skip 1
+            case 'kctl groups remove-members:--columns'
+                set skip 1
+            case 'kctl groups remove-members:--sort-by'
+                set skip 1
+            case 'kctl groups remove-members:--color'
+                set skip 1
             case 'kctl groups delete:--zookeeper'
                 set skip 1
             case 'kctl groups delete:--format'
+                set skip 1
+            case 'kctl groups delete:--confirm'
+                set skip 1
+            case 'kctl groups delete:-o' 'kctl groups delete:--output'
+                set skip 1
+            case 'kctl groups delete:--columns'
+                set skip 1
+            case 'kctl groups delete:--sort-by'
+                set skip 1
+            case 'kctl groups delete:--color'
+                set skip 1
+            case 'kctl transactions:-o' 'kctl transactions:--output'
+                set skip 1
+            case 'kctl transactions:--columns'
+                set skip 1
+            case 'kctl transactions:--sort-by'
+                set skip 1
+            case 'kctl transactions:--color'
                 set skip 1
             case 'kctl transactions list:--state'
                 set skip 1
@@ -243,17 +545,49 @@ function __kctl_place
                 set skip 1
             case 'kctl transactions list:--format'
                 set skip 1
+            case 'kctl transactions list:-o' 'kctl transactions list:--output'
+                set skip 1
+            case 'kctl transactions list:--columns'
+                set skip 1
+            case 'kctl transactions list:--sort-by'
+                set skip 1
+            case 'kctl transactions list:--color'
+                set skip 1
             case 'kctl transactions describe:--format'
+                set skip 1
+            case 'kctl transactions describe:-o' 'kctl transactions describe:--output'
+                set skip 1
+            case 'kctl transactions describe:--columns'
+                set skip 1
+            case 'kctl transactions describe:--sort-by'
+                set skip 1
+            case 'kctl transactions describe:--color'
                 set skip 1
             case 'kctl transactions producers:--broker-id'
                 set skip 1
             case 'kctl transactions producers:--format'
+                set skip 1
+            case 'kctl transactions producers:-o' 'kctl transactions producers:--output'
+                set skip 1
+            case 'kctl transactions producers:--columns'
+                set skip 1
+            case 'kctl transactions producers:--sort-by'
+                set skip 1
+            case 'kctl transactions producers:--color'
                 set skip 1
             case 'kctl transactions hanging:--broker-id'
                 set skip 1
             case 'kctl transactions hanging:--max-transaction-timeout'
                 set skip 1
             case 'kctl transactions hanging:--format'
+                set skip 1
+            case 'kctl transactions hanging:-o' 'kctl transactions hanging:--output'
+                set skip 1
+            case 'kctl transactions hanging:--columns'
+                set skip 1
+            case 'kctl transactions hanging:--sort-by'
+                set skip 1
+            case 'kctl transactions hanging:--color'
                 set skip 1
             case 'kctl transactions abort:--start-offset'
                 set skip 1
@@ -263,9 +597,87 @@ function __kctl_place
                 set skip 1
             case 'kctl transactions abort:--coordinator-epoch'
                 set skip 1
+            case 'kctl transactions abort:--confirm'
+                set skip 1
+            case 'kctl transactions abort:-o' 'kctl transactions abort:--output'
+                set skip 1
+            case 'kctl transactions abort:--columns'
+                set skip 1
+            case 'kctl transactions abort:--sort-by'
+                set skip 1
+            case 'kctl transactions abort:--color'
+                set skip 1
+            case 'kctl cluster:-o' 'kctl cluster:--output'
+                set skip 1
+            case 'kctl cluster:--columns'
+                set skip 1
+            case 'kctl cluster:--sort-by'
+                set skip 1
+            case 'kctl cluster:--color'
+                set skip 1
+            case 'kctl cluster describe:-o' 'kctl cluster describe:--output'
+                set skip 1
+            case 'kctl cluster describe:--columns'
+                set skip 1
+            case 'kctl cluster describe:--sort-by'
+                set skip 1
+            case 'kctl cluster describe:--color'
+                set skip 1
             case 'kctl cluster id:--format'
                 set skip 1
+            case 'kctl cluster id:-o' 'kctl cluster id:--output'
+                set skip 1
+            case 'kctl cluster id:--columns'
+                set skip 1
+            case 'kctl cluster id:--sort-by'
+                set skip 1
+            case 'kctl cluster id:--color'
+                set skip 1
+            case 'kctl health:--wait'
+                set skip 1
+            case 'kctl health:-o' 'kctl health:--output'
+                set skip 1
+            case 'kctl health:--columns'
+                set skip 1
+            case 'kctl health:--sort-by'
+                set skip 1
+            case 'kctl health:--color'
+                set skip 1
+            case 'kctl brokers:-o' 'kctl brokers:--output'
+                set skip 1
+            case 'kctl brokers:--columns'
+                set skip 1
+            case 'kctl brokers:--sort-by'
+                set skip 1
+            case 'kctl brokers:--color'
+                set skip 1
+            case 'kctl brokers list:-o' 'kctl brokers list:--output'
+                set skip 1
+            case 'kctl brokers list:--columns'
+                set skip 1
+            case 'kctl brokers list:--sort-by'
+                set skip 1
+            case 'kctl brokers list:--color'
+                set skip 1
+            case 'kctl metrics:--token-file'
+                set skip 1
+            case 'kctl metrics:-o' 'kctl metrics:--output'
+                set skip 1
+            case 'kctl metrics:--columns'
+                set skip 1
+            case 'kctl metrics:--sort-by'
+                set skip 1
+            case 'kctl metrics:--color'
+                set skip 1
             case 'kctl api-versions:--format'
+                set skip 1
+            case 'kctl api-versions:-o' 'kctl api-versions:--output'
+                set skip 1
+            case 'kctl api-versions:--columns'
+                set skip 1
+            case 'kctl api-versions:--sort-by'
+                set skip 1
+            case 'kctl api-versions:--color'
                 set skip 1
             case 'kctl log-dirs:--brokers' 'kctl log-dirs:--broker-list'
                 set skip 1
@@ -274,6 +686,22 @@ function __kctl_place
             case 'kctl log-dirs:--format'
                 set skip 1
             case 'kctl log-dirs:--topic-list'
+                set skip 1
+            case 'kctl log-dirs:-o' 'kctl log-dirs:--output'
+                set skip 1
+            case 'kctl log-dirs:--columns'
+                set skip 1
+            case 'kctl log-dirs:--sort-by'
+                set skip 1
+            case 'kctl log-dirs:--color'
+                set skip 1
+            case 'kctl reassign:-o' 'kctl reassign:--output'
+                set skip 1
+            case 'kctl reassign:--columns'
+                set skip 1
+            case 'kctl reassign:--sort-by'
+                set skip 1
+            case 'kctl reassign:--color'
                 set skip 1
             case 'kctl reassign plan:--drain'
                 set skip 1
@@ -292,6 +720,14 @@ function __kctl_place
             case 'kctl reassign plan:--format'
                 set skip 1
             case 'kctl reassign plan:--topics-to-move-json-file'
+                set skip 1
+            case 'kctl reassign plan:-o' 'kctl reassign plan:--output'
+                set skip 1
+            case 'kctl reassign plan:--columns'
+                set skip 1
+            case 'kctl reassign plan:--sort-by'
+                set skip 1
+            case 'kctl reassign plan:--color'
                 set skip 1
             case 'kctl reassign run:--drain'
                 set skip 1
@@ -315,6 +751,16 @@ function __kctl_place
                 set skip 1
             case 'kctl reassign run:--rollback'
                 set skip 1
+            case 'kctl reassign run:--confirm'
+                set skip 1
+            case 'kctl reassign run:-o' 'kctl reassign run:--output'
+                set skip 1
+            case 'kctl reassign run:--columns'
+                set skip 1
+            case 'kctl reassign run:--sort-by'
+                set skip 1
+            case 'kctl reassign run:--color'
+                set skip 1
             case 'kctl reassign execute:--throttle'
                 set skip 1
             case 'kctl reassign execute:--log-dirs-throttle' 'kctl reassign execute:--replica-alter-log-dirs-throttle'
@@ -325,21 +771,93 @@ function __kctl_place
                 set skip 1
             case 'kctl reassign execute:--reassignment-json-file'
                 set skip 1
+            case 'kctl reassign execute:--confirm'
+                set skip 1
+            case 'kctl reassign execute:-o' 'kctl reassign execute:--output'
+                set skip 1
+            case 'kctl reassign execute:--columns'
+                set skip 1
+            case 'kctl reassign execute:--sort-by'
+                set skip 1
+            case 'kctl reassign execute:--color'
+                set skip 1
             case 'kctl reassign verify:--format'
                 set skip 1
             case 'kctl reassign verify:--reassignment-json-file'
                 set skip 1
+            case 'kctl reassign verify:-o' 'kctl reassign verify:--output'
+                set skip 1
+            case 'kctl reassign verify:--columns'
+                set skip 1
+            case 'kctl reassign verify:--sort-by'
+                set skip 1
+            case 'kctl reassign verify:--color'
+                set skip 1
             case 'kctl reassign list:--format'
+                set skip 1
+            case 'kctl reassign list:-o' 'kctl reassign list:--output'
+                set skip 1
+            case 'kctl reassign list:--columns'
+                set skip 1
+            case 'kctl reassign list:--sort-by'
+                set skip 1
+            case 'kctl reassign list:--color'
                 set skip 1
             case 'kctl reassign cancel:--file' 'kctl reassign cancel:--reassignment-json-file'
                 set skip 1
             case 'kctl reassign cancel:--format'
                 set skip 1
+            case 'kctl reassign cancel:--confirm'
+                set skip 1
+            case 'kctl reassign cancel:-o' 'kctl reassign cancel:--output'
+                set skip 1
+            case 'kctl reassign cancel:--columns'
+                set skip 1
+            case 'kctl reassign cancel:--sort-by'
+                set skip 1
+            case 'kctl reassign cancel:--color'
+                set skip 1
+            case 'kctl throttle:-o' 'kctl throttle:--output'
+                set skip 1
+            case 'kctl throttle:--columns'
+                set skip 1
+            case 'kctl throttle:--sort-by'
+                set skip 1
+            case 'kctl throttle:--color'
+                set skip 1
+            case 'kctl throttle list:-o' 'kctl throttle list:--output'
+                set skip 1
+            case 'kctl throttle list:--columns'
+                set skip 1
+            case 'kctl throttle list:--sort-by'
+                set skip 1
+            case 'kctl throttle list:--color'
+                set skip 1
             case 'kctl throttle set:--brokers'
                 set skip 1
             case 'kctl throttle set:--log-dirs'
                 set skip 1
+            case 'kctl throttle set:--confirm'
+                set skip 1
+            case 'kctl throttle set:-o' 'kctl throttle set:--output'
+                set skip 1
+            case 'kctl throttle set:--columns'
+                set skip 1
+            case 'kctl throttle set:--sort-by'
+                set skip 1
+            case 'kctl throttle set:--color'
+                set skip 1
             case 'kctl throttle clear:--brokers'
+                set skip 1
+            case 'kctl throttle clear:--confirm'
+                set skip 1
+            case 'kctl throttle clear:-o' 'kctl throttle clear:--output'
+                set skip 1
+            case 'kctl throttle clear:--columns'
+                set skip 1
+            case 'kctl throttle clear:--sort-by'
+                set skip 1
+            case 'kctl throttle clear:--color'
                 set skip 1
             case 'kctl elect-leaders:--election-type'
                 set skip 1
@@ -357,6 +875,24 @@ function __kctl_place
                 set skip 1
             case 'kctl elect-leaders:--partition'
                 set skip 1
+            case 'kctl elect-leaders:--confirm'
+                set skip 1
+            case 'kctl elect-leaders:-o' 'kctl elect-leaders:--output'
+                set skip 1
+            case 'kctl elect-leaders:--columns'
+                set skip 1
+            case 'kctl elect-leaders:--sort-by'
+                set skip 1
+            case 'kctl elect-leaders:--color'
+                set skip 1
+            case 'kctl replicas:-o' 'kctl replicas:--output'
+                set skip 1
+            case 'kctl replicas:--columns'
+                set skip 1
+            case 'kctl replicas:--sort-by'
+                set skip 1
+            case 'kctl replicas:--color'
+                set skip 1
             case 'kctl replicas verify:--time'
                 set skip 1
             case 'kctl replicas verify:--fetch-size'
@@ -367,19 +903,447 @@ function __kctl_place
                 set skip 1
             case 'kctl replicas verify:--topics-include'
                 set skip 1
+            case 'kctl replicas verify:-o' 'kctl replicas verify:--output'
+                set skip 1
+            case 'kctl replicas verify:--columns'
+                set skip 1
+            case 'kctl replicas verify:--sort-by'
+                set skip 1
+            case 'kctl replicas verify:--color'
+                set skip 1
+            case 'kctl metadata:-o' 'kctl metadata:--output'
+                set skip 1
+            case 'kctl metadata:--columns'
+                set skip 1
+            case 'kctl metadata:--sort-by'
+                set skip 1
+            case 'kctl metadata:--color'
+                set skip 1
+            case 'kctl metadata copy:-o' 'kctl metadata copy:--output'
+                set skip 1
+            case 'kctl metadata copy:--columns'
+                set skip 1
+            case 'kctl metadata copy:--sort-by'
+                set skip 1
+            case 'kctl metadata copy:--color'
+                set skip 1
+            case 'kctl zk:-o' 'kctl zk:--output'
+                set skip 1
+            case 'kctl zk:--columns'
+                set skip 1
+            case 'kctl zk:--sort-by'
+                set skip 1
+            case 'kctl zk:--color'
+                set skip 1
             case 'kctl zk ls:-z' 'kctl zk ls:--zookeeper'
                 set skip 1
             case 'kctl zk ls:--directory'
                 set skip 1
+            case 'kctl zk ls:-o' 'kctl zk ls:--output'
+                set skip 1
+            case 'kctl zk ls:--columns'
+                set skip 1
+            case 'kctl zk ls:--sort-by'
+                set skip 1
+            case 'kctl zk ls:--color'
+                set skip 1
             case 'kctl zk get:-z' 'kctl zk get:--zookeeper'
                 set skip 1
             case 'kctl zk get:--directory'
+                set skip 1
+            case 'kctl zk get:-o' 'kctl zk get:--output'
+                set skip 1
+            case 'kctl zk get:--columns'
+                set skip 1
+            case 'kctl zk get:--sort-by'
+                set skip 1
+            case 'kctl zk get:--color'
                 set skip 1
             case 'kctl zk tree:--depth'
                 set skip 1
             case 'kctl zk tree:-z' 'kctl zk tree:--zookeeper'
                 set skip 1
             case 'kctl zk tree:--directory'
+                set skip 1
+            case 'kctl zk tree:-o' 'kctl zk tree:--output'
+                set skip 1
+            case 'kctl zk tree:--columns'
+                set skip 1
+            case 'kctl zk tree:--sort-by'
+                set skip 1
+            case 'kctl zk tree:--color'
+                set skip 1
+            case 'kctl acls:-o' 'kctl acls:--output'
+                set skip 1
+            case 'kctl acls:--columns'
+                set skip 1
+            case 'kctl acls:--sort-by'
+                set skip 1
+            case 'kctl acls:--color'
+                set skip 1
+            case 'kctl acls list:--principal'
+                set skip 1
+            case 'kctl acls list:--operation'
+                set skip 1
+            case 'kctl acls list:--permission'
+                set skip 1
+            case 'kctl acls list:--host'
+                set skip 1
+            case 'kctl acls list:--pattern' 'kctl acls list:--resource-pattern-type'
+                set skip 1
+            case 'kctl acls list:--format'
+                set skip 1
+            case 'kctl acls list:--topic'
+                set skip 1
+            case 'kctl acls list:--group'
+                set skip 1
+            case 'kctl acls list:--transactional-id'
+                set skip 1
+            case 'kctl acls list:--delegation-token'
+                set skip 1
+            case 'kctl acls list:--user-principal'
+                set skip 1
+            case 'kctl acls list:-o' 'kctl acls list:--output'
+                set skip 1
+            case 'kctl acls list:--columns'
+                set skip 1
+            case 'kctl acls list:--sort-by'
+                set skip 1
+            case 'kctl acls list:--color'
+                set skip 1
+            case 'kctl acls add:--allow' 'kctl acls add:--allow-principal'
+                set skip 1
+            case 'kctl acls add:--deny' 'kctl acls add:--deny-principal'
+                set skip 1
+            case 'kctl acls add:--operation'
+                set skip 1
+            case 'kctl acls add:--allow-host'
+                set skip 1
+            case 'kctl acls add:--deny-host'
+                set skip 1
+            case 'kctl acls add:--pattern' 'kctl acls add:--resource-pattern-type'
+                set skip 1
+            case 'kctl acls add:--format'
+                set skip 1
+            case 'kctl acls add:--topic'
+                set skip 1
+            case 'kctl acls add:--group'
+                set skip 1
+            case 'kctl acls add:--transactional-id'
+                set skip 1
+            case 'kctl acls add:--delegation-token'
+                set skip 1
+            case 'kctl acls add:--user-principal'
+                set skip 1
+            case 'kctl acls add:-o' 'kctl acls add:--output'
+                set skip 1
+            case 'kctl acls add:--columns'
+                set skip 1
+            case 'kctl acls add:--sort-by'
+                set skip 1
+            case 'kctl acls add:--color'
+                set skip 1
+            case 'kctl acls remove:--principal'
+                set skip 1
+            case 'kctl acls remove:--allow' 'kctl acls remove:--allow-principal'
+                set skip 1
+            case 'kctl acls remove:--deny' 'kctl acls remove:--deny-principal'
+                set skip 1
+            case 'kctl acls remove:--operation'
+                set skip 1
+            case 'kctl acls remove:--allow-host'
+                set skip 1
+            case 'kctl acls remove:--deny-host'
+                set skip 1
+            case 'kctl acls remove:--pattern' 'kctl acls remove:--resource-pattern-type'
+                set skip 1
+            case 'kctl acls remove:--format'
+                set skip 1
+            case 'kctl acls remove:--topic'
+                set skip 1
+            case 'kctl acls remove:--group'
+                set skip 1
+            case 'kctl acls remove:--transactional-id'
+                set skip 1
+            case 'kctl acls remove:--delegation-token'
+                set skip 1
+            case 'kctl acls remove:--user-principal'
+                set skip 1
+            case 'kctl acls remove:--confirm'
+                set skip 1
+            case 'kctl acls remove:-o' 'kctl acls remove:--output'
+                set skip 1
+            case 'kctl acls remove:--columns'
+                set skip 1
+            case 'kctl acls remove:--sort-by'
+                set skip 1
+            case 'kctl acls remove:--color'
+                set skip 1
+            case 'kctl acls explain:--host'
+                set skip 1
+            case 'kctl acls explain:--super-user'
+                set skip 1
+            case 'kctl acls explain:-o' 'kctl acls explain:--output'
+                set skip 1
+            case 'kctl acls explain:--columns'
+                set skip 1
+            case 'kctl acls explain:--sort-by'
+                set skip 1
+            case 'kctl acls explain:--color'
+                set skip 1
+            case 'kctl acls audit:-o' 'kctl acls audit:--output'
+                set skip 1
+            case 'kctl acls audit:--columns'
+                set skip 1
+            case 'kctl acls audit:--sort-by'
+                set skip 1
+            case 'kctl acls audit:--color'
+                set skip 1
+            case 'kctl acls export:-o' 'kctl acls export:--output'
+                set skip 1
+            case 'kctl acls export:--columns'
+                set skip 1
+            case 'kctl acls export:--sort-by'
+                set skip 1
+            case 'kctl acls export:--color'
+                set skip 1
+            case 'kctl acls apply:--confirm'
+                set skip 1
+            case 'kctl acls apply:-o' 'kctl acls apply:--output'
+                set skip 1
+            case 'kctl acls apply:--columns'
+                set skip 1
+            case 'kctl acls apply:--sort-by'
+                set skip 1
+            case 'kctl acls apply:--color'
+                set skip 1
+            case 'kctl users:-o' 'kctl users:--output'
+                set skip 1
+            case 'kctl users:--columns'
+                set skip 1
+            case 'kctl users:--sort-by'
+                set skip 1
+            case 'kctl users:--color'
+                set skip 1
+            case 'kctl users list:-z' 'kctl users list:--zookeeper'
+                set skip 1
+            case 'kctl users list:--directory'
+                set skip 1
+            case 'kctl users list:--format'
+                set skip 1
+            case 'kctl users list:-o' 'kctl users list:--output'
+                set skip 1
+            case 'kctl users list:--columns'
+                set skip 1
+            case 'kctl users list:--sort-by'
+                set skip 1
+            case 'kctl users list:--color'
+                set skip 1
+            case 'kctl users set:--mechanism'
+                set skip 1
+            case 'kctl users set:--iterations'
+                set skip 1
+            case 'kctl users set:--password-file'
+                set skip 1
+            case 'kctl users set:--password-env'
+                set skip 1
+            case 'kctl users set:-z' 'kctl users set:--zookeeper'
+                set skip 1
+            case 'kctl users set:--directory'
+                set skip 1
+            case 'kctl users set:--format'
+                set skip 1
+            case 'kctl users set:--confirm'
+                set skip 1
+            case 'kctl users set:-o' 'kctl users set:--output'
+                set skip 1
+            case 'kctl users set:--columns'
+                set skip 1
+            case 'kctl users set:--sort-by'
+                set skip 1
+            case 'kctl users set:--color'
+                set skip 1
+            case 'kctl users delete:--mechanism'
+                set skip 1
+            case 'kctl users delete:-z' 'kctl users delete:--zookeeper'
+                set skip 1
+            case 'kctl users delete:--directory'
+                set skip 1
+            case 'kctl users delete:--format'
+                set skip 1
+            case 'kctl users delete:--confirm'
+                set skip 1
+            case 'kctl users delete:-o' 'kctl users delete:--output'
+                set skip 1
+            case 'kctl users delete:--columns'
+                set skip 1
+            case 'kctl users delete:--sort-by'
+                set skip 1
+            case 'kctl users delete:--color'
+                set skip 1
+            case 'kctl quotas:-o' 'kctl quotas:--output'
+                set skip 1
+            case 'kctl quotas:--columns'
+                set skip 1
+            case 'kctl quotas:--sort-by'
+                set skip 1
+            case 'kctl quotas:--color'
+                set skip 1
+            case 'kctl quotas list:--user'
+                set skip 1
+            case 'kctl quotas list:--client'
+                set skip 1
+            case 'kctl quotas list:--ip'
+                set skip 1
+            case 'kctl quotas list:--format'
+                set skip 1
+            case 'kctl quotas list:--entity-type'
+                set skip 1
+            case 'kctl quotas list:--entity-name'
+                set skip 1
+            case 'kctl quotas list:-o' 'kctl quotas list:--output'
+                set skip 1
+            case 'kctl quotas list:--columns'
+                set skip 1
+            case 'kctl quotas list:--sort-by'
+                set skip 1
+            case 'kctl quotas list:--color'
+                set skip 1
+            case 'kctl quotas set:--user'
+                set skip 1
+            case 'kctl quotas set:--client'
+                set skip 1
+            case 'kctl quotas set:--ip'
+                set skip 1
+            case 'kctl quotas set:--format'
+                set skip 1
+            case 'kctl quotas set:--add-config'
+                set skip 1
+            case 'kctl quotas set:--entity-type'
+                set skip 1
+            case 'kctl quotas set:--entity-name'
+                set skip 1
+            case 'kctl quotas set:--confirm'
+                set skip 1
+            case 'kctl quotas set:-o' 'kctl quotas set:--output'
+                set skip 1
+            case 'kctl quotas set:--columns'
+                set skip 1
+            case 'kctl quotas set:--sort-by'
+                set skip 1
+            case 'kctl quotas set:--color'
+                set skip 1
+            case 'kctl quotas delete:--user'
+                set skip 1
+            case 'kctl quotas delete:--client'
+                set skip 1
+            case 'kctl quotas delete:--ip'
+                set skip 1
+            case 'kctl quotas delete:--format'
+                set skip 1
+            case 'kctl quotas delete:--delete-config'
+                set skip 1
+            case 'kctl quotas delete:--entity-type'
+                set skip 1
+            case 'kctl quotas delete:--entity-name'
+                set skip 1
+            case 'kctl quotas delete:--confirm'
+                set skip 1
+            case 'kctl quotas delete:-o' 'kctl quotas delete:--output'
+                set skip 1
+            case 'kctl quotas delete:--columns'
+                set skip 1
+            case 'kctl quotas delete:--sort-by'
+                set skip 1
+            case 'kctl quotas delete:--color'
+                set skip 1
+            case 'kctl quotas resolve:--user'
+                set skip 1
+            case 'kctl quotas resolve:--client'
+                set skip 1
+            case 'kctl quotas resolve:--ip'
+                set skip 1
+            case 'kctl quotas resolve:-o' 'kctl quotas resolve:--output'
+                set skip 1
+            case 'kctl quotas resolve:--columns'
+                set skip 1
+            case 'kctl quotas resolve:--sort-by'
+                set skip 1
+            case 'kctl quotas resolve:--color'
+                set skip 1
+            case 'kctl tokens:-o' 'kctl tokens:--output'
+                set skip 1
+            case 'kctl tokens:--columns'
+                set skip 1
+            case 'kctl tokens:--sort-by'
+                set skip 1
+            case 'kctl tokens:--color'
+                set skip 1
+            case 'kctl tokens list:--owner' 'kctl tokens list:--owner-principal'
+                set skip 1
+            case 'kctl tokens list:--format'
+                set skip 1
+            case 'kctl tokens list:-o' 'kctl tokens list:--output'
+                set skip 1
+            case 'kctl tokens list:--columns'
+                set skip 1
+            case 'kctl tokens list:--sort-by'
+                set skip 1
+            case 'kctl tokens list:--color'
+                set skip 1
+            case 'kctl tokens create:--owner' 'kctl tokens create:--owner-principal'
+                set skip 1
+            case 'kctl tokens create:--renewer' 'kctl tokens create:--renewer-principal'
+                set skip 1
+            case 'kctl tokens create:--max-lifetime' 'kctl tokens create:--max-life-time-period'
+                set skip 1
+            case 'kctl tokens create:--format'
+                set skip 1
+            case 'kctl tokens create:-o' 'kctl tokens create:--output'
+                set skip 1
+            case 'kctl tokens create:--columns'
+                set skip 1
+            case 'kctl tokens create:--sort-by'
+                set skip 1
+            case 'kctl tokens create:--color'
+                set skip 1
+            case 'kctl tokens renew:--hmac-file'
+                set skip 1
+            case 'kctl tokens renew:--period' 'kctl tokens renew:--renew-time-period'
+                set skip 1
+            case 'kctl tokens renew:--format'
+                set skip 1
+            case 'kctl tokens renew:-o' 'kctl tokens renew:--output'
+                set skip 1
+            case 'kctl tokens renew:--columns'
+                set skip 1
+            case 'kctl tokens renew:--sort-by'
+                set skip 1
+            case 'kctl tokens renew:--color'
+                set skip 1
+            case 'kctl tokens expire:--hmac-file'
+                set skip 1
+            case 'kctl tokens expire:--period' 'kctl tokens expire:--expiry-time-period'
+                set skip 1
+            case 'kctl tokens expire:--format'
+                set skip 1
+            case 'kctl tokens expire:--confirm'
+                set skip 1
+            case 'kctl tokens expire:-o' 'kctl tokens expire:--output'
+                set skip 1
+            case 'kctl tokens expire:--columns'
+                set skip 1
+            case 'kctl tokens expire:--sort-by'
+                set skip 1
+            case 'kctl tokens expire:--color'
+                set skip 1
+            case 'kctl dump-log:-o' 'kctl dump-log:--output'
+                set skip 1
+            case 'kctl dump-log:--columns'
+                set skip 1
+            case 'kctl dump-log:--sort-by'
+                set skip 1
+            case 'kctl dump-log:--color'
                 set skip 1
             case 'kctl dump-log show:--offset'
                 set skip 1
@@ -405,9 +1369,41 @@ function __kctl_place
                 set skip 1
             case 'kctl dump-log show:--value-decoder-class'
                 set skip 1
+            case 'kctl dump-log show:-o' 'kctl dump-log show:--output'
+                set skip 1
+            case 'kctl dump-log show:--columns'
+                set skip 1
+            case 'kctl dump-log show:--sort-by'
+                set skip 1
+            case 'kctl dump-log show:--color'
+                set skip 1
+            case 'kctl dump-log check:-o' 'kctl dump-log check:--output'
+                set skip 1
+            case 'kctl dump-log check:--columns'
+                set skip 1
+            case 'kctl dump-log check:--sort-by'
+                set skip 1
+            case 'kctl dump-log check:--color'
+                set skip 1
             case 'kctl dump-log repair:--to'
                 set skip 1
             case 'kctl dump-log repair:--index-interval-bytes'
+                set skip 1
+            case 'kctl dump-log repair:-o' 'kctl dump-log repair:--output'
+                set skip 1
+            case 'kctl dump-log repair:--columns'
+                set skip 1
+            case 'kctl dump-log repair:--sort-by'
+                set skip 1
+            case 'kctl dump-log repair:--color'
+                set skip 1
+            case 'kctl spark-export:-o' 'kctl spark-export:--output'
+                set skip 1
+            case 'kctl spark-export:--columns'
+                set skip 1
+            case 'kctl spark-export:--sort-by'
+                set skip 1
+            case 'kctl spark-export:--color'
                 set skip 1
             case 'kctl spark-export run:--to'
                 set skip 1
@@ -439,6 +1435,10 @@ function __kctl_place
                 set skip 1
             case 'kctl spark-export run:--task-size'
                 set skip 1
+            case 'kctl spark-export run:--engine'
+                set skip 1
+            case 'kctl spark-export run:--workers'
+                set skip 1
             case 'kctl spark-export run:--master'
                 set skip 1
             case 'kctl spark-export run:--conf'
@@ -449,7 +1449,17 @@ function __kctl_place
                 set skip 1
             case 'kctl spark-export run:--py-files'
                 set skip 1
+            case 'kctl spark-export run:-o' 'kctl spark-export run:--output'
+                set skip 1
+            case 'kctl spark-export run:--columns'
+                set skip 1
+            case 'kctl spark-export run:--sort-by'
+                set skip 1
+            case 'kctl spark-export run:--color'
+                set skip 1
             case 'kctl spark-export verify:--from-dir'
+                set skip 1
+            case 'kctl spark-export verify:--engine'
                 set skip 1
             case 'kctl spark-export verify:--master'
                 set skip 1
@@ -459,7 +1469,73 @@ function __kctl_place
                 set skip 1
             case 'kctl spark-export verify:--jars'
                 set skip 1
+            case 'kctl spark-export verify:-o' 'kctl spark-export verify:--output'
+                set skip 1
+            case 'kctl spark-export verify:--columns'
+                set skip 1
+            case 'kctl spark-export verify:--sort-by'
+                set skip 1
+            case 'kctl spark-export verify:--color'
+                set skip 1
+            case 'kctl context:-o' 'kctl context:--output'
+                set skip 1
+            case 'kctl context:--columns'
+                set skip 1
+            case 'kctl context:--sort-by'
+                set skip 1
+            case 'kctl context:--color'
+                set skip 1
+            case 'kctl context list:-o' 'kctl context list:--output'
+                set skip 1
+            case 'kctl context list:--columns'
+                set skip 1
+            case 'kctl context list:--sort-by'
+                set skip 1
+            case 'kctl context list:--color'
+                set skip 1
+            case 'kctl context show:-o' 'kctl context show:--output'
+                set skip 1
+            case 'kctl context show:--columns'
+                set skip 1
+            case 'kctl context show:--sort-by'
+                set skip 1
+            case 'kctl context show:--color'
+                set skip 1
             case 'kctl context set:-z' 'kctl context set:--zookeeper'
+                set skip 1
+            case 'kctl context set:--export-engine'
+                set skip 1
+            case 'kctl context set:-o' 'kctl context set:--output'
+                set skip 1
+            case 'kctl context set:--columns'
+                set skip 1
+            case 'kctl context set:--sort-by'
+                set skip 1
+            case 'kctl context set:--color'
+                set skip 1
+            case 'kctl context use:-o' 'kctl context use:--output'
+                set skip 1
+            case 'kctl context use:--columns'
+                set skip 1
+            case 'kctl context use:--sort-by'
+                set skip 1
+            case 'kctl context use:--color'
+                set skip 1
+            case 'kctl context delete:-o' 'kctl context delete:--output'
+                set skip 1
+            case 'kctl context delete:--columns'
+                set skip 1
+            case 'kctl context delete:--sort-by'
+                set skip 1
+            case 'kctl context delete:--color'
+                set skip 1
+            case 'kctl dev:-o' 'kctl dev:--output'
+                set skip 1
+            case 'kctl dev:--columns'
+                set skip 1
+            case 'kctl dev:--sort-by'
+                set skip 1
+            case 'kctl dev:--color'
                 set skip 1
             case 'kctl dev up:--port'
                 set skip 1
@@ -471,25 +1547,79 @@ function __kctl_place
                 set skip 1
             case 'kctl dev up:--dir'
                 set skip 1
+            case 'kctl dev up:-o' 'kctl dev up:--output'
+                set skip 1
+            case 'kctl dev up:--columns'
+                set skip 1
+            case 'kctl dev up:--sort-by'
+                set skip 1
+            case 'kctl dev up:--color'
+                set skip 1
             case 'kctl dev status:--dir'
+                set skip 1
+            case 'kctl dev status:-o' 'kctl dev status:--output'
+                set skip 1
+            case 'kctl dev status:--columns'
+                set skip 1
+            case 'kctl dev status:--sort-by'
+                set skip 1
+            case 'kctl dev status:--color'
                 set skip 1
             case 'kctl dev start:--dir'
                 set skip 1
+            case 'kctl dev start:-o' 'kctl dev start:--output'
+                set skip 1
+            case 'kctl dev start:--columns'
+                set skip 1
+            case 'kctl dev start:--sort-by'
+                set skip 1
+            case 'kctl dev start:--color'
+                set skip 1
             case 'kctl dev stop:--dir'
+                set skip 1
+            case 'kctl dev stop:-o' 'kctl dev stop:--output'
+                set skip 1
+            case 'kctl dev stop:--columns'
+                set skip 1
+            case 'kctl dev stop:--sort-by'
+                set skip 1
+            case 'kctl dev stop:--color'
                 set skip 1
             case 'kctl dev kill:--dir'
                 set skip 1
+            case 'kctl dev kill:-o' 'kctl dev kill:--output'
+                set skip 1
+            case 'kctl dev kill:--columns'
+                set skip 1
+            case 'kctl dev kill:--sort-by'
+                set skip 1
+            case 'kctl dev kill:--color'
+                set skip 1
             case 'kctl dev down:--dir'
                 set skip 1
+            case 'kctl dev down:-o' 'kctl dev down:--output'
+                set skip 1
+            case 'kctl dev down:--columns'
+                set skip 1
+            case 'kctl dev down:--sort-by'
+                set skip 1
+            case 'kctl dev down:--color'
+                set skip 1
             case 'kctl dev logs:--dir'
+                set skip 1
+            case 'kctl dev logs:-o' 'kctl dev logs:--output'
+                set skip 1
+            case 'kctl dev logs:--columns'
+                set skip 1
+            case 'kctl dev logs:--sort-by'
+                set skip 1
+            case 'kctl dev logs:--color'
                 set skip 1
             case '*:-b' '*:--bootstrap-server'
                 set skip 1
             case '*:--context'
                 set skip 1
             case '*:--command-config'
-                set skip 1
-            case '*:-o' '*:--output'
                 set skip 1
             case '*:--timeout'
                 set skip 1
@@ -577,9 +1707,13 @@ function __kctl_place
                 set place "$place $word"
             case 'kctl cluster id'
                 set place "$place $word"
+            case 'kctl health'
+                set place "$place $word"
             case 'kctl brokers'
                 set place "$place $word"
             case 'kctl brokers list'
+                set place "$place $word"
+            case 'kctl metrics'
                 set place "$place $word"
             case 'kctl api-versions'
                 set place "$place $word"
@@ -624,6 +1758,50 @@ function __kctl_place
             case 'kctl zk get'
                 set place "$place $word"
             case 'kctl zk tree'
+                set place "$place $word"
+            case 'kctl acls'
+                set place "$place $word"
+            case 'kctl acls list'
+                set place "$place $word"
+            case 'kctl acls add'
+                set place "$place $word"
+            case 'kctl acls remove'
+                set place "$place $word"
+            case 'kctl acls explain'
+                set place "$place $word"
+            case 'kctl acls audit'
+                set place "$place $word"
+            case 'kctl acls export'
+                set place "$place $word"
+            case 'kctl acls apply'
+                set place "$place $word"
+            case 'kctl users'
+                set place "$place $word"
+            case 'kctl users list'
+                set place "$place $word"
+            case 'kctl users set'
+                set place "$place $word"
+            case 'kctl users delete'
+                set place "$place $word"
+            case 'kctl quotas'
+                set place "$place $word"
+            case 'kctl quotas list'
+                set place "$place $word"
+            case 'kctl quotas set'
+                set place "$place $word"
+            case 'kctl quotas delete'
+                set place "$place $word"
+            case 'kctl quotas resolve'
+                set place "$place $word"
+            case 'kctl tokens'
+                set place "$place $word"
+            case 'kctl tokens list'
+                set place "$place $word"
+            case 'kctl tokens create'
+                set place "$place $word"
+            case 'kctl tokens renew'
+                set place "$place $word"
+            case 'kctl tokens expire'
                 set place "$place $word"
             case 'kctl dump-log'
                 set place "$place $word"
@@ -681,7 +1859,9 @@ complete -c kctl -n 'test (__kctl_place) = "kctl"' -f -a perf -d 'Measure the th
 complete -c kctl -n 'test (__kctl_place) = "kctl"' -f -a groups -d 'List, describe, watch, reset and delete consumer groups.'
 complete -c kctl -n 'test (__kctl_place) = "kctl"' -f -a transactions -d 'List, describe and find hanging transactions; abort them.'
 complete -c kctl -n 'test (__kctl_place) = "kctl"' -f -a cluster -d 'Describe the cluster.'
+complete -c kctl -n 'test (__kctl_place) = "kctl"' -f -a health -d 'Check the health of the cluster.'
 complete -c kctl -n 'test (__kctl_place) = "kctl"' -f -a brokers -d 'List the brokers of the cluster.'
+complete -c kctl -n 'test (__kctl_place) = "kctl"' -f -a metrics -d 'Show the metrics of a broker'\''s admin port.'
 complete -c kctl -n 'test (__kctl_place) = "kctl"' -f -a api-versions -d 'Show the API versions that each broker supports.'
 complete -c kctl -n 'test (__kctl_place) = "kctl"' -f -a log-dirs -d 'Show the replicas in the brokers'\'' log directories and their sizes.'
 complete -c kctl -n 'test (__kctl_place) = "kctl"' -f -a reassign -d 'Plan, run and verify partition reassignments.'
@@ -690,11 +1870,20 @@ complete -c kctl -n 'test (__kctl_place) = "kctl"' -f -a elect-leaders -d 'Trigg
 complete -c kctl -n 'test (__kctl_place) = "kctl"' -f -a replicas -d 'Verify that the replicas of partitions are identical.'
 complete -c kctl -n 'test (__kctl_place) = "kctl"' -f -a metadata -d 'Copy the metadata of a cluster between stores.'
 complete -c kctl -n 'test (__kctl_place) = "kctl"' -f -a zk -d 'Read the znodes of a cluster, in ZooKeeper or in an embedded store.'
+complete -c kctl -n 'test (__kctl_place) = "kctl"' -f -a acls -d 'List, add, remove, explain and audit ACLs.'
+complete -c kctl -n 'test (__kctl_place) = "kctl"' -f -a users -d 'List, set and delete SCRAM credentials of users.'
+complete -c kctl -n 'test (__kctl_place) = "kctl"' -f -a quotas -d 'List, set, delete and resolve client quotas.'
+complete -c kctl -n 'test (__kctl_place) = "kctl"' -f -a tokens -d 'Create, renew, expire and list delegation tokens.'
 complete -c kctl -n 'test (__kctl_place) = "kctl"' -f -a dump-log -d 'Show, check and repair the files of a log.'
 complete -c kctl -n 'test (__kctl_place) = "kctl"' -f -a spark-export -d 'Export topics to Parquet and other formats with Spark.'
 complete -c kctl -n 'test (__kctl_place) = "kctl"' -f -a context -d 'Manage contexts: named clusters.'
 complete -c kctl -n 'test (__kctl_place) = "kctl"' -f -a dev -d 'Run a development broker or cluster on this machine.'
 complete -c kctl -n 'test (__kctl_place) = "kctl"' -l version -d 'Print the version and exit.'
+complete -c kctl -n 'test (__kctl_place) = "kctl"' -s o -l output -x -a 'table wide json jsonl yaml csv name tree' -d 'Output format: table, wide, json, jsonl, yaml, csv, name or tree. [KCTL_OUTPUT]'
+complete -c kctl -n 'test (__kctl_place) = "kctl"' -l columns -r -d 'Show only these columns, in this order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl"' -l sort-by -r -d 'Sort by these columns; -NAME sorts in descending order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl"' -l no-headers -d 'Omit the headings of tables and CSV.'
+complete -c kctl -n 'test (__kctl_place) = "kctl"' -l color -x -a 'auto always never' -d 'Use colour: auto (on a terminal, unless NO_COLOR is set), always or never. [KCTL_COLOR]'
 complete -c kctl -n 'test (__kctl_place) = "kctl"' -s h -l help -d 'Show this message and exit.'
 complete -c kctl -n 'test (__kctl_place) = "kctl topics"' -f -a list -d 'List topics with their numbers of partitions and replicas.'
 complete -c kctl -n 'test (__kctl_place) = "kctl topics"' -f -a describe -d 'Describe topics: leaders, replicas, ISR and status of partitions.'
@@ -703,12 +1892,22 @@ complete -c kctl -n 'test (__kctl_place) = "kctl topics"' -f -a clone -d 'Create
 complete -c kctl -n 'test (__kctl_place) = "kctl topics"' -f -a alter -d 'Add partitions, or change configs or the replication factor.'
 complete -c kctl -n 'test (__kctl_place) = "kctl topics"' -f -a configs -d 'Describe the configs of topics; see also `kctl configs`.'
 complete -c kctl -n 'test (__kctl_place) = "kctl topics"' -f -a delete -d 'Delete topics and all their records.'
+complete -c kctl -n 'test (__kctl_place) = "kctl topics"' -s o -l output -x -a 'table wide json jsonl yaml csv name tree' -d 'Output format: table, wide, json, jsonl, yaml, csv, name or tree. [KCTL_OUTPUT]'
+complete -c kctl -n 'test (__kctl_place) = "kctl topics"' -l columns -r -d 'Show only these columns, in this order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl topics"' -l sort-by -r -d 'Sort by these columns; -NAME sorts in descending order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl topics"' -l no-headers -d 'Omit the headings of tables and CSV.'
+complete -c kctl -n 'test (__kctl_place) = "kctl topics"' -l color -x -a 'auto always never' -d 'Use colour: auto (on a terminal, unless NO_COLOR is set), always or never. [KCTL_COLOR]'
 complete -c kctl -n 'test (__kctl_place) = "kctl topics"' -s h -l help -d 'Show this message and exit.'
 complete -c kctl -n 'test (__kctl_place) = "kctl topics list"' -f -a '(kctl complete topics -- (commandline -opc)[2..] 2>/dev/null)'
 complete -c kctl -n 'test (__kctl_place) = "kctl topics list"' -s r -l regex -d 'Treat TOPIC as regular expressions that match whole names.'
 complete -c kctl -n 'test (__kctl_place) = "kctl topics list"' -l exclude-internal -d 'Exclude Kafka'\''s internal topics.'
 complete -c kctl -n 'test (__kctl_place) = "kctl topics list"' -l format -x -a 'kafka' -d 'Print the output of Kafka'\''s own tool.'
 complete -c kctl -n 'test (__kctl_place) = "kctl topics list"' -l topic -x -a '(kctl complete topics -- (commandline -opc)[2..] 2>/dev/null)' -d 'Same as TOPIC --regex; separate several with commas.'
+complete -c kctl -n 'test (__kctl_place) = "kctl topics list"' -s o -l output -x -a 'table wide json jsonl yaml csv name tree' -d 'Output format: table, wide, json, jsonl, yaml, csv, name or tree. [KCTL_OUTPUT]'
+complete -c kctl -n 'test (__kctl_place) = "kctl topics list"' -l columns -r -d 'Show only these columns, in this order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl topics list"' -l sort-by -r -d 'Sort by these columns; -NAME sorts in descending order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl topics list"' -l no-headers -d 'Omit the headings of tables and CSV.'
+complete -c kctl -n 'test (__kctl_place) = "kctl topics list"' -l color -x -a 'auto always never' -d 'Use colour: auto (on a terminal, unless NO_COLOR is set), always or never. [KCTL_COLOR]'
 complete -c kctl -n 'test (__kctl_place) = "kctl topics list"' -s h -l help -d 'Show this message and exit.'
 complete -c kctl -n 'test (__kctl_place) = "kctl topics describe"' -f -a '(kctl complete topics -- (commandline -opc)[2..] 2>/dev/null)'
 complete -c kctl -n 'test (__kctl_place) = "kctl topics describe"' -s r -l regex -d 'Treat TOPIC as regular expressions that match whole names.'
@@ -722,8 +1921,13 @@ complete -c kctl -n 'test (__kctl_place) = "kctl topics describe"' -l exclude-in
 complete -c kctl -n 'test (__kctl_place) = "kctl topics describe"' -l if-exists -d 'Do not fail if a topic does not exist.'
 complete -c kctl -n 'test (__kctl_place) = "kctl topics describe"' -l format -x -a 'kafka' -d 'Print the output of Kafka'\''s own tool.'
 complete -c kctl -n 'test (__kctl_place) = "kctl topics describe"' -l topic -x -a '(kctl complete topics -- (commandline -opc)[2..] 2>/dev/null)' -d 'Same as TOPIC --regex; separate several with commas.'
+complete -c kctl -n 'test (__kctl_place) = "kctl topics describe"' -s o -l output -x -a 'table wide json jsonl yaml csv name tree' -d 'Output format: table, wide, json, jsonl, yaml, csv, name or tree. [KCTL_OUTPUT]'
+complete -c kctl -n 'test (__kctl_place) = "kctl topics describe"' -l columns -r -d 'Show only these columns, in this order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl topics describe"' -l sort-by -r -d 'Sort by these columns; -NAME sorts in descending order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl topics describe"' -l no-headers -d 'Omit the headings of tables and CSV.'
+complete -c kctl -n 'test (__kctl_place) = "kctl topics describe"' -l color -x -a 'auto always never' -d 'Use colour: auto (on a terminal, unless NO_COLOR is set), always or never. [KCTL_COLOR]'
 complete -c kctl -n 'test (__kctl_place) = "kctl topics describe"' -s h -l help -d 'Show this message and exit.'
-complete -c kctl -n 'test (__kctl_place) = "kctl topics create"' -s p -l partitions -r -d 'Number of partitions. [minimum 1]'
+complete -c kctl -n 'test (__kctl_place) = "kctl topics create"' -s p -l partitions -r -d 'Number of partitions. [1 to 2147483647]'
 complete -c kctl -n 'test (__kctl_place) = "kctl topics create"' -l replication-factor -r -d 'Replication factor. [1 to 32767]'
 complete -c kctl -n 'test (__kctl_place) = "kctl topics create"' -s c -l config -r -d 'Topic config; can be repeated.'
 complete -c kctl -n 'test (__kctl_place) = "kctl topics create"' -l replica-assignment -r -d 'Broker ids of partition 0, of partition 1 and so on; the first id is the preferred leader.'
@@ -731,18 +1935,28 @@ complete -c kctl -n 'test (__kctl_place) = "kctl topics create"' -l if-not-exist
 complete -c kctl -n 'test (__kctl_place) = "kctl topics create"' -l dry-run -d 'Show what would be done without changing anything.'
 complete -c kctl -n 'test (__kctl_place) = "kctl topics create"' -l format -x -a 'kafka' -d 'Print the output of Kafka'\''s own tool.'
 complete -c kctl -n 'test (__kctl_place) = "kctl topics create"' -l topic -x -a '(kctl complete topics -- (commandline -opc)[2..] 2>/dev/null)' -d 'Same as TOPIC.'
+complete -c kctl -n 'test (__kctl_place) = "kctl topics create"' -s o -l output -x -a 'table wide json jsonl yaml csv name tree' -d 'Output format: table, wide, json, jsonl, yaml, csv, name or tree. [KCTL_OUTPUT]'
+complete -c kctl -n 'test (__kctl_place) = "kctl topics create"' -l columns -r -d 'Show only these columns, in this order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl topics create"' -l sort-by -r -d 'Sort by these columns; -NAME sorts in descending order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl topics create"' -l no-headers -d 'Omit the headings of tables and CSV.'
+complete -c kctl -n 'test (__kctl_place) = "kctl topics create"' -l color -x -a 'auto always never' -d 'Use colour: auto (on a terminal, unless NO_COLOR is set), always or never. [KCTL_COLOR]'
 complete -c kctl -n 'test (__kctl_place) = "kctl topics create"' -s h -l help -d 'Show this message and exit.'
 complete -c kctl -n 'test (__kctl_place) = "kctl topics clone"' -f -a '(kctl complete topics -- (commandline -opc)[2..] 2>/dev/null)'
-complete -c kctl -n 'test (__kctl_place) = "kctl topics clone"' -s p -l partitions -r -d 'Number of partitions. [minimum 1]'
+complete -c kctl -n 'test (__kctl_place) = "kctl topics clone"' -s p -l partitions -r -d 'Number of partitions. [1 to 2147483647]'
 complete -c kctl -n 'test (__kctl_place) = "kctl topics clone"' -l replication-factor -r -d 'Replication factor. [1 to 32767]'
 complete -c kctl -n 'test (__kctl_place) = "kctl topics clone"' -s c -l config -r -d 'Topic config; can be repeated.'
 complete -c kctl -n 'test (__kctl_place) = "kctl topics clone"' -l same-brokers -d 'Assign the replicas to the same brokers.'
 complete -c kctl -n 'test (__kctl_place) = "kctl topics clone"' -l if-not-exists -d 'Do not fail if a topic already exists.'
 complete -c kctl -n 'test (__kctl_place) = "kctl topics clone"' -l dry-run -d 'Show what would be done without changing anything.'
+complete -c kctl -n 'test (__kctl_place) = "kctl topics clone"' -s o -l output -x -a 'table wide json jsonl yaml csv name tree' -d 'Output format: table, wide, json, jsonl, yaml, csv, name or tree. [KCTL_OUTPUT]'
+complete -c kctl -n 'test (__kctl_place) = "kctl topics clone"' -l columns -r -d 'Show only these columns, in this order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl topics clone"' -l sort-by -r -d 'Sort by these columns; -NAME sorts in descending order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl topics clone"' -l no-headers -d 'Omit the headings of tables and CSV.'
+complete -c kctl -n 'test (__kctl_place) = "kctl topics clone"' -l color -x -a 'auto always never' -d 'Use colour: auto (on a terminal, unless NO_COLOR is set), always or never. [KCTL_COLOR]'
 complete -c kctl -n 'test (__kctl_place) = "kctl topics clone"' -s h -l help -d 'Show this message and exit.'
 complete -c kctl -n 'test (__kctl_place) = "kctl topics alter"' -f -a '(kctl complete topics -- (commandline -opc)[2..] 2>/dev/null)'
 complete -c kctl -n 'test (__kctl_place) = "kctl topics alter"' -s r -l regex -d 'Treat TOPIC as regular expressions that match whole names.'
-complete -c kctl -n 'test (__kctl_place) = "kctl topics alter"' -s p -l partitions -r -d 'New number of partitions. [minimum 1]'
+complete -c kctl -n 'test (__kctl_place) = "kctl topics alter"' -s p -l partitions -r -d 'New number of partitions. [1 to 2147483647]'
 complete -c kctl -n 'test (__kctl_place) = "kctl topics alter"' -l replica-assignment -r -d 'Broker ids of partition 0, of partition 1 and so on; the first id is the preferred leader.'
 complete -c kctl -n 'test (__kctl_place) = "kctl topics alter"' -l replication-factor -r -d 'Replication factor. [1 to 32767]'
 complete -c kctl -n 'test (__kctl_place) = "kctl topics alter"' -s c -l config -r -d 'Set a config; can be repeated.'
@@ -752,9 +1966,20 @@ complete -c kctl -n 'test (__kctl_place) = "kctl topics alter"' -l dry-run -d 'S
 complete -c kctl -n 'test (__kctl_place) = "kctl topics alter"' -s y -l yes -d 'Do not ask for confirmation.'
 complete -c kctl -n 'test (__kctl_place) = "kctl topics alter"' -l format -x -a 'kafka' -d 'Print the output of Kafka'\''s own tool.'
 complete -c kctl -n 'test (__kctl_place) = "kctl topics alter"' -l topic -x -a '(kctl complete topics -- (commandline -opc)[2..] 2>/dev/null)' -d 'Same as TOPIC --regex; separate several with commas.'
+complete -c kctl -n 'test (__kctl_place) = "kctl topics alter"' -l confirm -r -d 'Confirm the change on the cluster of this context, also a protected one; fails on any other cluster.'
+complete -c kctl -n 'test (__kctl_place) = "kctl topics alter"' -s o -l output -x -a 'table wide json jsonl yaml csv name tree' -d 'Output format: table, wide, json, jsonl, yaml, csv, name or tree. [KCTL_OUTPUT]'
+complete -c kctl -n 'test (__kctl_place) = "kctl topics alter"' -l columns -r -d 'Show only these columns, in this order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl topics alter"' -l sort-by -r -d 'Sort by these columns; -NAME sorts in descending order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl topics alter"' -l no-headers -d 'Omit the headings of tables and CSV.'
+complete -c kctl -n 'test (__kctl_place) = "kctl topics alter"' -l color -x -a 'auto always never' -d 'Use colour: auto (on a terminal, unless NO_COLOR is set), always or never. [KCTL_COLOR]'
 complete -c kctl -n 'test (__kctl_place) = "kctl topics alter"' -s h -l help -d 'Show this message and exit.'
 complete -c kctl -n 'test (__kctl_place) = "kctl topics configs"' -f -a '(kctl complete topics -- (commandline -opc)[2..] 2>/dev/null)'
 complete -c kctl -n 'test (__kctl_place) = "kctl topics configs"' -l all -d 'Include configs with default values.'
+complete -c kctl -n 'test (__kctl_place) = "kctl topics configs"' -s o -l output -x -a 'table wide json jsonl yaml csv name tree' -d 'Output format: table, wide, json, jsonl, yaml, csv, name or tree. [KCTL_OUTPUT]'
+complete -c kctl -n 'test (__kctl_place) = "kctl topics configs"' -l columns -r -d 'Show only these columns, in this order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl topics configs"' -l sort-by -r -d 'Sort by these columns; -NAME sorts in descending order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl topics configs"' -l no-headers -d 'Omit the headings of tables and CSV.'
+complete -c kctl -n 'test (__kctl_place) = "kctl topics configs"' -l color -x -a 'auto always never' -d 'Use colour: auto (on a terminal, unless NO_COLOR is set), always or never. [KCTL_COLOR]'
 complete -c kctl -n 'test (__kctl_place) = "kctl topics configs"' -s h -l help -d 'Show this message and exit.'
 complete -c kctl -n 'test (__kctl_place) = "kctl topics delete"' -f -a '(kctl complete topics -- (commandline -opc)[2..] 2>/dev/null)'
 complete -c kctl -n 'test (__kctl_place) = "kctl topics delete"' -s r -l regex -d 'Treat TOPIC as regular expressions that match whole names.'
@@ -763,6 +1988,12 @@ complete -c kctl -n 'test (__kctl_place) = "kctl topics delete"' -l dry-run -d '
 complete -c kctl -n 'test (__kctl_place) = "kctl topics delete"' -s y -l yes -d 'Do not ask for confirmation.'
 complete -c kctl -n 'test (__kctl_place) = "kctl topics delete"' -l format -x -a 'kafka' -d 'Print the output of Kafka'\''s own tool.'
 complete -c kctl -n 'test (__kctl_place) = "kctl topics delete"' -l topic -x -a '(kctl complete topics -- (commandline -opc)[2..] 2>/dev/null)' -d 'Same as TOPIC --regex; separate several with commas.'
+complete -c kctl -n 'test (__kctl_place) = "kctl topics delete"' -l confirm -r -d 'Confirm the change on the cluster of this context, also a protected one; fails on any other cluster.'
+complete -c kctl -n 'test (__kctl_place) = "kctl topics delete"' -s o -l output -x -a 'table wide json jsonl yaml csv name tree' -d 'Output format: table, wide, json, jsonl, yaml, csv, name or tree. [KCTL_OUTPUT]'
+complete -c kctl -n 'test (__kctl_place) = "kctl topics delete"' -l columns -r -d 'Show only these columns, in this order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl topics delete"' -l sort-by -r -d 'Sort by these columns; -NAME sorts in descending order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl topics delete"' -l no-headers -d 'Omit the headings of tables and CSV.'
+complete -c kctl -n 'test (__kctl_place) = "kctl topics delete"' -l color -x -a 'auto always never' -d 'Use colour: auto (on a terminal, unless NO_COLOR is set), always or never. [KCTL_COLOR]'
 complete -c kctl -n 'test (__kctl_place) = "kctl topics delete"' -s h -l help -d 'Show this message and exit.'
 complete -c kctl -n 'test (__kctl_place) = "kctl configs"' -f -a describe -d 'Describe configs and the sources of their values.'
 complete -c kctl -n 'test (__kctl_place) = "kctl configs"' -f -a alter -d 'Change configs of topics and brokers; atomically per entity.'
@@ -771,6 +2002,11 @@ complete -c kctl -n 'test (__kctl_place) = "kctl configs"' -f -a delete -d 'Remo
 complete -c kctl -n 'test (__kctl_place) = "kctl configs"' -f -a append -d 'Append items to list configs.'
 complete -c kctl -n 'test (__kctl_place) = "kctl configs"' -f -a subtract -d 'Remove items from list configs.'
 complete -c kctl -n 'test (__kctl_place) = "kctl configs"' -f -a diff -d 'Compare the configs of two entities; status 3 if they differ.'
+complete -c kctl -n 'test (__kctl_place) = "kctl configs"' -s o -l output -x -a 'table wide json jsonl yaml csv name tree' -d 'Output format: table, wide, json, jsonl, yaml, csv, name or tree. [KCTL_OUTPUT]'
+complete -c kctl -n 'test (__kctl_place) = "kctl configs"' -l columns -r -d 'Show only these columns, in this order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl configs"' -l sort-by -r -d 'Sort by these columns; -NAME sorts in descending order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl configs"' -l no-headers -d 'Omit the headings of tables and CSV.'
+complete -c kctl -n 'test (__kctl_place) = "kctl configs"' -l color -x -a 'auto always never' -d 'Use colour: auto (on a terminal, unless NO_COLOR is set), always or never. [KCTL_COLOR]'
 complete -c kctl -n 'test (__kctl_place) = "kctl configs"' -s h -l help -d 'Show this message and exit.'
 complete -c kctl -n 'test (__kctl_place) = "kctl configs describe"' -l all -d 'Include configs with default values.'
 complete -c kctl -n 'test (__kctl_place) = "kctl configs describe"' -l docs -d 'Include the brokers'\'' documentation of each config.'
@@ -782,6 +2018,11 @@ complete -c kctl -n 'test (__kctl_place) = "kctl configs describe"' -l topic -x 
 complete -c kctl -n 'test (__kctl_place) = "kctl configs describe"' -l broker -x -a '(kctl complete brokers -- (commandline -opc)[2..] 2>/dev/null)' -d 'Same as broker:ID.'
 complete -c kctl -n 'test (__kctl_place) = "kctl configs describe"' -l broker-defaults -d 'Same as brokers.'
 complete -c kctl -n 'test (__kctl_place) = "kctl configs describe"' -l broker-logger -r -d 'Same as broker-logger:ID.'
+complete -c kctl -n 'test (__kctl_place) = "kctl configs describe"' -s o -l output -x -a 'table wide json jsonl yaml csv name tree' -d 'Output format: table, wide, json, jsonl, yaml, csv, name or tree. [KCTL_OUTPUT]'
+complete -c kctl -n 'test (__kctl_place) = "kctl configs describe"' -l columns -r -d 'Show only these columns, in this order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl configs describe"' -l sort-by -r -d 'Sort by these columns; -NAME sorts in descending order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl configs describe"' -l no-headers -d 'Omit the headings of tables and CSV.'
+complete -c kctl -n 'test (__kctl_place) = "kctl configs describe"' -l color -x -a 'auto always never' -d 'Use colour: auto (on a terminal, unless NO_COLOR is set), always or never. [KCTL_COLOR]'
 complete -c kctl -n 'test (__kctl_place) = "kctl configs describe"' -s h -l help -d 'Show this message and exit.'
 complete -c kctl -n 'test (__kctl_place) = "kctl configs alter"' -l set -r -d 'Set a config; can be repeated.'
 complete -c kctl -n 'test (__kctl_place) = "kctl configs alter"' -l delete -r -d 'Remove a config of the entity; can be repeated.'
@@ -800,19 +2041,54 @@ complete -c kctl -n 'test (__kctl_place) = "kctl configs alter"' -l topic -x -a 
 complete -c kctl -n 'test (__kctl_place) = "kctl configs alter"' -l broker -x -a '(kctl complete brokers -- (commandline -opc)[2..] 2>/dev/null)' -d 'Same as broker:ID.'
 complete -c kctl -n 'test (__kctl_place) = "kctl configs alter"' -l broker-defaults -d 'Same as brokers.'
 complete -c kctl -n 'test (__kctl_place) = "kctl configs alter"' -l broker-logger -r -d 'Same as broker-logger:ID.'
+complete -c kctl -n 'test (__kctl_place) = "kctl configs alter"' -l confirm -r -d 'Confirm the change on the cluster of this context, also a protected one; fails on any other cluster.'
+complete -c kctl -n 'test (__kctl_place) = "kctl configs alter"' -s o -l output -x -a 'table wide json jsonl yaml csv name tree' -d 'Output format: table, wide, json, jsonl, yaml, csv, name or tree. [KCTL_OUTPUT]'
+complete -c kctl -n 'test (__kctl_place) = "kctl configs alter"' -l columns -r -d 'Show only these columns, in this order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl configs alter"' -l sort-by -r -d 'Sort by these columns; -NAME sorts in descending order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl configs alter"' -l no-headers -d 'Omit the headings of tables and CSV.'
+complete -c kctl -n 'test (__kctl_place) = "kctl configs alter"' -l color -x -a 'auto always never' -d 'Use colour: auto (on a terminal, unless NO_COLOR is set), always or never. [KCTL_COLOR]'
 complete -c kctl -n 'test (__kctl_place) = "kctl configs alter"' -s h -l help -d 'Show this message and exit.'
 complete -c kctl -n 'test (__kctl_place) = "kctl configs set"' -l dry-run -d 'Show what would be done without changing anything.'
 complete -c kctl -n 'test (__kctl_place) = "kctl configs set"' -s y -l yes -d 'Do not ask for confirmation.'
+complete -c kctl -n 'test (__kctl_place) = "kctl configs set"' -l confirm -r -d 'Confirm the change on the cluster of this context, also a protected one; fails on any other cluster.'
+complete -c kctl -n 'test (__kctl_place) = "kctl configs set"' -s o -l output -x -a 'table wide json jsonl yaml csv name tree' -d 'Output format: table, wide, json, jsonl, yaml, csv, name or tree. [KCTL_OUTPUT]'
+complete -c kctl -n 'test (__kctl_place) = "kctl configs set"' -l columns -r -d 'Show only these columns, in this order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl configs set"' -l sort-by -r -d 'Sort by these columns; -NAME sorts in descending order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl configs set"' -l no-headers -d 'Omit the headings of tables and CSV.'
+complete -c kctl -n 'test (__kctl_place) = "kctl configs set"' -l color -x -a 'auto always never' -d 'Use colour: auto (on a terminal, unless NO_COLOR is set), always or never. [KCTL_COLOR]'
 complete -c kctl -n 'test (__kctl_place) = "kctl configs set"' -s h -l help -d 'Show this message and exit.'
 complete -c kctl -n 'test (__kctl_place) = "kctl configs delete"' -l dry-run -d 'Show what would be done without changing anything.'
 complete -c kctl -n 'test (__kctl_place) = "kctl configs delete"' -s y -l yes -d 'Do not ask for confirmation.'
+complete -c kctl -n 'test (__kctl_place) = "kctl configs delete"' -l confirm -r -d 'Confirm the change on the cluster of this context, also a protected one; fails on any other cluster.'
+complete -c kctl -n 'test (__kctl_place) = "kctl configs delete"' -s o -l output -x -a 'table wide json jsonl yaml csv name tree' -d 'Output format: table, wide, json, jsonl, yaml, csv, name or tree. [KCTL_OUTPUT]'
+complete -c kctl -n 'test (__kctl_place) = "kctl configs delete"' -l columns -r -d 'Show only these columns, in this order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl configs delete"' -l sort-by -r -d 'Sort by these columns; -NAME sorts in descending order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl configs delete"' -l no-headers -d 'Omit the headings of tables and CSV.'
+complete -c kctl -n 'test (__kctl_place) = "kctl configs delete"' -l color -x -a 'auto always never' -d 'Use colour: auto (on a terminal, unless NO_COLOR is set), always or never. [KCTL_COLOR]'
 complete -c kctl -n 'test (__kctl_place) = "kctl configs delete"' -s h -l help -d 'Show this message and exit.'
 complete -c kctl -n 'test (__kctl_place) = "kctl configs append"' -l dry-run -d 'Show what would be done without changing anything.'
 complete -c kctl -n 'test (__kctl_place) = "kctl configs append"' -s y -l yes -d 'Do not ask for confirmation.'
+complete -c kctl -n 'test (__kctl_place) = "kctl configs append"' -l confirm -r -d 'Confirm the change on the cluster of this context, also a protected one; fails on any other cluster.'
+complete -c kctl -n 'test (__kctl_place) = "kctl configs append"' -s o -l output -x -a 'table wide json jsonl yaml csv name tree' -d 'Output format: table, wide, json, jsonl, yaml, csv, name or tree. [KCTL_OUTPUT]'
+complete -c kctl -n 'test (__kctl_place) = "kctl configs append"' -l columns -r -d 'Show only these columns, in this order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl configs append"' -l sort-by -r -d 'Sort by these columns; -NAME sorts in descending order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl configs append"' -l no-headers -d 'Omit the headings of tables and CSV.'
+complete -c kctl -n 'test (__kctl_place) = "kctl configs append"' -l color -x -a 'auto always never' -d 'Use colour: auto (on a terminal, unless NO_COLOR is set), always or never. [KCTL_COLOR]'
 complete -c kctl -n 'test (__kctl_place) = "kctl configs append"' -s h -l help -d 'Show this message and exit.'
 complete -c kctl -n 'test (__kctl_place) = "kctl configs subtract"' -l dry-run -d 'Show what would be done without changing anything.'
 complete -c kctl -n 'test (__kctl_place) = "kctl configs subtract"' -s y -l yes -d 'Do not ask for confirmation.'
+complete -c kctl -n 'test (__kctl_place) = "kctl configs subtract"' -l confirm -r -d 'Confirm the change on the cluster of this context, also a protected one; fails on any other cluster.'
+complete -c kctl -n 'test (__kctl_place) = "kctl configs subtract"' -s o -l output -x -a 'table wide json jsonl yaml csv name tree' -d 'Output format: table, wide, json, jsonl, yaml, csv, name or tree. [KCTL_OUTPUT]'
+complete -c kctl -n 'test (__kctl_place) = "kctl configs subtract"' -l columns -r -d 'Show only these columns, in this order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl configs subtract"' -l sort-by -r -d 'Sort by these columns; -NAME sorts in descending order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl configs subtract"' -l no-headers -d 'Omit the headings of tables and CSV.'
+complete -c kctl -n 'test (__kctl_place) = "kctl configs subtract"' -l color -x -a 'auto always never' -d 'Use colour: auto (on a terminal, unless NO_COLOR is set), always or never. [KCTL_COLOR]'
 complete -c kctl -n 'test (__kctl_place) = "kctl configs subtract"' -s h -l help -d 'Show this message and exit.'
+complete -c kctl -n 'test (__kctl_place) = "kctl configs diff"' -s o -l output -x -a 'table wide json jsonl yaml csv name tree' -d 'Output format: table, wide, json, jsonl, yaml, csv, name or tree. [KCTL_OUTPUT]'
+complete -c kctl -n 'test (__kctl_place) = "kctl configs diff"' -l columns -r -d 'Show only these columns, in this order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl configs diff"' -l sort-by -r -d 'Sort by these columns; -NAME sorts in descending order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl configs diff"' -l no-headers -d 'Omit the headings of tables and CSV.'
+complete -c kctl -n 'test (__kctl_place) = "kctl configs diff"' -l color -x -a 'auto always never' -d 'Use colour: auto (on a terminal, unless NO_COLOR is set), always or never. [KCTL_COLOR]'
 complete -c kctl -n 'test (__kctl_place) = "kctl configs diff"' -s h -l help -d 'Show this message and exit.'
 complete -c kctl -n 'test (__kctl_place) = "kctl produce"' -f -a '(kctl complete topics -- (commandline -opc)[2..] 2>/dev/null)'
 complete -c kctl -n 'test (__kctl_place) = "kctl produce"' -s i -l input -x -a 'lines json whole' -d 'Read one record per line, per JSON line, or per file. [default: lines]'
@@ -822,15 +2098,23 @@ complete -c kctl -n 'test (__kctl_place) = "kctl produce"' -s k -l key -r -d 'Ke
 complete -c kctl -n 'test (__kctl_place) = "kctl produce"' -s H -l header -r -d 'Header to add. Can be repeated.'
 complete -c kctl -n 'test (__kctl_place) = "kctl produce"' -l null-marker -r -d 'Text that stands for a null key or value.'
 complete -c kctl -n 'test (__kctl_place) = "kctl produce"' -s Z -l null-empty -d 'Write empty keys and values as null.'
-complete -c kctl -n 'test (__kctl_place) = "kctl produce"' -s p -l partition -r -d 'Write to this partition only. [minimum 0]'
+complete -c kctl -n 'test (__kctl_place) = "kctl produce"' -s p -l partition -r -d 'Write to this partition only. [0 to 2147483647]'
 complete -c kctl -n 'test (__kctl_place) = "kctl produce"' -l timestamp -r -d 'Timestamp of records without one: ISO 8601, milliseconds or -15m.'
 complete -c kctl -n 'test (__kctl_place) = "kctl produce"' -l partitioner -x -a 'java librdkafka round-robin random' -d 'By key hash as in Java clients or librdkafka, round robin, or random. [default: java]'
+complete -c kctl -n 'test (__kctl_place) = "kctl produce"' -l keep-partitions -d 'Write JSON records to their own partition instead of the one of their key.'
+complete -c kctl -n 'test (__kctl_place) = "kctl produce"' -l auto-create -d 'Let the brokers create the topic if it is missing.'
 complete -c kctl -n 'test (__kctl_place) = "kctl produce"' -s a -l acks -x -a '0 1 all' -d 'Acknowledgements to wait for. [default: all]'
 complete -c kctl -n 'test (__kctl_place) = "kctl produce"' -l sync -l no-sync -d 'Wait for the acknowledgement of each record before sending the next. [default: no-sync]'
 complete -c kctl -n 'test (__kctl_place) = "kctl produce"' -s z -l compression -x -a 'none gzip snappy lz4 zstd' -d 'Compression type. [default: none]'
 complete -c kctl -n 'test (__kctl_place) = "kctl produce"' -l transactional-id -r -d 'Write all records in one transaction with this transactional id.'
 complete -c kctl -n 'test (__kctl_place) = "kctl produce"' -s X -l property -r -d 'Set a librdkafka property, or parse.key, key.separator or null.marker of kafka-console-producer.'
+complete -c kctl -n 'test (__kctl_place) = "kctl produce"' -l explain -d 'Show the partition of each record and why; nothing is sent.'
 complete -c kctl -n 'test (__kctl_place) = "kctl produce"' -l dry-run -d 'Show what would be done without changing anything.'
+complete -c kctl -n 'test (__kctl_place) = "kctl produce"' -s o -l output -x -a 'table wide json jsonl yaml csv name tree' -d 'Output format: table, wide, json, jsonl, yaml, csv, name or tree. [KCTL_OUTPUT]'
+complete -c kctl -n 'test (__kctl_place) = "kctl produce"' -l columns -r -d 'Show only these columns, in this order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl produce"' -l sort-by -r -d 'Sort by these columns; -NAME sorts in descending order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl produce"' -l no-headers -d 'Omit the headings of tables and CSV.'
+complete -c kctl -n 'test (__kctl_place) = "kctl produce"' -l color -x -a 'auto always never' -d 'Use colour: auto (on a terminal, unless NO_COLOR is set), always or never. [KCTL_COLOR]'
 complete -c kctl -n 'test (__kctl_place) = "kctl produce"' -s h -l help -d 'Show this message and exit.'
 complete -c kctl -n 'test (__kctl_place) = "kctl consume"' -f -a '(kctl complete topics -- (commandline -opc)[2..] 2>/dev/null)'
 complete -c kctl -n 'test (__kctl_place) = "kctl consume"' -s r -l regex -d 'Treat TOPIC as regular expressions that match whole names.'
@@ -840,7 +2124,7 @@ complete -c kctl -n 'test (__kctl_place) = "kctl consume"' -l from-beginning -d 
 complete -c kctl -n 'test (__kctl_place) = "kctl consume"' -s e -l exit -d 'Exit at the end of the log instead of waiting for new records.'
 complete -c kctl -n 'test (__kctl_place) = "kctl consume"' -s n -l max-messages -r -d 'Exit after this many records. [minimum 1]'
 complete -c kctl -n 'test (__kctl_place) = "kctl consume"' -l idle -r -d 'Exit when no record arrives for this long. [minimum 0]'
-complete -c kctl -n 'test (__kctl_place) = "kctl consume"' -s p -l partition -r -d 'Read only this partition. Can be repeated. [minimum 0]'
+complete -c kctl -n 'test (__kctl_place) = "kctl consume"' -s p -l partition -r -d 'Read only this partition. Can be repeated. [0 to 2147483647]'
 complete -c kctl -n 'test (__kctl_place) = "kctl consume"' -s g -l group -x -a '(kctl complete groups -- (commandline -opc)[2..] 2>/dev/null)' -d 'Read as a member of this consumer group; refused in a read-only context.'
 complete -c kctl -n 'test (__kctl_place) = "kctl consume"' -l commit -l no-commit -d 'Commit the offsets of the group. [default: commit]'
 complete -c kctl -n 'test (__kctl_place) = "kctl consume"' -s f -l format -r -d 'Format as in kcat: %s value, %k key, %t topic, %p partition, %o offset, %T timestamp, %h headers, %S %K sizes; or kafka, as kafka-console-consumer prints.'
@@ -848,6 +2132,11 @@ complete -c kctl -n 'test (__kctl_place) = "kctl consume"' -l null -r -d 'Text t
 complete -c kctl -n 'test (__kctl_place) = "kctl consume"' -l grep -r -d 'Show only records that match: k:REGEX, v:REGEX, h:NAME=REGEX; all filters must.'
 complete -c kctl -n 'test (__kctl_place) = "kctl consume"' -l isolation-level -x -a 'read_committed read_uncommitted' -d 'Isolation level. [default: read_committed]'
 complete -c kctl -n 'test (__kctl_place) = "kctl consume"' -s X -l property -r -d 'Set a librdkafka property, or for --format kafka a formatter property such as print.key.'
+complete -c kctl -n 'test (__kctl_place) = "kctl consume"' -s o -l output -x -a 'table wide json jsonl yaml csv name tree' -d 'Output format: table, wide, json, jsonl, yaml, csv, name or tree. [KCTL_OUTPUT]'
+complete -c kctl -n 'test (__kctl_place) = "kctl consume"' -l columns -r -d 'Show only these columns, in this order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl consume"' -l sort-by -r -d 'Sort by these columns; -NAME sorts in descending order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl consume"' -l no-headers -d 'Omit the headings of tables and CSV.'
+complete -c kctl -n 'test (__kctl_place) = "kctl consume"' -l color -x -a 'auto always never' -d 'Use colour: auto (on a terminal, unless NO_COLOR is set), always or never. [KCTL_COLOR]'
 complete -c kctl -n 'test (__kctl_place) = "kctl consume"' -s h -l help -d 'Show this message and exit.'
 complete -c kctl -n 'test (__kctl_place) = "kctl offsets"' -f -a '(kctl complete topics -- (commandline -opc)[2..] 2>/dev/null)'
 complete -c kctl -n 'test (__kctl_place) = "kctl offsets"' -l time -r -d 'earliest, latest, max-timestamp, or a time (ISO 8601, milliseconds, -15m): the first record at or after it. [default: latest]'
@@ -857,28 +2146,49 @@ complete -c kctl -n 'test (__kctl_place) = "kctl offsets"' -l format -x -a 'kafk
 complete -c kctl -n 'test (__kctl_place) = "kctl offsets"' -l topic -x -a '(kctl complete topics -- (commandline -opc)[2..] 2>/dev/null)' -d 'Topics that match.'
 complete -c kctl -n 'test (__kctl_place) = "kctl offsets"' -l partitions -r -d 'Only these partitions.'
 complete -c kctl -n 'test (__kctl_place) = "kctl offsets"' -l topic-partitions -r -d 'Patterns and ranges of partitions; ends are exclusive.'
+complete -c kctl -n 'test (__kctl_place) = "kctl offsets"' -s o -l output -x -a 'table wide json jsonl yaml csv name tree' -d 'Output format: table, wide, json, jsonl, yaml, csv, name or tree. [KCTL_OUTPUT]'
+complete -c kctl -n 'test (__kctl_place) = "kctl offsets"' -l columns -r -d 'Show only these columns, in this order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl offsets"' -l sort-by -r -d 'Sort by these columns; -NAME sorts in descending order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl offsets"' -l no-headers -d 'Omit the headings of tables and CSV.'
+complete -c kctl -n 'test (__kctl_place) = "kctl offsets"' -l color -x -a 'auto always never' -d 'Use colour: auto (on a terminal, unless NO_COLOR is set), always or never. [KCTL_COLOR]'
 complete -c kctl -n 'test (__kctl_place) = "kctl offsets"' -s h -l help -d 'Show this message and exit.'
 complete -c kctl -n 'test (__kctl_place) = "kctl delete-records"' -f -a '(kctl complete topics -- (commandline -opc)[2..] 2>/dev/null)'
-complete -c kctl -n 'test (__kctl_place) = "kctl delete-records"' -l offset -r -d 'Delete records before this offset. [minimum 0]'
+complete -c kctl -n 'test (__kctl_place) = "kctl delete-records"' -l offset -r -d 'Delete records before this offset. [0 to 9223372036854775807]'
 complete -c kctl -n 'test (__kctl_place) = "kctl delete-records"' -l time -r -d 'Delete records before this time: ISO 8601, milliseconds, or -7d.'
 complete -c kctl -n 'test (__kctl_place) = "kctl delete-records"' -l all -d 'Delete all records.'
 complete -c kctl -n 'test (__kctl_place) = "kctl delete-records"' -l file -l offset-json-file -r -d 'JSON file of partitions and offsets; - reads from stdin.'
 complete -c kctl -n 'test (__kctl_place) = "kctl delete-records"' -l dry-run -d 'Show what would be done without changing anything.'
 complete -c kctl -n 'test (__kctl_place) = "kctl delete-records"' -s y -l yes -d 'Do not ask for confirmation.'
 complete -c kctl -n 'test (__kctl_place) = "kctl delete-records"' -l format -x -a 'kafka' -d 'Print the output of Kafka'\''s own tool.'
+complete -c kctl -n 'test (__kctl_place) = "kctl delete-records"' -l confirm -r -d 'Confirm the change on the cluster of this context, also a protected one; fails on any other cluster.'
+complete -c kctl -n 'test (__kctl_place) = "kctl delete-records"' -s o -l output -x -a 'table wide json jsonl yaml csv name tree' -d 'Output format: table, wide, json, jsonl, yaml, csv, name or tree. [KCTL_OUTPUT]'
+complete -c kctl -n 'test (__kctl_place) = "kctl delete-records"' -l columns -r -d 'Show only these columns, in this order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl delete-records"' -l sort-by -r -d 'Sort by these columns; -NAME sorts in descending order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl delete-records"' -l no-headers -d 'Omit the headings of tables and CSV.'
+complete -c kctl -n 'test (__kctl_place) = "kctl delete-records"' -l color -x -a 'auto always never' -d 'Use colour: auto (on a terminal, unless NO_COLOR is set), always or never. [KCTL_COLOR]'
 complete -c kctl -n 'test (__kctl_place) = "kctl delete-records"' -s h -l help -d 'Show this message and exit.'
 complete -c kctl -n 'test (__kctl_place) = "kctl perf"' -f -a produce -d 'Measure produce throughput and latency with random records.'
 complete -c kctl -n 'test (__kctl_place) = "kctl perf"' -f -a consume -d 'Measure consume throughput.'
 complete -c kctl -n 'test (__kctl_place) = "kctl perf"' -f -a latency -d 'Measure end-to-end latency: write a record, wait until it is read, repeat.'
+complete -c kctl -n 'test (__kctl_place) = "kctl perf"' -s o -l output -x -a 'table wide json jsonl yaml csv name tree' -d 'Output format: table, wide, json, jsonl, yaml, csv, name or tree. [KCTL_OUTPUT]'
+complete -c kctl -n 'test (__kctl_place) = "kctl perf"' -l columns -r -d 'Show only these columns, in this order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl perf"' -l sort-by -r -d 'Sort by these columns; -NAME sorts in descending order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl perf"' -l no-headers -d 'Omit the headings of tables and CSV.'
+complete -c kctl -n 'test (__kctl_place) = "kctl perf"' -l color -x -a 'auto always never' -d 'Use colour: auto (on a terminal, unless NO_COLOR is set), always or never. [KCTL_COLOR]'
 complete -c kctl -n 'test (__kctl_place) = "kctl perf"' -s h -l help -d 'Show this message and exit.'
 complete -c kctl -n 'test (__kctl_place) = "kctl perf produce"' -f -a '(kctl complete topics -- (commandline -opc)[2..] 2>/dev/null)'
 complete -c kctl -n 'test (__kctl_place) = "kctl perf produce"' -s n -l num-records -l messages -r -d 'Number of records. [default: 100000; minimum 1]'
-complete -c kctl -n 'test (__kctl_place) = "kctl perf produce"' -s s -l record-size -r -d 'Size of a record in bytes. [default: 100; minimum 0]'
+complete -c kctl -n 'test (__kctl_place) = "kctl perf produce"' -s s -l record-size -r -d 'Size of a record in bytes. [default: 100; 0 to 1000000000]'
 complete -c kctl -n 'test (__kctl_place) = "kctl perf produce"' -l throughput -r -d 'Maximum records per second; -1 for no limit. [default: -1]'
 complete -c kctl -n 'test (__kctl_place) = "kctl perf produce"' -s a -l acks -x -a '0 1 all' -d 'Acknowledgements to wait for. [default: all]'
 complete -c kctl -n 'test (__kctl_place) = "kctl perf produce"' -s z -l compression -x -a 'none gzip snappy lz4 zstd' -d 'Compression type. [default: none]'
 complete -c kctl -n 'test (__kctl_place) = "kctl perf produce"' -s X -l property -r -d 'Set a librdkafka property.'
 complete -c kctl -n 'test (__kctl_place) = "kctl perf produce"' -l format -x -a 'kafka' -d 'Print the output of Kafka'\''s own tool.'
+complete -c kctl -n 'test (__kctl_place) = "kctl perf produce"' -s o -l output -x -a 'table wide json jsonl yaml csv name tree' -d 'Output format: table, wide, json, jsonl, yaml, csv, name or tree. [KCTL_OUTPUT]'
+complete -c kctl -n 'test (__kctl_place) = "kctl perf produce"' -l columns -r -d 'Show only these columns, in this order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl perf produce"' -l sort-by -r -d 'Sort by these columns; -NAME sorts in descending order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl perf produce"' -l no-headers -d 'Omit the headings of tables and CSV.'
+complete -c kctl -n 'test (__kctl_place) = "kctl perf produce"' -l color -x -a 'auto always never' -d 'Use colour: auto (on a terminal, unless NO_COLOR is set), always or never. [KCTL_COLOR]'
 complete -c kctl -n 'test (__kctl_place) = "kctl perf produce"' -s h -l help -d 'Show this message and exit.'
 complete -c kctl -n 'test (__kctl_place) = "kctl perf consume"' -f -a '(kctl complete topics -- (commandline -opc)[2..] 2>/dev/null)'
 complete -c kctl -n 'test (__kctl_place) = "kctl perf consume"' -s n -l num-records -l messages -r -d 'Number of records. [default: 100000; minimum 1]'
@@ -886,25 +2196,46 @@ complete -c kctl -n 'test (__kctl_place) = "kctl perf consume"' -l from-latest -
 complete -c kctl -n 'test (__kctl_place) = "kctl perf consume"' -l idle -r -d 'Exit when no record arrives for this long. [default: 10.0; minimum 0.1]'
 complete -c kctl -n 'test (__kctl_place) = "kctl perf consume"' -s X -l property -r -d 'Set a librdkafka property.'
 complete -c kctl -n 'test (__kctl_place) = "kctl perf consume"' -l format -x -a 'kafka' -d 'Print the output of Kafka'\''s own tool.'
+complete -c kctl -n 'test (__kctl_place) = "kctl perf consume"' -s o -l output -x -a 'table wide json jsonl yaml csv name tree' -d 'Output format: table, wide, json, jsonl, yaml, csv, name or tree. [KCTL_OUTPUT]'
+complete -c kctl -n 'test (__kctl_place) = "kctl perf consume"' -l columns -r -d 'Show only these columns, in this order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl perf consume"' -l sort-by -r -d 'Sort by these columns; -NAME sorts in descending order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl perf consume"' -l no-headers -d 'Omit the headings of tables and CSV.'
+complete -c kctl -n 'test (__kctl_place) = "kctl perf consume"' -l color -x -a 'auto always never' -d 'Use colour: auto (on a terminal, unless NO_COLOR is set), always or never. [KCTL_COLOR]'
 complete -c kctl -n 'test (__kctl_place) = "kctl perf consume"' -s h -l help -d 'Show this message and exit.'
 complete -c kctl -n 'test (__kctl_place) = "kctl perf latency"' -f -a '(kctl complete topics -- (commandline -opc)[2..] 2>/dev/null)'
 complete -c kctl -n 'test (__kctl_place) = "kctl perf latency"' -s n -l num-records -l messages -r -d 'Number of records. [default: 1000; minimum 1]'
-complete -c kctl -n 'test (__kctl_place) = "kctl perf latency"' -s s -l record-size -r -d 'Size of a record in bytes. [default: 100; minimum 0]'
+complete -c kctl -n 'test (__kctl_place) = "kctl perf latency"' -s s -l record-size -r -d 'Size of a record in bytes. [default: 100; 0 to 1000000000]'
 complete -c kctl -n 'test (__kctl_place) = "kctl perf latency"' -s a -l acks -x -a '0 1 all' -d 'Acknowledgements to wait for. [default: all]'
 complete -c kctl -n 'test (__kctl_place) = "kctl perf latency"' -s X -l property -r -d 'Set a librdkafka property.'
 complete -c kctl -n 'test (__kctl_place) = "kctl perf latency"' -l format -x -a 'kafka' -d 'Print the output of Kafka'\''s own tool.'
+complete -c kctl -n 'test (__kctl_place) = "kctl perf latency"' -s o -l output -x -a 'table wide json jsonl yaml csv name tree' -d 'Output format: table, wide, json, jsonl, yaml, csv, name or tree. [KCTL_OUTPUT]'
+complete -c kctl -n 'test (__kctl_place) = "kctl perf latency"' -l columns -r -d 'Show only these columns, in this order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl perf latency"' -l sort-by -r -d 'Sort by these columns; -NAME sorts in descending order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl perf latency"' -l no-headers -d 'Omit the headings of tables and CSV.'
+complete -c kctl -n 'test (__kctl_place) = "kctl perf latency"' -l color -x -a 'auto always never' -d 'Use colour: auto (on a terminal, unless NO_COLOR is set), always or never. [KCTL_COLOR]'
 complete -c kctl -n 'test (__kctl_place) = "kctl perf latency"' -s h -l help -d 'Show this message and exit.'
 complete -c kctl -n 'test (__kctl_place) = "kctl groups"' -f -a list -d 'List consumer groups.'
 complete -c kctl -n 'test (__kctl_place) = "kctl groups"' -f -a describe -d 'Describe groups: committed offsets, lag and members.'
-complete -c kctl -n 'test (__kctl_place) = "kctl groups"' -f -a watch -d 'Watch the lag of groups until Ctrl-C.'
+complete -c kctl -n 'test (__kctl_place) = "kctl groups"' -f -a watch -d 'Watch the lag of groups until Ctrl-C; on a terminal, as many rows as fit.'
 complete -c kctl -n 'test (__kctl_place) = "kctl groups"' -f -a reset-offsets -d 'Reset committed offsets; without --execute or --yes only show the plan.'
 complete -c kctl -n 'test (__kctl_place) = "kctl groups"' -f -a delete-offsets -d 'Delete committed offsets of topics that a group no longer consumes.'
 complete -c kctl -n 'test (__kctl_place) = "kctl groups"' -f -a remove-members -d 'Remove members from a group, such as static members that will not return.'
 complete -c kctl -n 'test (__kctl_place) = "kctl groups"' -f -a delete -d 'Delete groups and their offsets; they must have no members.'
+complete -c kctl -n 'test (__kctl_place) = "kctl groups"' -s o -l output -x -a 'table wide json jsonl yaml csv name tree' -d 'Output format: table, wide, json, jsonl, yaml, csv, name or tree. [KCTL_OUTPUT]'
+complete -c kctl -n 'test (__kctl_place) = "kctl groups"' -l columns -r -d 'Show only these columns, in this order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl groups"' -l sort-by -r -d 'Sort by these columns; -NAME sorts in descending order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl groups"' -l no-headers -d 'Omit the headings of tables and CSV.'
+complete -c kctl -n 'test (__kctl_place) = "kctl groups"' -l color -x -a 'auto always never' -d 'Use colour: auto (on a terminal, unless NO_COLOR is set), always or never. [KCTL_COLOR]'
 complete -c kctl -n 'test (__kctl_place) = "kctl groups"' -s h -l help -d 'Show this message and exit.'
-complete -c kctl -n 'test (__kctl_place) = "kctl groups list"' -l state -r -d 'Only groups in this state; can be repeated.'
+complete -c kctl -n 'test (__kctl_place) = "kctl groups list"' -l state -r -d 'Only groups in this state, e.g. Stable; can be repeated.'
+complete -c kctl -n 'test (__kctl_place) = "kctl groups list"' -l lag -d 'Show the lag of each group; queries offsets of all of them.'
 complete -c kctl -n 'test (__kctl_place) = "kctl groups list"' -l zookeeper -r -d 'Use groups of old consumers, stored in this ZooKeeper.'
 complete -c kctl -n 'test (__kctl_place) = "kctl groups list"' -l format -x -a 'kafka' -d 'Print the output of Kafka'\''s own tool.'
+complete -c kctl -n 'test (__kctl_place) = "kctl groups list"' -s o -l output -x -a 'table wide json jsonl yaml csv name tree' -d 'Output format: table, wide, json, jsonl, yaml, csv, name or tree. [KCTL_OUTPUT]'
+complete -c kctl -n 'test (__kctl_place) = "kctl groups list"' -l columns -r -d 'Show only these columns, in this order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl groups list"' -l sort-by -r -d 'Sort by these columns; -NAME sorts in descending order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl groups list"' -l no-headers -d 'Omit the headings of tables and CSV.'
+complete -c kctl -n 'test (__kctl_place) = "kctl groups list"' -l color -x -a 'auto always never' -d 'Use colour: auto (on a terminal, unless NO_COLOR is set), always or never. [KCTL_COLOR]'
 complete -c kctl -n 'test (__kctl_place) = "kctl groups list"' -s h -l help -d 'Show this message and exit.'
 complete -c kctl -n 'test (__kctl_place) = "kctl groups describe"' -f -a '(kctl complete groups -- (commandline -opc)[2..] 2>/dev/null)'
 complete -c kctl -n 'test (__kctl_place) = "kctl groups describe"' -s A -l all -l all-groups -d 'All groups of the cluster.'
@@ -912,17 +2243,33 @@ complete -c kctl -n 'test (__kctl_place) = "kctl groups describe"' -l offsets -d
 complete -c kctl -n 'test (__kctl_place) = "kctl groups describe"' -l members -d 'Show members.'
 complete -c kctl -n 'test (__kctl_place) = "kctl groups describe"' -l state -d 'Show state and coordinator.'
 complete -c kctl -n 'test (__kctl_place) = "kctl groups describe"' -l totals -d 'Show one line per group.'
+complete -c kctl -n 'test (__kctl_place) = "kctl groups describe"' -l by-topic -d 'Show one line per group and topic.'
 complete -c kctl -n 'test (__kctl_place) = "kctl groups describe"' -l time-lag -l no-time-lag -d 'Determine the age of the first unread records. [default: time-lag]'
 complete -c kctl -n 'test (__kctl_place) = "kctl groups describe"' -l only-lagging -d 'Omit partitions without lag or problems.'
-complete -c kctl -n 'test (__kctl_place) = "kctl groups describe"' -l fail-if -r -d 'Exit with status 3 if a group has e.g. lag>1000 (of a partition), total-lag>1, time-lag>5m or members<1; can be repeated.'
+complete -c kctl -n 'test (__kctl_place) = "kctl groups describe"' -l fail-if -r -d 'Exit with status 3 if a group has e.g. lag>1000 (of a partition), total-lag>1, time-lag>5m, members<1 or verdict=stalled (of a partition); can be repeated.'
 complete -c kctl -n 'test (__kctl_place) = "kctl groups describe"' -l zookeeper -r -d 'Use groups of old consumers, stored in this ZooKeeper.'
 complete -c kctl -n 'test (__kctl_place) = "kctl groups describe"' -l format -x -a 'kafka' -d 'Print the output of Kafka'\''s own tool.'
+complete -c kctl -n 'test (__kctl_place) = "kctl groups describe"' -s o -l output -x -a 'table wide json jsonl yaml csv name tree' -d 'Output format: table, wide, json, jsonl, yaml, csv, name or tree. [KCTL_OUTPUT]'
+complete -c kctl -n 'test (__kctl_place) = "kctl groups describe"' -l columns -r -d 'Show only these columns, in this order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl groups describe"' -l sort-by -r -d 'Sort by these columns; -NAME sorts in descending order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl groups describe"' -l no-headers -d 'Omit the headings of tables and CSV.'
+complete -c kctl -n 'test (__kctl_place) = "kctl groups describe"' -l color -x -a 'auto always never' -d 'Use colour: auto (on a terminal, unless NO_COLOR is set), always or never. [KCTL_COLOR]'
 complete -c kctl -n 'test (__kctl_place) = "kctl groups describe"' -s h -l help -d 'Show this message and exit.'
 complete -c kctl -n 'test (__kctl_place) = "kctl groups watch"' -f -a '(kctl complete groups -- (commandline -opc)[2..] 2>/dev/null)'
 complete -c kctl -n 'test (__kctl_place) = "kctl groups watch"' -s A -l all -l all-groups -d 'All groups of the cluster.'
 complete -c kctl -n 'test (__kctl_place) = "kctl groups watch"' -s i -l interval -r -d 'Refresh interval. [default: 2.0; minimum 0.05]'
 complete -c kctl -n 'test (__kctl_place) = "kctl groups watch"' -s w -l window -r -d 'Time over which trend and verdict are taken; at least three commit intervals. [default: 30.0; minimum 0.1]'
 complete -c kctl -n 'test (__kctl_place) = "kctl groups watch"' -s n -l count -r -d 'Exit after N updates. [minimum 1]'
+complete -c kctl -n 'test (__kctl_place) = "kctl groups watch"' -s t -l topic -x -a '(kctl complete topics -- (commandline -opc)[2..] 2>/dev/null)' -d 'Only partitions of this topic; can be repeated.'
+complete -c kctl -n 'test (__kctl_place) = "kctl groups watch"' -l only-lagging -d 'Omit partitions whose verdict is ok.'
+complete -c kctl -n 'test (__kctl_place) = "kctl groups watch"' -l sort -x -a 'name lag time-lag' -d 'Order: name, lag or time-lag. [default: name]'
+complete -c kctl -n 'test (__kctl_place) = "kctl groups watch"' -l totals -d 'Show one line per group.'
+complete -c kctl -n 'test (__kctl_place) = "kctl groups watch"' -l fail-if -r -d 'Exit with status 3 if a group has e.g. lag>1000 (of a partition), total-lag>1, time-lag>5m, members<1 or verdict=stalled (of a partition); can be repeated.'
+complete -c kctl -n 'test (__kctl_place) = "kctl groups watch"' -s o -l output -x -a 'table wide json jsonl yaml csv name tree' -d 'Output format: table, wide, json, jsonl, yaml, csv, name or tree. [KCTL_OUTPUT]'
+complete -c kctl -n 'test (__kctl_place) = "kctl groups watch"' -l columns -r -d 'Show only these columns, in this order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl groups watch"' -l sort-by -r -d 'Sort by these columns; -NAME sorts in descending order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl groups watch"' -l no-headers -d 'Omit the headings of tables and CSV.'
+complete -c kctl -n 'test (__kctl_place) = "kctl groups watch"' -l color -x -a 'auto always never' -d 'Use colour: auto (on a terminal, unless NO_COLOR is set), always or never. [KCTL_COLOR]'
 complete -c kctl -n 'test (__kctl_place) = "kctl groups watch"' -s h -l help -d 'Show this message and exit.'
 complete -c kctl -n 'test (__kctl_place) = "kctl groups reset-offsets"' -f -a '(kctl complete groups -- (commandline -opc)[2..] 2>/dev/null)'
 complete -c kctl -n 'test (__kctl_place) = "kctl groups reset-offsets"' -s A -l all -l all-groups -d 'All groups of the cluster.'
@@ -931,24 +2278,36 @@ complete -c kctl -n 'test (__kctl_place) = "kctl groups reset-offsets"' -l all-t
 complete -c kctl -n 'test (__kctl_place) = "kctl groups reset-offsets"' -l to-earliest -d 'Reset to the log start offset.'
 complete -c kctl -n 'test (__kctl_place) = "kctl groups reset-offsets"' -l to-latest -d 'Reset to the log end offset.'
 complete -c kctl -n 'test (__kctl_place) = "kctl groups reset-offsets"' -l to-current -d 'Keep the committed offset (log end if there is none).'
-complete -c kctl -n 'test (__kctl_place) = "kctl groups reset-offsets"' -l to-offset -r -d 'Reset to this offset. [minimum 0]'
+complete -c kctl -n 'test (__kctl_place) = "kctl groups reset-offsets"' -l to-offset -r -d 'Reset to this offset. [0 to 9223372036854775807]'
 complete -c kctl -n 'test (__kctl_place) = "kctl groups reset-offsets"' -l shift-by -r -d 'Shift by N offsets; negative to go back.'
 complete -c kctl -n 'test (__kctl_place) = "kctl groups reset-offsets"' -l to-datetime -r -d 'Reset to the first record at or after this time.'
 complete -c kctl -n 'test (__kctl_place) = "kctl groups reset-offsets"' -l by-duration -r -d 'Reset to this long ago: 15m, 1h30m or PT15M.'
 complete -c kctl -n 'test (__kctl_place) = "kctl groups reset-offsets"' -l from-file -r -d 'Reset to the offsets in a CSV file of --export.'
-complete -c kctl -n 'test (__kctl_place) = "kctl groups reset-offsets"' -l to-group -r -d 'Reset to the committed offsets of another group.'
+complete -c kctl -n 'test (__kctl_place) = "kctl groups reset-offsets"' -l to-group -r -d 'Reset to the committed offsets of another group, on all its topics unless --topic is given.'
 complete -c kctl -n 'test (__kctl_place) = "kctl groups reset-offsets"' -l execute -d 'Execute the reset; same as --yes.'
 complete -c kctl -n 'test (__kctl_place) = "kctl groups reset-offsets"' -s y -l yes -d 'Do not ask for confirmation.'
 complete -c kctl -n 'test (__kctl_place) = "kctl groups reset-offsets"' -l dry-run -d 'Show what would be done without changing anything.'
-complete -c kctl -n 'test (__kctl_place) = "kctl groups reset-offsets"' -l export -d 'Print the new offsets as CSV, for --from-file.'
+complete -c kctl -n 'test (__kctl_place) = "kctl groups reset-offsets"' -l export -d 'Print the new offsets as CSV, for --from-file; without --execute also those of groups with members.'
 complete -c kctl -n 'test (__kctl_place) = "kctl groups reset-offsets"' -l zookeeper -r -d 'Use groups of old consumers, stored in this ZooKeeper.'
 complete -c kctl -n 'test (__kctl_place) = "kctl groups reset-offsets"' -l format -x -a 'kafka' -d 'Print the output of Kafka'\''s own tool.'
+complete -c kctl -n 'test (__kctl_place) = "kctl groups reset-offsets"' -l confirm -r -d 'Confirm the change on the cluster of this context, also a protected one; fails on any other cluster.'
+complete -c kctl -n 'test (__kctl_place) = "kctl groups reset-offsets"' -s o -l output -x -a 'table wide json jsonl yaml csv name tree' -d 'Output format: table, wide, json, jsonl, yaml, csv, name or tree. [KCTL_OUTPUT]'
+complete -c kctl -n 'test (__kctl_place) = "kctl groups reset-offsets"' -l columns -r -d 'Show only these columns, in this order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl groups reset-offsets"' -l sort-by -r -d 'Sort by these columns; -NAME sorts in descending order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl groups reset-offsets"' -l no-headers -d 'Omit the headings of tables and CSV.'
+complete -c kctl -n 'test (__kctl_place) = "kctl groups reset-offsets"' -l color -x -a 'auto always never' -d 'Use colour: auto (on a terminal, unless NO_COLOR is set), always or never. [KCTL_COLOR]'
 complete -c kctl -n 'test (__kctl_place) = "kctl groups reset-offsets"' -s h -l help -d 'Show this message and exit.'
 complete -c kctl -n 'test (__kctl_place) = "kctl groups delete-offsets"' -f -a '(kctl complete groups -- (commandline -opc)[2..] 2>/dev/null)'
 complete -c kctl -n 'test (__kctl_place) = "kctl groups delete-offsets"' -s t -l topic -x -a '(kctl complete topics -- (commandline -opc)[2..] 2>/dev/null)' -d 'Topic, or some of its partitions; can be repeated.'
 complete -c kctl -n 'test (__kctl_place) = "kctl groups delete-offsets"' -s y -l yes -d 'Do not ask for confirmation.'
 complete -c kctl -n 'test (__kctl_place) = "kctl groups delete-offsets"' -l dry-run -d 'Show what would be done without changing anything.'
 complete -c kctl -n 'test (__kctl_place) = "kctl groups delete-offsets"' -l format -x -a 'kafka' -d 'Print the output of Kafka'\''s own tool.'
+complete -c kctl -n 'test (__kctl_place) = "kctl groups delete-offsets"' -l confirm -r -d 'Confirm the change on the cluster of this context, also a protected one; fails on any other cluster.'
+complete -c kctl -n 'test (__kctl_place) = "kctl groups delete-offsets"' -s o -l output -x -a 'table wide json jsonl yaml csv name tree' -d 'Output format: table, wide, json, jsonl, yaml, csv, name or tree. [KCTL_OUTPUT]'
+complete -c kctl -n 'test (__kctl_place) = "kctl groups delete-offsets"' -l columns -r -d 'Show only these columns, in this order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl groups delete-offsets"' -l sort-by -r -d 'Sort by these columns; -NAME sorts in descending order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl groups delete-offsets"' -l no-headers -d 'Omit the headings of tables and CSV.'
+complete -c kctl -n 'test (__kctl_place) = "kctl groups delete-offsets"' -l color -x -a 'auto always never' -d 'Use colour: auto (on a terminal, unless NO_COLOR is set), always or never. [KCTL_COLOR]'
 complete -c kctl -n 'test (__kctl_place) = "kctl groups delete-offsets"' -s h -l help -d 'Show this message and exit.'
 complete -c kctl -n 'test (__kctl_place) = "kctl groups remove-members"' -f -a '(kctl complete groups -- (commandline -opc)[2..] 2>/dev/null)'
 complete -c kctl -n 'test (__kctl_place) = "kctl groups remove-members"' -l member -r -d 'Member id; can be repeated.'
@@ -956,6 +2315,12 @@ complete -c kctl -n 'test (__kctl_place) = "kctl groups remove-members"' -l inst
 complete -c kctl -n 'test (__kctl_place) = "kctl groups remove-members"' -l all -d 'All members.'
 complete -c kctl -n 'test (__kctl_place) = "kctl groups remove-members"' -s y -l yes -d 'Do not ask for confirmation.'
 complete -c kctl -n 'test (__kctl_place) = "kctl groups remove-members"' -l dry-run -d 'Show what would be done without changing anything.'
+complete -c kctl -n 'test (__kctl_place) = "kctl groups remove-members"' -l confirm -r -d 'Confirm the change on the cluster of this context, also a protected one; fails on any other cluster.'
+complete -c kctl -n 'test (__kctl_place) = "kctl groups remove-members"' -s o -l output -x -a 'table wide json jsonl yaml csv name tree' -d 'Output format: table, wide, json, jsonl, yaml, csv, name or tree. [KCTL_OUTPUT]'
+complete -c kctl -n 'test (__kctl_place) = "kctl groups remove-members"' -l columns -r -d 'Show only these columns, in this order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl groups remove-members"' -l sort-by -r -d 'Sort by these columns; -NAME sorts in descending order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl groups remove-members"' -l no-headers -d 'Omit the headings of tables and CSV.'
+complete -c kctl -n 'test (__kctl_place) = "kctl groups remove-members"' -l color -x -a 'auto always never' -d 'Use colour: auto (on a terminal, unless NO_COLOR is set), always or never. [KCTL_COLOR]'
 complete -c kctl -n 'test (__kctl_place) = "kctl groups remove-members"' -s h -l help -d 'Show this message and exit.'
 complete -c kctl -n 'test (__kctl_place) = "kctl groups delete"' -f -a '(kctl complete groups -- (commandline -opc)[2..] 2>/dev/null)'
 complete -c kctl -n 'test (__kctl_place) = "kctl groups delete"' -s A -l all -l all-groups -d 'All groups of the cluster.'
@@ -963,29 +2328,60 @@ complete -c kctl -n 'test (__kctl_place) = "kctl groups delete"' -s y -l yes -d 
 complete -c kctl -n 'test (__kctl_place) = "kctl groups delete"' -l dry-run -d 'Show what would be done without changing anything.'
 complete -c kctl -n 'test (__kctl_place) = "kctl groups delete"' -l zookeeper -r -d 'Use groups of old consumers, stored in this ZooKeeper.'
 complete -c kctl -n 'test (__kctl_place) = "kctl groups delete"' -l format -x -a 'kafka' -d 'Print the output of Kafka'\''s own tool.'
+complete -c kctl -n 'test (__kctl_place) = "kctl groups delete"' -l confirm -r -d 'Confirm the change on the cluster of this context, also a protected one; fails on any other cluster.'
+complete -c kctl -n 'test (__kctl_place) = "kctl groups delete"' -s o -l output -x -a 'table wide json jsonl yaml csv name tree' -d 'Output format: table, wide, json, jsonl, yaml, csv, name or tree. [KCTL_OUTPUT]'
+complete -c kctl -n 'test (__kctl_place) = "kctl groups delete"' -l columns -r -d 'Show only these columns, in this order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl groups delete"' -l sort-by -r -d 'Sort by these columns; -NAME sorts in descending order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl groups delete"' -l no-headers -d 'Omit the headings of tables and CSV.'
+complete -c kctl -n 'test (__kctl_place) = "kctl groups delete"' -l color -x -a 'auto always never' -d 'Use colour: auto (on a terminal, unless NO_COLOR is set), always or never. [KCTL_COLOR]'
 complete -c kctl -n 'test (__kctl_place) = "kctl groups delete"' -s h -l help -d 'Show this message and exit.'
 complete -c kctl -n 'test (__kctl_place) = "kctl transactions"' -f -a list -d 'List transactional ids and the states of their transactions.'
 complete -c kctl -n 'test (__kctl_place) = "kctl transactions"' -f -a describe -d 'Describe transactions: duration, timeout, and partitions without a marker.'
 complete -c kctl -n 'test (__kctl_place) = "kctl transactions"' -f -a producers -d 'Show the producers of partitions and the start of their open transactions.'
 complete -c kctl -n 'test (__kctl_place) = "kctl transactions"' -f -a hanging -d 'Find transactions that will never end and block read_committed consumers.'
 complete -c kctl -n 'test (__kctl_place) = "kctl transactions"' -f -a abort -d 'Abort a hanging transaction on one partition, bypassing its coordinator.'
+complete -c kctl -n 'test (__kctl_place) = "kctl transactions"' -s o -l output -x -a 'table wide json jsonl yaml csv name tree' -d 'Output format: table, wide, json, jsonl, yaml, csv, name or tree. [KCTL_OUTPUT]'
+complete -c kctl -n 'test (__kctl_place) = "kctl transactions"' -l columns -r -d 'Show only these columns, in this order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl transactions"' -l sort-by -r -d 'Sort by these columns; -NAME sorts in descending order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl transactions"' -l no-headers -d 'Omit the headings of tables and CSV.'
+complete -c kctl -n 'test (__kctl_place) = "kctl transactions"' -l color -x -a 'auto always never' -d 'Use colour: auto (on a terminal, unless NO_COLOR is set), always or never. [KCTL_COLOR]'
 complete -c kctl -n 'test (__kctl_place) = "kctl transactions"' -s h -l help -d 'Show this message and exit.'
 complete -c kctl -n 'test (__kctl_place) = "kctl transactions list"' -l state -r -d 'Only transactions in this state; can be repeated.'
 complete -c kctl -n 'test (__kctl_place) = "kctl transactions list"' -l producer-id -r -d 'Only transactions of this producer id; can be repeated.'
 complete -c kctl -n 'test (__kctl_place) = "kctl transactions list"' -l longer-than -r -d 'Only transactions open for longer, e.g. 5m.'
 complete -c kctl -n 'test (__kctl_place) = "kctl transactions list"' -l format -x -a 'kafka' -d 'Print the output of Kafka'\''s own tool.'
+complete -c kctl -n 'test (__kctl_place) = "kctl transactions list"' -s o -l output -x -a 'table wide json jsonl yaml csv name tree' -d 'Output format: table, wide, json, jsonl, yaml, csv, name or tree. [KCTL_OUTPUT]'
+complete -c kctl -n 'test (__kctl_place) = "kctl transactions list"' -l columns -r -d 'Show only these columns, in this order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl transactions list"' -l sort-by -r -d 'Sort by these columns; -NAME sorts in descending order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl transactions list"' -l no-headers -d 'Omit the headings of tables and CSV.'
+complete -c kctl -n 'test (__kctl_place) = "kctl transactions list"' -l color -x -a 'auto always never' -d 'Use colour: auto (on a terminal, unless NO_COLOR is set), always or never. [KCTL_COLOR]'
 complete -c kctl -n 'test (__kctl_place) = "kctl transactions list"' -s h -l help -d 'Show this message and exit.'
 complete -c kctl -n 'test (__kctl_place) = "kctl transactions describe"' -s A -l all -d 'All transactional ids of the cluster.'
 complete -c kctl -n 'test (__kctl_place) = "kctl transactions describe"' -l format -x -a 'kafka' -d 'Print the output of Kafka'\''s own tool.'
+complete -c kctl -n 'test (__kctl_place) = "kctl transactions describe"' -s o -l output -x -a 'table wide json jsonl yaml csv name tree' -d 'Output format: table, wide, json, jsonl, yaml, csv, name or tree. [KCTL_OUTPUT]'
+complete -c kctl -n 'test (__kctl_place) = "kctl transactions describe"' -l columns -r -d 'Show only these columns, in this order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl transactions describe"' -l sort-by -r -d 'Sort by these columns; -NAME sorts in descending order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl transactions describe"' -l no-headers -d 'Omit the headings of tables and CSV.'
+complete -c kctl -n 'test (__kctl_place) = "kctl transactions describe"' -l color -x -a 'auto always never' -d 'Use colour: auto (on a terminal, unless NO_COLOR is set), always or never. [KCTL_COLOR]'
 complete -c kctl -n 'test (__kctl_place) = "kctl transactions describe"' -s h -l help -d 'Show this message and exit.'
 complete -c kctl -n 'test (__kctl_place) = "kctl transactions producers"' -f -a '(kctl complete topics -- (commandline -opc)[2..] 2>/dev/null)'
 complete -c kctl -n 'test (__kctl_place) = "kctl transactions producers"' -l broker-id -r -d 'Query the replicas on this broker instead of the leaders.'
 complete -c kctl -n 'test (__kctl_place) = "kctl transactions producers"' -l format -x -a 'kafka' -d 'Print the output of Kafka'\''s own tool.'
+complete -c kctl -n 'test (__kctl_place) = "kctl transactions producers"' -s o -l output -x -a 'table wide json jsonl yaml csv name tree' -d 'Output format: table, wide, json, jsonl, yaml, csv, name or tree. [KCTL_OUTPUT]'
+complete -c kctl -n 'test (__kctl_place) = "kctl transactions producers"' -l columns -r -d 'Show only these columns, in this order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl transactions producers"' -l sort-by -r -d 'Sort by these columns; -NAME sorts in descending order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl transactions producers"' -l no-headers -d 'Omit the headings of tables and CSV.'
+complete -c kctl -n 'test (__kctl_place) = "kctl transactions producers"' -l color -x -a 'auto always never' -d 'Use colour: auto (on a terminal, unless NO_COLOR is set), always or never. [KCTL_COLOR]'
 complete -c kctl -n 'test (__kctl_place) = "kctl transactions producers"' -s h -l help -d 'Show this message and exit.'
 complete -c kctl -n 'test (__kctl_place) = "kctl transactions hanging"' -f -a '(kctl complete topics -- (commandline -opc)[2..] 2>/dev/null)'
 complete -c kctl -n 'test (__kctl_place) = "kctl transactions hanging"' -l broker-id -r -d 'Query the replicas on this broker instead of the leaders.'
 complete -c kctl -n 'test (__kctl_place) = "kctl transactions hanging"' -l max-transaction-timeout -r -d 'The cluster'\''s maximum transaction timeout, in minutes. [default: 15]'
 complete -c kctl -n 'test (__kctl_place) = "kctl transactions hanging"' -l format -x -a 'kafka' -d 'Print the output of Kafka'\''s own tool.'
+complete -c kctl -n 'test (__kctl_place) = "kctl transactions hanging"' -s o -l output -x -a 'table wide json jsonl yaml csv name tree' -d 'Output format: table, wide, json, jsonl, yaml, csv, name or tree. [KCTL_OUTPUT]'
+complete -c kctl -n 'test (__kctl_place) = "kctl transactions hanging"' -l columns -r -d 'Show only these columns, in this order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl transactions hanging"' -l sort-by -r -d 'Sort by these columns; -NAME sorts in descending order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl transactions hanging"' -l no-headers -d 'Omit the headings of tables and CSV.'
+complete -c kctl -n 'test (__kctl_place) = "kctl transactions hanging"' -l color -x -a 'auto always never' -d 'Use colour: auto (on a terminal, unless NO_COLOR is set), always or never. [KCTL_COLOR]'
 complete -c kctl -n 'test (__kctl_place) = "kctl transactions hanging"' -s h -l help -d 'Show this message and exit.'
 complete -c kctl -n 'test (__kctl_place) = "kctl transactions abort"' -f -a '(kctl complete topics -- (commandline -opc)[2..] 2>/dev/null)'
 complete -c kctl -n 'test (__kctl_place) = "kctl transactions abort"' -l start-offset -r -d 'First offset of the transaction.'
@@ -994,23 +2390,80 @@ complete -c kctl -n 'test (__kctl_place) = "kctl transactions abort"' -l produce
 complete -c kctl -n 'test (__kctl_place) = "kctl transactions abort"' -l coordinator-epoch -r -d 'Used with --producer-id.'
 complete -c kctl -n 'test (__kctl_place) = "kctl transactions abort"' -s y -l yes -d 'Do not ask for confirmation.'
 complete -c kctl -n 'test (__kctl_place) = "kctl transactions abort"' -l dry-run -d 'Show what would be done without changing anything.'
+complete -c kctl -n 'test (__kctl_place) = "kctl transactions abort"' -l confirm -r -d 'Confirm the change on the cluster of this context, also a protected one; fails on any other cluster.'
+complete -c kctl -n 'test (__kctl_place) = "kctl transactions abort"' -s o -l output -x -a 'table wide json jsonl yaml csv name tree' -d 'Output format: table, wide, json, jsonl, yaml, csv, name or tree. [KCTL_OUTPUT]'
+complete -c kctl -n 'test (__kctl_place) = "kctl transactions abort"' -l columns -r -d 'Show only these columns, in this order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl transactions abort"' -l sort-by -r -d 'Sort by these columns; -NAME sorts in descending order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl transactions abort"' -l no-headers -d 'Omit the headings of tables and CSV.'
+complete -c kctl -n 'test (__kctl_place) = "kctl transactions abort"' -l color -x -a 'auto always never' -d 'Use colour: auto (on a terminal, unless NO_COLOR is set), always or never. [KCTL_COLOR]'
 complete -c kctl -n 'test (__kctl_place) = "kctl transactions abort"' -s h -l help -d 'Show this message and exit.'
 complete -c kctl -n 'test (__kctl_place) = "kctl cluster"' -f -a describe -d 'Show the cluster'\''s id, controller and brokers.'
 complete -c kctl -n 'test (__kctl_place) = "kctl cluster"' -f -a id -d 'Print the cluster id.'
+complete -c kctl -n 'test (__kctl_place) = "kctl cluster"' -s o -l output -x -a 'table wide json jsonl yaml csv name tree' -d 'Output format: table, wide, json, jsonl, yaml, csv, name or tree. [KCTL_OUTPUT]'
+complete -c kctl -n 'test (__kctl_place) = "kctl cluster"' -l columns -r -d 'Show only these columns, in this order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl cluster"' -l sort-by -r -d 'Sort by these columns; -NAME sorts in descending order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl cluster"' -l no-headers -d 'Omit the headings of tables and CSV.'
+complete -c kctl -n 'test (__kctl_place) = "kctl cluster"' -l color -x -a 'auto always never' -d 'Use colour: auto (on a terminal, unless NO_COLOR is set), always or never. [KCTL_COLOR]'
 complete -c kctl -n 'test (__kctl_place) = "kctl cluster"' -s h -l help -d 'Show this message and exit.'
+complete -c kctl -n 'test (__kctl_place) = "kctl cluster describe"' -s o -l output -x -a 'table wide json jsonl yaml csv name tree' -d 'Output format: table, wide, json, jsonl, yaml, csv, name or tree. [KCTL_OUTPUT]'
+complete -c kctl -n 'test (__kctl_place) = "kctl cluster describe"' -l columns -r -d 'Show only these columns, in this order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl cluster describe"' -l sort-by -r -d 'Sort by these columns; -NAME sorts in descending order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl cluster describe"' -l no-headers -d 'Omit the headings of tables and CSV.'
+complete -c kctl -n 'test (__kctl_place) = "kctl cluster describe"' -l color -x -a 'auto always never' -d 'Use colour: auto (on a terminal, unless NO_COLOR is set), always or never. [KCTL_COLOR]'
 complete -c kctl -n 'test (__kctl_place) = "kctl cluster describe"' -s h -l help -d 'Show this message and exit.'
 complete -c kctl -n 'test (__kctl_place) = "kctl cluster id"' -l format -x -a 'kafka' -d 'Print the output of Kafka'\''s own tool.'
+complete -c kctl -n 'test (__kctl_place) = "kctl cluster id"' -s o -l output -x -a 'table wide json jsonl yaml csv name tree' -d 'Output format: table, wide, json, jsonl, yaml, csv, name or tree. [KCTL_OUTPUT]'
+complete -c kctl -n 'test (__kctl_place) = "kctl cluster id"' -l columns -r -d 'Show only these columns, in this order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl cluster id"' -l sort-by -r -d 'Sort by these columns; -NAME sorts in descending order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl cluster id"' -l no-headers -d 'Omit the headings of tables and CSV.'
+complete -c kctl -n 'test (__kctl_place) = "kctl cluster id"' -l color -x -a 'auto always never' -d 'Use colour: auto (on a terminal, unless NO_COLOR is set), always or never. [KCTL_COLOR]'
 complete -c kctl -n 'test (__kctl_place) = "kctl cluster id"' -s h -l help -d 'Show this message and exit.'
+complete -c kctl -n 'test (__kctl_place) = "kctl health"' -l wait -r -d 'Repeat the checks until there are no findings, at most for this time. [minimum 0]'
+complete -c kctl -n 'test (__kctl_place) = "kctl health"' -l critical -d 'Ignore warnings such as under-replication.'
+complete -c kctl -n 'test (__kctl_place) = "kctl health"' -s o -l output -x -a 'table wide json jsonl yaml csv name tree' -d 'Output format: table, wide, json, jsonl, yaml, csv, name or tree. [KCTL_OUTPUT]'
+complete -c kctl -n 'test (__kctl_place) = "kctl health"' -l columns -r -d 'Show only these columns, in this order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl health"' -l sort-by -r -d 'Sort by these columns; -NAME sorts in descending order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl health"' -l no-headers -d 'Omit the headings of tables and CSV.'
+complete -c kctl -n 'test (__kctl_place) = "kctl health"' -l color -x -a 'auto always never' -d 'Use colour: auto (on a terminal, unless NO_COLOR is set), always or never. [KCTL_COLOR]'
+complete -c kctl -n 'test (__kctl_place) = "kctl health"' -s h -l help -d 'Show this message and exit.'
 complete -c kctl -n 'test (__kctl_place) = "kctl brokers"' -f -a list -d 'List the brokers with their addresses and racks, and the controller.'
+complete -c kctl -n 'test (__kctl_place) = "kctl brokers"' -s o -l output -x -a 'table wide json jsonl yaml csv name tree' -d 'Output format: table, wide, json, jsonl, yaml, csv, name or tree. [KCTL_OUTPUT]'
+complete -c kctl -n 'test (__kctl_place) = "kctl brokers"' -l columns -r -d 'Show only these columns, in this order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl brokers"' -l sort-by -r -d 'Sort by these columns; -NAME sorts in descending order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl brokers"' -l no-headers -d 'Omit the headings of tables and CSV.'
+complete -c kctl -n 'test (__kctl_place) = "kctl brokers"' -l color -x -a 'auto always never' -d 'Use colour: auto (on a terminal, unless NO_COLOR is set), always or never. [KCTL_COLOR]'
 complete -c kctl -n 'test (__kctl_place) = "kctl brokers"' -s h -l help -d 'Show this message and exit.'
+complete -c kctl -n 'test (__kctl_place) = "kctl brokers list"' -s o -l output -x -a 'table wide json jsonl yaml csv name tree' -d 'Output format: table, wide, json, jsonl, yaml, csv, name or tree. [KCTL_OUTPUT]'
+complete -c kctl -n 'test (__kctl_place) = "kctl brokers list"' -l columns -r -d 'Show only these columns, in this order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl brokers list"' -l sort-by -r -d 'Sort by these columns; -NAME sorts in descending order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl brokers list"' -l no-headers -d 'Omit the headings of tables and CSV.'
+complete -c kctl -n 'test (__kctl_place) = "kctl brokers list"' -l color -x -a 'auto always never' -d 'Use colour: auto (on a terminal, unless NO_COLOR is set), always or never. [KCTL_COLOR]'
 complete -c kctl -n 'test (__kctl_place) = "kctl brokers list"' -s h -l help -d 'Show this message and exit.'
+complete -c kctl -n 'test (__kctl_place) = "kctl metrics"' -l non-zero -d 'Leave out zeros.'
+complete -c kctl -n 'test (__kctl_place) = "kctl metrics"' -l token-file -r -d 'File with the bearer token.'
+complete -c kctl -n 'test (__kctl_place) = "kctl metrics"' -s o -l output -x -a 'table wide json jsonl yaml csv name tree' -d 'Output format: table, wide, json, jsonl, yaml, csv, name or tree. [KCTL_OUTPUT]'
+complete -c kctl -n 'test (__kctl_place) = "kctl metrics"' -l columns -r -d 'Show only these columns, in this order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl metrics"' -l sort-by -r -d 'Sort by these columns; -NAME sorts in descending order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl metrics"' -l no-headers -d 'Omit the headings of tables and CSV.'
+complete -c kctl -n 'test (__kctl_place) = "kctl metrics"' -l color -x -a 'auto always never' -d 'Use colour: auto (on a terminal, unless NO_COLOR is set), always or never. [KCTL_COLOR]'
+complete -c kctl -n 'test (__kctl_place) = "kctl metrics"' -s h -l help -d 'Show this message and exit.'
 complete -c kctl -n 'test (__kctl_place) = "kctl api-versions"' -l format -x -a 'kafka' -d 'Print the output of Kafka'\''s own tool.'
+complete -c kctl -n 'test (__kctl_place) = "kctl api-versions"' -s o -l output -x -a 'table wide json jsonl yaml csv name tree' -d 'Output format: table, wide, json, jsonl, yaml, csv, name or tree. [KCTL_OUTPUT]'
+complete -c kctl -n 'test (__kctl_place) = "kctl api-versions"' -l columns -r -d 'Show only these columns, in this order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl api-versions"' -l sort-by -r -d 'Sort by these columns; -NAME sorts in descending order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl api-versions"' -l no-headers -d 'Omit the headings of tables and CSV.'
+complete -c kctl -n 'test (__kctl_place) = "kctl api-versions"' -l color -x -a 'auto always never' -d 'Use colour: auto (on a terminal, unless NO_COLOR is set), always or never. [KCTL_COLOR]'
 complete -c kctl -n 'test (__kctl_place) = "kctl api-versions"' -s h -l help -d 'Show this message and exit.'
 complete -c kctl -n 'test (__kctl_place) = "kctl log-dirs"' -f -a '(kctl complete topics -- (commandline -opc)[2..] 2>/dev/null)'
 complete -c kctl -n 'test (__kctl_place) = "kctl log-dirs"' -l brokers -l broker-list -x -a '(kctl complete brokers -- (commandline -opc)[2..] 2>/dev/null)' -d 'Only these brokers.'
 complete -c kctl -n 'test (__kctl_place) = "kctl log-dirs"' -l by -x -a 'replica topic dir broker' -d 'One row per replica, topic, dir or broker. [default: replica]'
 complete -c kctl -n 'test (__kctl_place) = "kctl log-dirs"' -l format -x -a 'kafka' -d 'Print the output of Kafka'\''s own tool.'
 complete -c kctl -n 'test (__kctl_place) = "kctl log-dirs"' -l topic-list -r -d 'Same as TOPIC….'
+complete -c kctl -n 'test (__kctl_place) = "kctl log-dirs"' -s o -l output -x -a 'table wide json jsonl yaml csv name tree' -d 'Output format: table, wide, json, jsonl, yaml, csv, name or tree. [KCTL_OUTPUT]'
+complete -c kctl -n 'test (__kctl_place) = "kctl log-dirs"' -l columns -r -d 'Show only these columns, in this order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl log-dirs"' -l sort-by -r -d 'Sort by these columns; -NAME sorts in descending order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl log-dirs"' -l no-headers -d 'Omit the headings of tables and CSV.'
+complete -c kctl -n 'test (__kctl_place) = "kctl log-dirs"' -l color -x -a 'auto always never' -d 'Use colour: auto (on a terminal, unless NO_COLOR is set), always or never. [KCTL_COLOR]'
 complete -c kctl -n 'test (__kctl_place) = "kctl log-dirs"' -s h -l help -d 'Show this message and exit.'
 complete -c kctl -n 'test (__kctl_place) = "kctl reassign"' -f -a plan -d 'Plan a reassignment from goals, with as few moves as possible.'
 complete -c kctl -n 'test (__kctl_place) = "kctl reassign"' -f -a run -d 'Run a reassignment to completion: plan, confirm, move in batches, show progress, verify.'
@@ -1018,13 +2471,18 @@ complete -c kctl -n 'test (__kctl_place) = "kctl reassign"' -f -a execute -d 'St
 complete -c kctl -n 'test (__kctl_place) = "kctl reassign"' -f -a verify -d 'Check whether a plan is complete; status 3 if it is not.'
 complete -c kctl -n 'test (__kctl_place) = "kctl reassign"' -f -a list -d 'List the reassignments in progress and their copied bytes.'
 complete -c kctl -n 'test (__kctl_place) = "kctl reassign"' -f -a cancel -d 'Cancel reassignments: partitions return to their previous replicas.'
+complete -c kctl -n 'test (__kctl_place) = "kctl reassign"' -s o -l output -x -a 'table wide json jsonl yaml csv name tree' -d 'Output format: table, wide, json, jsonl, yaml, csv, name or tree. [KCTL_OUTPUT]'
+complete -c kctl -n 'test (__kctl_place) = "kctl reassign"' -l columns -r -d 'Show only these columns, in this order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl reassign"' -l sort-by -r -d 'Sort by these columns; -NAME sorts in descending order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl reassign"' -l no-headers -d 'Omit the headings of tables and CSV.'
+complete -c kctl -n 'test (__kctl_place) = "kctl reassign"' -l color -x -a 'auto always never' -d 'Use colour: auto (on a terminal, unless NO_COLOR is set), always or never. [KCTL_COLOR]'
 complete -c kctl -n 'test (__kctl_place) = "kctl reassign"' -s h -l help -d 'Show this message and exit.'
 complete -c kctl -n 'test (__kctl_place) = "kctl reassign plan"' -f -a '(kctl complete topics -- (commandline -opc)[2..] 2>/dev/null)'
 complete -c kctl -n 'test (__kctl_place) = "kctl reassign plan"' -s r -l regex -d 'Treat TOPIC as regular expressions that match whole names.'
 complete -c kctl -n 'test (__kctl_place) = "kctl reassign plan"' -l drain -x -a '(kctl complete brokers -- (commandline -opc)[2..] 2>/dev/null)' -d 'Move all replicas away from these brokers.'
 complete -c kctl -n 'test (__kctl_place) = "kctl reassign plan"' -l add-brokers -x -a '(kctl complete brokers -- (commandline -opc)[2..] 2>/dev/null)' -d 'Move a fair share of replicas to these brokers.'
 complete -c kctl -n 'test (__kctl_place) = "kctl reassign plan"' -l brokers -l broker-list -x -a '(kctl complete brokers -- (commandline -opc)[2..] 2>/dev/null)' -d 'Use only these brokers.'
-complete -c kctl -n 'test (__kctl_place) = "kctl reassign plan"' -l replication-factor -r -d 'Set the replication factor. [minimum 1]'
+complete -c kctl -n 'test (__kctl_place) = "kctl reassign plan"' -l replication-factor -r -d 'Set the replication factor. [1 to 32767]'
 complete -c kctl -n 'test (__kctl_place) = "kctl reassign plan"' -l rack-aware -l no-rack-aware -d 'Spread all partitions over racks, or ignore racks. By default only moved replicas are placed in racks without a replica of the partition.'
 complete -c kctl -n 'test (__kctl_place) = "kctl reassign plan"' -l balance -x -a 'count size leaders' -d 'Balance replica count, size or leaders among brokers; can be repeated.'
 complete -c kctl -n 'test (__kctl_place) = "kctl reassign plan"' -l out -r -d 'Write the JSON plan; - writes to stdout.'
@@ -1032,13 +2490,18 @@ complete -c kctl -n 'test (__kctl_place) = "kctl reassign plan"' -l by -x -a 'pa
 complete -c kctl -n 'test (__kctl_place) = "kctl reassign plan"' -l format -x -a 'kafka' -d 'Print the output of Kafka'\''s own tool.'
 complete -c kctl -n 'test (__kctl_place) = "kctl reassign plan"' -l topics-to-move-json-file -r -d 'JSON file of topics, instead of TOPIC….'
 complete -c kctl -n 'test (__kctl_place) = "kctl reassign plan"' -l disable-rack-aware -d 'Same as --no-rack-aware.'
+complete -c kctl -n 'test (__kctl_place) = "kctl reassign plan"' -s o -l output -x -a 'table wide json jsonl yaml csv name tree' -d 'Output format: table, wide, json, jsonl, yaml, csv, name or tree. [KCTL_OUTPUT]'
+complete -c kctl -n 'test (__kctl_place) = "kctl reassign plan"' -l columns -r -d 'Show only these columns, in this order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl reassign plan"' -l sort-by -r -d 'Sort by these columns; -NAME sorts in descending order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl reassign plan"' -l no-headers -d 'Omit the headings of tables and CSV.'
+complete -c kctl -n 'test (__kctl_place) = "kctl reassign plan"' -l color -x -a 'auto always never' -d 'Use colour: auto (on a terminal, unless NO_COLOR is set), always or never. [KCTL_COLOR]'
 complete -c kctl -n 'test (__kctl_place) = "kctl reassign plan"' -s h -l help -d 'Show this message and exit.'
 complete -c kctl -n 'test (__kctl_place) = "kctl reassign run"' -f -a '(kctl complete topics -- (commandline -opc)[2..] 2>/dev/null)'
 complete -c kctl -n 'test (__kctl_place) = "kctl reassign run"' -s r -l regex -d 'Treat TOPIC as regular expressions that match whole names.'
 complete -c kctl -n 'test (__kctl_place) = "kctl reassign run"' -l drain -x -a '(kctl complete brokers -- (commandline -opc)[2..] 2>/dev/null)' -d 'Move all replicas away from these brokers.'
 complete -c kctl -n 'test (__kctl_place) = "kctl reassign run"' -l add-brokers -x -a '(kctl complete brokers -- (commandline -opc)[2..] 2>/dev/null)' -d 'Move a fair share of replicas to these brokers.'
 complete -c kctl -n 'test (__kctl_place) = "kctl reassign run"' -l brokers -l broker-list -x -a '(kctl complete brokers -- (commandline -opc)[2..] 2>/dev/null)' -d 'Use only these brokers.'
-complete -c kctl -n 'test (__kctl_place) = "kctl reassign run"' -l replication-factor -r -d 'Set the replication factor. [minimum 1]'
+complete -c kctl -n 'test (__kctl_place) = "kctl reassign run"' -l replication-factor -r -d 'Set the replication factor. [1 to 32767]'
 complete -c kctl -n 'test (__kctl_place) = "kctl reassign run"' -l rack-aware -l no-rack-aware -d 'Spread all partitions over racks, or ignore racks. By default only moved replicas are placed in racks without a replica of the partition.'
 complete -c kctl -n 'test (__kctl_place) = "kctl reassign run"' -l balance -x -a 'count size leaders' -d 'Balance replica count, size or leaders among brokers; can be repeated.'
 complete -c kctl -n 'test (__kctl_place) = "kctl reassign run"' -l file -l reassignment-json-file -r -d 'Run this JSON plan instead of planning from goals; - reads from stdin.'
@@ -1048,27 +2511,49 @@ complete -c kctl -n 'test (__kctl_place) = "kctl reassign run"' -l interval -r -
 complete -c kctl -n 'test (__kctl_place) = "kctl reassign run"' -l on-interrupt -x -a 'cancel leave' -d 'On Ctrl-C, SIGTERM or SIGHUP: cancel the current batch, or leave it in progress with its throttle, which kctl throttle clear --leaked removes afterwards. [default: cancel]'
 complete -c kctl -n 'test (__kctl_place) = "kctl reassign run"' -l elect-leaders -d 'Elect preferred leaders afterwards.'
 complete -c kctl -n 'test (__kctl_place) = "kctl reassign run"' -l additional -d 'Start even if other reassignments are in progress.'
-complete -c kctl -n 'test (__kctl_place) = "kctl reassign run"' -l rollback -r -d 'File for the plan that undoes the reassignment (default kctl-rollback-TIME.json).'
+complete -c kctl -n 'test (__kctl_place) = "kctl reassign run"' -l rollback -r -d 'File for the plan that undoes the reassignment (default: a new file in ~/.local/state/kctl/rollbacks, or below $XDG_STATE_HOME).'
 complete -c kctl -n 'test (__kctl_place) = "kctl reassign run"' -l dry-run -d 'Show what would be done without changing anything.'
 complete -c kctl -n 'test (__kctl_place) = "kctl reassign run"' -s y -l yes -d 'Do not ask for confirmation.'
+complete -c kctl -n 'test (__kctl_place) = "kctl reassign run"' -l confirm -r -d 'Confirm the change on the cluster of this context, also a protected one; fails on any other cluster.'
+complete -c kctl -n 'test (__kctl_place) = "kctl reassign run"' -s o -l output -x -a 'table wide json jsonl yaml csv name tree' -d 'Output format: table, wide, json, jsonl, yaml, csv, name or tree. [KCTL_OUTPUT]'
+complete -c kctl -n 'test (__kctl_place) = "kctl reassign run"' -l columns -r -d 'Show only these columns, in this order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl reassign run"' -l sort-by -r -d 'Sort by these columns; -NAME sorts in descending order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl reassign run"' -l no-headers -d 'Omit the headings of tables and CSV.'
+complete -c kctl -n 'test (__kctl_place) = "kctl reassign run"' -l color -x -a 'auto always never' -d 'Use colour: auto (on a terminal, unless NO_COLOR is set), always or never. [KCTL_COLOR]'
 complete -c kctl -n 'test (__kctl_place) = "kctl reassign run"' -s h -l help -d 'Show this message and exit.'
 complete -c kctl -n 'test (__kctl_place) = "kctl reassign execute"' -l throttle -r -d 'Replication throttle of each broker in bytes per second, e.g. 50MB.'
 complete -c kctl -n 'test (__kctl_place) = "kctl reassign execute"' -l log-dirs-throttle -l replica-alter-log-dirs-throttle -r -d 'Throttle of moves between log directories, in bytes per second.'
 complete -c kctl -n 'test (__kctl_place) = "kctl reassign execute"' -l additional -d 'Start even if other reassignments are in progress.'
-complete -c kctl -n 'test (__kctl_place) = "kctl reassign execute"' -l rollback -r -d 'File for the plan that undoes the reassignment (default kctl-rollback-TIME.json).'
+complete -c kctl -n 'test (__kctl_place) = "kctl reassign execute"' -l rollback -r -d 'File for the plan that undoes the reassignment (default: a new file in ~/.local/state/kctl/rollbacks, or below $XDG_STATE_HOME).'
 complete -c kctl -n 'test (__kctl_place) = "kctl reassign execute"' -l dry-run -d 'Show what would be done without changing anything.'
 complete -c kctl -n 'test (__kctl_place) = "kctl reassign execute"' -s y -l yes -d 'Do not ask for confirmation.'
 complete -c kctl -n 'test (__kctl_place) = "kctl reassign execute"' -l format -x -a 'kafka' -d 'Print the output of Kafka'\''s own tool.'
 complete -c kctl -n 'test (__kctl_place) = "kctl reassign execute"' -l reassignment-json-file -r -d 'Same as FILE.'
+complete -c kctl -n 'test (__kctl_place) = "kctl reassign execute"' -l confirm -r -d 'Confirm the change on the cluster of this context, also a protected one; fails on any other cluster.'
+complete -c kctl -n 'test (__kctl_place) = "kctl reassign execute"' -s o -l output -x -a 'table wide json jsonl yaml csv name tree' -d 'Output format: table, wide, json, jsonl, yaml, csv, name or tree. [KCTL_OUTPUT]'
+complete -c kctl -n 'test (__kctl_place) = "kctl reassign execute"' -l columns -r -d 'Show only these columns, in this order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl reassign execute"' -l sort-by -r -d 'Sort by these columns; -NAME sorts in descending order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl reassign execute"' -l no-headers -d 'Omit the headings of tables and CSV.'
+complete -c kctl -n 'test (__kctl_place) = "kctl reassign execute"' -l color -x -a 'auto always never' -d 'Use colour: auto (on a terminal, unless NO_COLOR is set), always or never. [KCTL_COLOR]'
 complete -c kctl -n 'test (__kctl_place) = "kctl reassign execute"' -s h -l help -d 'Show this message and exit.'
 complete -c kctl -n 'test (__kctl_place) = "kctl reassign verify"' -l clear-throttles -d 'Remove throttles without a reassignment in progress.'
 complete -c kctl -n 'test (__kctl_place) = "kctl reassign verify"' -l format -x -a 'kafka' -d 'Print the output of Kafka'\''s own tool.'
 complete -c kctl -n 'test (__kctl_place) = "kctl reassign verify"' -l reassignment-json-file -r -d 'Same as FILE.'
 complete -c kctl -n 'test (__kctl_place) = "kctl reassign verify"' -l preserve-throttles -d 'Do not remove throttles.'
+complete -c kctl -n 'test (__kctl_place) = "kctl reassign verify"' -s o -l output -x -a 'table wide json jsonl yaml csv name tree' -d 'Output format: table, wide, json, jsonl, yaml, csv, name or tree. [KCTL_OUTPUT]'
+complete -c kctl -n 'test (__kctl_place) = "kctl reassign verify"' -l columns -r -d 'Show only these columns, in this order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl reassign verify"' -l sort-by -r -d 'Sort by these columns; -NAME sorts in descending order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl reassign verify"' -l no-headers -d 'Omit the headings of tables and CSV.'
+complete -c kctl -n 'test (__kctl_place) = "kctl reassign verify"' -l color -x -a 'auto always never' -d 'Use colour: auto (on a terminal, unless NO_COLOR is set), always or never. [KCTL_COLOR]'
 complete -c kctl -n 'test (__kctl_place) = "kctl reassign verify"' -s h -l help -d 'Show this message and exit.'
 complete -c kctl -n 'test (__kctl_place) = "kctl reassign list"' -f -a '(kctl complete topics -- (commandline -opc)[2..] 2>/dev/null)'
 complete -c kctl -n 'test (__kctl_place) = "kctl reassign list"' -s r -l regex -d 'Treat TOPIC as regular expressions that match whole names.'
 complete -c kctl -n 'test (__kctl_place) = "kctl reassign list"' -l format -x -a 'kafka' -d 'Print the output of Kafka'\''s own tool.'
+complete -c kctl -n 'test (__kctl_place) = "kctl reassign list"' -s o -l output -x -a 'table wide json jsonl yaml csv name tree' -d 'Output format: table, wide, json, jsonl, yaml, csv, name or tree. [KCTL_OUTPUT]'
+complete -c kctl -n 'test (__kctl_place) = "kctl reassign list"' -l columns -r -d 'Show only these columns, in this order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl reassign list"' -l sort-by -r -d 'Sort by these columns; -NAME sorts in descending order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl reassign list"' -l no-headers -d 'Omit the headings of tables and CSV.'
+complete -c kctl -n 'test (__kctl_place) = "kctl reassign list"' -l color -x -a 'auto always never' -d 'Use colour: auto (on a terminal, unless NO_COLOR is set), always or never. [KCTL_COLOR]'
 complete -c kctl -n 'test (__kctl_place) = "kctl reassign list"' -s h -l help -d 'Show this message and exit.'
 complete -c kctl -n 'test (__kctl_place) = "kctl reassign cancel"' -f -a '(kctl complete topics -- (commandline -opc)[2..] 2>/dev/null)'
 complete -c kctl -n 'test (__kctl_place) = "kctl reassign cancel"' -l file -l reassignment-json-file -r -d 'Cancel the partitions of a JSON plan.'
@@ -1077,23 +2562,51 @@ complete -c kctl -n 'test (__kctl_place) = "kctl reassign cancel"' -l dry-run -d
 complete -c kctl -n 'test (__kctl_place) = "kctl reassign cancel"' -s y -l yes -d 'Do not ask for confirmation.'
 complete -c kctl -n 'test (__kctl_place) = "kctl reassign cancel"' -l format -x -a 'kafka' -d 'Print the output of Kafka'\''s own tool.'
 complete -c kctl -n 'test (__kctl_place) = "kctl reassign cancel"' -l preserve-throttles -d 'Do not remove throttles.'
+complete -c kctl -n 'test (__kctl_place) = "kctl reassign cancel"' -l confirm -r -d 'Confirm the change on the cluster of this context, also a protected one; fails on any other cluster.'
+complete -c kctl -n 'test (__kctl_place) = "kctl reassign cancel"' -s o -l output -x -a 'table wide json jsonl yaml csv name tree' -d 'Output format: table, wide, json, jsonl, yaml, csv, name or tree. [KCTL_OUTPUT]'
+complete -c kctl -n 'test (__kctl_place) = "kctl reassign cancel"' -l columns -r -d 'Show only these columns, in this order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl reassign cancel"' -l sort-by -r -d 'Sort by these columns; -NAME sorts in descending order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl reassign cancel"' -l no-headers -d 'Omit the headings of tables and CSV.'
+complete -c kctl -n 'test (__kctl_place) = "kctl reassign cancel"' -l color -x -a 'auto always never' -d 'Use colour: auto (on a terminal, unless NO_COLOR is set), always or never. [KCTL_COLOR]'
 complete -c kctl -n 'test (__kctl_place) = "kctl reassign cancel"' -s h -l help -d 'Show this message and exit.'
 complete -c kctl -n 'test (__kctl_place) = "kctl throttle"' -f -a list -d 'List the throttles of brokers and topics; a leaked one has outlived its reassignment.'
 complete -c kctl -n 'test (__kctl_place) = "kctl throttle"' -f -a set -d 'Set replication throttles.'
 complete -c kctl -n 'test (__kctl_place) = "kctl throttle"' -f -a clear -d 'Remove throttles of the given topics and brokers, or all.'
+complete -c kctl -n 'test (__kctl_place) = "kctl throttle"' -s o -l output -x -a 'table wide json jsonl yaml csv name tree' -d 'Output format: table, wide, json, jsonl, yaml, csv, name or tree. [KCTL_OUTPUT]'
+complete -c kctl -n 'test (__kctl_place) = "kctl throttle"' -l columns -r -d 'Show only these columns, in this order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl throttle"' -l sort-by -r -d 'Sort by these columns; -NAME sorts in descending order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl throttle"' -l no-headers -d 'Omit the headings of tables and CSV.'
+complete -c kctl -n 'test (__kctl_place) = "kctl throttle"' -l color -x -a 'auto always never' -d 'Use colour: auto (on a terminal, unless NO_COLOR is set), always or never. [KCTL_COLOR]'
 complete -c kctl -n 'test (__kctl_place) = "kctl throttle"' -s h -l help -d 'Show this message and exit.'
 complete -c kctl -n 'test (__kctl_place) = "kctl throttle list"' -l leaked -d 'Only throttles without a reassignment in progress; status 3 if there are any.'
+complete -c kctl -n 'test (__kctl_place) = "kctl throttle list"' -s o -l output -x -a 'table wide json jsonl yaml csv name tree' -d 'Output format: table, wide, json, jsonl, yaml, csv, name or tree. [KCTL_OUTPUT]'
+complete -c kctl -n 'test (__kctl_place) = "kctl throttle list"' -l columns -r -d 'Show only these columns, in this order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl throttle list"' -l sort-by -r -d 'Sort by these columns; -NAME sorts in descending order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl throttle list"' -l no-headers -d 'Omit the headings of tables and CSV.'
+complete -c kctl -n 'test (__kctl_place) = "kctl throttle list"' -l color -x -a 'auto always never' -d 'Use colour: auto (on a terminal, unless NO_COLOR is set), always or never. [KCTL_COLOR]'
 complete -c kctl -n 'test (__kctl_place) = "kctl throttle list"' -s h -l help -d 'Show this message and exit.'
 complete -c kctl -n 'test (__kctl_place) = "kctl throttle set"' -l brokers -x -a '(kctl complete brokers -- (commandline -opc)[2..] 2>/dev/null)' -d 'Only these brokers.'
 complete -c kctl -n 'test (__kctl_place) = "kctl throttle set"' -l log-dirs -r -d 'Throttle of moves between log directories, in bytes per second.'
 complete -c kctl -n 'test (__kctl_place) = "kctl throttle set"' -l dry-run -d 'Show what would be done without changing anything.'
 complete -c kctl -n 'test (__kctl_place) = "kctl throttle set"' -s y -l yes -d 'Do not ask for confirmation.'
+complete -c kctl -n 'test (__kctl_place) = "kctl throttle set"' -l confirm -r -d 'Confirm the change on the cluster of this context, also a protected one; fails on any other cluster.'
+complete -c kctl -n 'test (__kctl_place) = "kctl throttle set"' -s o -l output -x -a 'table wide json jsonl yaml csv name tree' -d 'Output format: table, wide, json, jsonl, yaml, csv, name or tree. [KCTL_OUTPUT]'
+complete -c kctl -n 'test (__kctl_place) = "kctl throttle set"' -l columns -r -d 'Show only these columns, in this order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl throttle set"' -l sort-by -r -d 'Sort by these columns; -NAME sorts in descending order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl throttle set"' -l no-headers -d 'Omit the headings of tables and CSV.'
+complete -c kctl -n 'test (__kctl_place) = "kctl throttle set"' -l color -x -a 'auto always never' -d 'Use colour: auto (on a terminal, unless NO_COLOR is set), always or never. [KCTL_COLOR]'
 complete -c kctl -n 'test (__kctl_place) = "kctl throttle set"' -s h -l help -d 'Show this message and exit.'
 complete -c kctl -n 'test (__kctl_place) = "kctl throttle clear"' -f -a '(kctl complete topics -- (commandline -opc)[2..] 2>/dev/null)'
 complete -c kctl -n 'test (__kctl_place) = "kctl throttle clear"' -l brokers -x -a '(kctl complete brokers -- (commandline -opc)[2..] 2>/dev/null)' -d 'Only these brokers.'
 complete -c kctl -n 'test (__kctl_place) = "kctl throttle clear"' -l leaked -d 'Only throttles without a reassignment in progress.'
 complete -c kctl -n 'test (__kctl_place) = "kctl throttle clear"' -l dry-run -d 'Show what would be done without changing anything.'
 complete -c kctl -n 'test (__kctl_place) = "kctl throttle clear"' -s y -l yes -d 'Do not ask for confirmation.'
+complete -c kctl -n 'test (__kctl_place) = "kctl throttle clear"' -l confirm -r -d 'Confirm the change on the cluster of this context, also a protected one; fails on any other cluster.'
+complete -c kctl -n 'test (__kctl_place) = "kctl throttle clear"' -s o -l output -x -a 'table wide json jsonl yaml csv name tree' -d 'Output format: table, wide, json, jsonl, yaml, csv, name or tree. [KCTL_OUTPUT]'
+complete -c kctl -n 'test (__kctl_place) = "kctl throttle clear"' -l columns -r -d 'Show only these columns, in this order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl throttle clear"' -l sort-by -r -d 'Sort by these columns; -NAME sorts in descending order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl throttle clear"' -l no-headers -d 'Omit the headings of tables and CSV.'
+complete -c kctl -n 'test (__kctl_place) = "kctl throttle clear"' -l color -x -a 'auto always never' -d 'Use colour: auto (on a terminal, unless NO_COLOR is set), always or never. [KCTL_COLOR]'
 complete -c kctl -n 'test (__kctl_place) = "kctl throttle clear"' -s h -l help -d 'Show this message and exit.'
 complete -c kctl -n 'test (__kctl_place) = "kctl elect-leaders"' -f -a '(kctl complete topics -- (commandline -opc)[2..] 2>/dev/null)'
 complete -c kctl -n 'test (__kctl_place) = "kctl elect-leaders"' -s r -l regex -d 'Treat TOPIC as regular expressions that match whole names.'
@@ -1108,8 +2621,19 @@ complete -c kctl -n 'test (__kctl_place) = "kctl elect-leaders"' -s y -l yes -d 
 complete -c kctl -n 'test (__kctl_place) = "kctl elect-leaders"' -l format -x -a 'kafka' -d 'Print the output of Kafka'\''s own tool.'
 complete -c kctl -n 'test (__kctl_place) = "kctl elect-leaders"' -l topic -x -a '(kctl complete topics -- (commandline -opc)[2..] 2>/dev/null)' -d 'With --partition, same as TOPIC:PARTITION.'
 complete -c kctl -n 'test (__kctl_place) = "kctl elect-leaders"' -l partition -r -d 'See --topic.'
+complete -c kctl -n 'test (__kctl_place) = "kctl elect-leaders"' -l confirm -r -d 'Confirm the change on the cluster of this context, also a protected one; fails on any other cluster.'
+complete -c kctl -n 'test (__kctl_place) = "kctl elect-leaders"' -s o -l output -x -a 'table wide json jsonl yaml csv name tree' -d 'Output format: table, wide, json, jsonl, yaml, csv, name or tree. [KCTL_OUTPUT]'
+complete -c kctl -n 'test (__kctl_place) = "kctl elect-leaders"' -l columns -r -d 'Show only these columns, in this order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl elect-leaders"' -l sort-by -r -d 'Sort by these columns; -NAME sorts in descending order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl elect-leaders"' -l no-headers -d 'Omit the headings of tables and CSV.'
+complete -c kctl -n 'test (__kctl_place) = "kctl elect-leaders"' -l color -x -a 'auto always never' -d 'Use colour: auto (on a terminal, unless NO_COLOR is set), always or never. [KCTL_COLOR]'
 complete -c kctl -n 'test (__kctl_place) = "kctl elect-leaders"' -s h -l help -d 'Show this message and exit.'
 complete -c kctl -n 'test (__kctl_place) = "kctl replicas"' -f -a verify -d 'Read all replicas of partitions and compare them, up to the current high watermark.'
+complete -c kctl -n 'test (__kctl_place) = "kctl replicas"' -s o -l output -x -a 'table wide json jsonl yaml csv name tree' -d 'Output format: table, wide, json, jsonl, yaml, csv, name or tree. [KCTL_OUTPUT]'
+complete -c kctl -n 'test (__kctl_place) = "kctl replicas"' -l columns -r -d 'Show only these columns, in this order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl replicas"' -l sort-by -r -d 'Sort by these columns; -NAME sorts in descending order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl replicas"' -l no-headers -d 'Omit the headings of tables and CSV.'
+complete -c kctl -n 'test (__kctl_place) = "kctl replicas"' -l color -x -a 'auto always never' -d 'Use colour: auto (on a terminal, unless NO_COLOR is set), always or never. [KCTL_COLOR]'
 complete -c kctl -n 'test (__kctl_place) = "kctl replicas"' -s h -l help -d 'Show this message and exit.'
 complete -c kctl -n 'test (__kctl_place) = "kctl replicas verify"' -f -a '(kctl complete topics -- (commandline -opc)[2..] 2>/dev/null)'
 complete -c kctl -n 'test (__kctl_place) = "kctl replicas verify"' -s r -l regex -d 'Treat TOPIC as regular expressions that match whole names.'
@@ -1118,30 +2642,354 @@ complete -c kctl -n 'test (__kctl_place) = "kctl replicas verify"' -l fetch-size
 complete -c kctl -n 'test (__kctl_place) = "kctl replicas verify"' -l max-wait-ms -r -d 'How long a broker may wait for data, in milliseconds. [default: 500; minimum 0]'
 complete -c kctl -n 'test (__kctl_place) = "kctl replicas verify"' -l format -x -a 'kafka' -d 'Print the output of Kafka'\''s own tool.'
 complete -c kctl -n 'test (__kctl_place) = "kctl replicas verify"' -l topics-include -r -d 'Same as TOPIC --regex.'
+complete -c kctl -n 'test (__kctl_place) = "kctl replicas verify"' -s o -l output -x -a 'table wide json jsonl yaml csv name tree' -d 'Output format: table, wide, json, jsonl, yaml, csv, name or tree. [KCTL_OUTPUT]'
+complete -c kctl -n 'test (__kctl_place) = "kctl replicas verify"' -l columns -r -d 'Show only these columns, in this order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl replicas verify"' -l sort-by -r -d 'Sort by these columns; -NAME sorts in descending order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl replicas verify"' -l no-headers -d 'Omit the headings of tables and CSV.'
+complete -c kctl -n 'test (__kctl_place) = "kctl replicas verify"' -l color -x -a 'auto always never' -d 'Use colour: auto (on a terminal, unless NO_COLOR is set), always or never. [KCTL_COLOR]'
 complete -c kctl -n 'test (__kctl_place) = "kctl replicas verify"' -s h -l help -d 'Show this message and exit.'
 complete -c kctl -n 'test (__kctl_place) = "kctl metadata"' -f -a copy -d 'Copy topics, configs, ids and other metadata from one store to another.'
+complete -c kctl -n 'test (__kctl_place) = "kctl metadata"' -s o -l output -x -a 'table wide json jsonl yaml csv name tree' -d 'Output format: table, wide, json, jsonl, yaml, csv, name or tree. [KCTL_OUTPUT]'
+complete -c kctl -n 'test (__kctl_place) = "kctl metadata"' -l columns -r -d 'Show only these columns, in this order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl metadata"' -l sort-by -r -d 'Sort by these columns; -NAME sorts in descending order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl metadata"' -l no-headers -d 'Omit the headings of tables and CSV.'
+complete -c kctl -n 'test (__kctl_place) = "kctl metadata"' -l color -x -a 'auto always never' -d 'Use colour: auto (on a terminal, unless NO_COLOR is set), always or never. [KCTL_COLOR]'
 complete -c kctl -n 'test (__kctl_place) = "kctl metadata"' -s h -l help -d 'Show this message and exit.'
 complete -c kctl -n 'test (__kctl_place) = "kctl metadata copy"' -l dry-run -d 'Show what would be copied without changing anything.'
 complete -c kctl -n 'test (__kctl_place) = "kctl metadata copy"' -l live -d 'Copy even if brokers are running on FROM.'
+complete -c kctl -n 'test (__kctl_place) = "kctl metadata copy"' -s o -l output -x -a 'table wide json jsonl yaml csv name tree' -d 'Output format: table, wide, json, jsonl, yaml, csv, name or tree. [KCTL_OUTPUT]'
+complete -c kctl -n 'test (__kctl_place) = "kctl metadata copy"' -l columns -r -d 'Show only these columns, in this order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl metadata copy"' -l sort-by -r -d 'Sort by these columns; -NAME sorts in descending order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl metadata copy"' -l no-headers -d 'Omit the headings of tables and CSV.'
+complete -c kctl -n 'test (__kctl_place) = "kctl metadata copy"' -l color -x -a 'auto always never' -d 'Use colour: auto (on a terminal, unless NO_COLOR is set), always or never. [KCTL_COLOR]'
 complete -c kctl -n 'test (__kctl_place) = "kctl metadata copy"' -s h -l help -d 'Show this message and exit.'
 complete -c kctl -n 'test (__kctl_place) = "kctl zk"' -f -a ls -d 'List the children of a znode with short descriptions.'
 complete -c kctl -n 'test (__kctl_place) = "kctl zk"' -f -a get -d 'Show one znode: kind, versions, times and data.'
 complete -c kctl -n 'test (__kctl_place) = "kctl zk"' -f -a tree -d 'Show a znode and its descendants as a tree.'
+complete -c kctl -n 'test (__kctl_place) = "kctl zk"' -s o -l output -x -a 'table wide json jsonl yaml csv name tree' -d 'Output format: table, wide, json, jsonl, yaml, csv, name or tree. [KCTL_OUTPUT]'
+complete -c kctl -n 'test (__kctl_place) = "kctl zk"' -l columns -r -d 'Show only these columns, in this order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl zk"' -l sort-by -r -d 'Sort by these columns; -NAME sorts in descending order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl zk"' -l no-headers -d 'Omit the headings of tables and CSV.'
+complete -c kctl -n 'test (__kctl_place) = "kctl zk"' -l color -x -a 'auto always never' -d 'Use colour: auto (on a terminal, unless NO_COLOR is set), always or never. [KCTL_COLOR]'
 complete -c kctl -n 'test (__kctl_place) = "kctl zk"' -s h -l help -d 'Show this message and exit.'
 complete -c kctl -n 'test (__kctl_place) = "kctl zk ls"' -s z -l zookeeper -r -d 'ZooKeeper connect string of the cluster. [KCTL_ZOOKEEPER]'
 complete -c kctl -n 'test (__kctl_place) = "kctl zk ls"' -l directory -r -d 'First log directory of a stopped broker with an embedded store.'
+complete -c kctl -n 'test (__kctl_place) = "kctl zk ls"' -s o -l output -x -a 'table wide json jsonl yaml csv name tree' -d 'Output format: table, wide, json, jsonl, yaml, csv, name or tree. [KCTL_OUTPUT]'
+complete -c kctl -n 'test (__kctl_place) = "kctl zk ls"' -l columns -r -d 'Show only these columns, in this order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl zk ls"' -l sort-by -r -d 'Sort by these columns; -NAME sorts in descending order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl zk ls"' -l no-headers -d 'Omit the headings of tables and CSV.'
+complete -c kctl -n 'test (__kctl_place) = "kctl zk ls"' -l color -x -a 'auto always never' -d 'Use colour: auto (on a terminal, unless NO_COLOR is set), always or never. [KCTL_COLOR]'
 complete -c kctl -n 'test (__kctl_place) = "kctl zk ls"' -s h -l help -d 'Show this message and exit.'
 complete -c kctl -n 'test (__kctl_place) = "kctl zk get"' -l raw -d 'Print the raw data, including secrets.'
 complete -c kctl -n 'test (__kctl_place) = "kctl zk get"' -s z -l zookeeper -r -d 'ZooKeeper connect string of the cluster. [KCTL_ZOOKEEPER]'
 complete -c kctl -n 'test (__kctl_place) = "kctl zk get"' -l directory -r -d 'First log directory of a stopped broker with an embedded store.'
+complete -c kctl -n 'test (__kctl_place) = "kctl zk get"' -s o -l output -x -a 'table wide json jsonl yaml csv name tree' -d 'Output format: table, wide, json, jsonl, yaml, csv, name or tree. [KCTL_OUTPUT]'
+complete -c kctl -n 'test (__kctl_place) = "kctl zk get"' -l columns -r -d 'Show only these columns, in this order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl zk get"' -l sort-by -r -d 'Sort by these columns; -NAME sorts in descending order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl zk get"' -l no-headers -d 'Omit the headings of tables and CSV.'
+complete -c kctl -n 'test (__kctl_place) = "kctl zk get"' -l color -x -a 'auto always never' -d 'Use colour: auto (on a terminal, unless NO_COLOR is set), always or never. [KCTL_COLOR]'
 complete -c kctl -n 'test (__kctl_place) = "kctl zk get"' -s h -l help -d 'Show this message and exit.'
 complete -c kctl -n 'test (__kctl_place) = "kctl zk tree"' -l depth -r -d 'Depth of the tree (default: unlimited). [minimum 1]'
 complete -c kctl -n 'test (__kctl_place) = "kctl zk tree"' -s z -l zookeeper -r -d 'ZooKeeper connect string of the cluster. [KCTL_ZOOKEEPER]'
 complete -c kctl -n 'test (__kctl_place) = "kctl zk tree"' -l directory -r -d 'First log directory of a stopped broker with an embedded store.'
+complete -c kctl -n 'test (__kctl_place) = "kctl zk tree"' -s o -l output -x -a 'table wide json jsonl yaml csv name tree' -d 'Output format: table, wide, json, jsonl, yaml, csv, name or tree. [KCTL_OUTPUT]'
+complete -c kctl -n 'test (__kctl_place) = "kctl zk tree"' -l columns -r -d 'Show only these columns, in this order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl zk tree"' -l sort-by -r -d 'Sort by these columns; -NAME sorts in descending order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl zk tree"' -l no-headers -d 'Omit the headings of tables and CSV.'
+complete -c kctl -n 'test (__kctl_place) = "kctl zk tree"' -l color -x -a 'auto always never' -d 'Use colour: auto (on a terminal, unless NO_COLOR is set), always or never. [KCTL_COLOR]'
 complete -c kctl -n 'test (__kctl_place) = "kctl zk tree"' -s h -l help -d 'Show this message and exit.'
+complete -c kctl -n 'test (__kctl_place) = "kctl acls"' -f -a list -d 'List ACLs, of all resources or of some.'
+complete -c kctl -n 'test (__kctl_place) = "kctl acls"' -f -a add -d 'Add ACLs: every combination of resources, principals, hosts and operations.'
+complete -c kctl -n 'test (__kctl_place) = "kctl acls"' -f -a remove -d 'Remove the ACLs of resources or principals.'
+complete -c kctl -n 'test (__kctl_place) = "kctl acls"' -f -a explain -d 'Explain which ACL allows or denies a request, and what would change that.'
+complete -c kctl -n 'test (__kctl_place) = "kctl acls"' -f -a audit -d 'Find ACLs without effect, and ACLs with more effect than they should have.'
+complete -c kctl -n 'test (__kctl_place) = "kctl acls"' -f -a export -d 'Print all ACLs as YAML, for `kctl acls apply`; as JSON with -o json.'
+complete -c kctl -n 'test (__kctl_place) = "kctl acls"' -f -a apply -d 'Add the ACLs of a file that do not exist yet; with --prune make them exactly those.'
+complete -c kctl -n 'test (__kctl_place) = "kctl acls"' -s o -l output -x -a 'table wide json jsonl yaml csv name tree' -d 'Output format: table, wide, json, jsonl, yaml, csv, name or tree. [KCTL_OUTPUT]'
+complete -c kctl -n 'test (__kctl_place) = "kctl acls"' -l columns -r -d 'Show only these columns, in this order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl acls"' -l sort-by -r -d 'Sort by these columns; -NAME sorts in descending order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl acls"' -l no-headers -d 'Omit the headings of tables and CSV.'
+complete -c kctl -n 'test (__kctl_place) = "kctl acls"' -l color -x -a 'auto always never' -d 'Use colour: auto (on a terminal, unless NO_COLOR is set), always or never. [KCTL_COLOR]'
+complete -c kctl -n 'test (__kctl_place) = "kctl acls"' -s h -l help -d 'Show this message and exit.'
+complete -c kctl -n 'test (__kctl_place) = "kctl acls list"' -l principal -r -d 'Only ACLs that name this principal; can be repeated.'
+complete -c kctl -n 'test (__kctl_place) = "kctl acls list"' -l operation -r -d 'Operation; can be repeated.'
+complete -c kctl -n 'test (__kctl_place) = "kctl acls list"' -l permission -x -a 'allow deny' -d 'Only allow, or only deny.'
+complete -c kctl -n 'test (__kctl_place) = "kctl acls list"' -l host -r -d 'Only ACLs for this host; can be repeated.'
+complete -c kctl -n 'test (__kctl_place) = "kctl acls list"' -l pattern -l resource-pattern-type -x -a 'literal prefixed any match' -d 'literal or prefixed. To select ACLs also: any (same name, either type), or match (all that apply to the name). [default: literal]'
+complete -c kctl -n 'test (__kctl_place) = "kctl acls list"' -l format -x -a 'kafka' -d 'Print the output of Kafka'\''s own tool.'
+complete -c kctl -n 'test (__kctl_place) = "kctl acls list"' -l topic -x -a '(kctl complete topics -- (commandline -opc)[2..] 2>/dev/null)' -d 'Same as topic:NAME.'
+complete -c kctl -n 'test (__kctl_place) = "kctl acls list"' -l group -x -a '(kctl complete groups -- (commandline -opc)[2..] 2>/dev/null)' -d 'Same as group:NAME.'
+complete -c kctl -n 'test (__kctl_place) = "kctl acls list"' -l cluster -d 'Same as cluster.'
+complete -c kctl -n 'test (__kctl_place) = "kctl acls list"' -l transactional-id -r -d 'Same as transactional-id:NAME.'
+complete -c kctl -n 'test (__kctl_place) = "kctl acls list"' -l delegation-token -r -d 'Same as delegation-token:ID.'
+complete -c kctl -n 'test (__kctl_place) = "kctl acls list"' -l user-principal -r -d 'Same as user:PRINCIPAL.'
+complete -c kctl -n 'test (__kctl_place) = "kctl acls list"' -s o -l output -x -a 'table wide json jsonl yaml csv name tree' -d 'Output format: table, wide, json, jsonl, yaml, csv, name or tree. [KCTL_OUTPUT]'
+complete -c kctl -n 'test (__kctl_place) = "kctl acls list"' -l columns -r -d 'Show only these columns, in this order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl acls list"' -l sort-by -r -d 'Sort by these columns; -NAME sorts in descending order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl acls list"' -l no-headers -d 'Omit the headings of tables and CSV.'
+complete -c kctl -n 'test (__kctl_place) = "kctl acls list"' -l color -x -a 'auto always never' -d 'Use colour: auto (on a terminal, unless NO_COLOR is set), always or never. [KCTL_COLOR]'
+complete -c kctl -n 'test (__kctl_place) = "kctl acls list"' -s h -l help -d 'Show this message and exit.'
+complete -c kctl -n 'test (__kctl_place) = "kctl acls add"' -l allow -l allow-principal -r -d 'Allow this principal, e.g. User:alice, or alice for short; User:* is everyone. Can be repeated.'
+complete -c kctl -n 'test (__kctl_place) = "kctl acls add"' -l deny -l deny-principal -r -d 'Deny this principal; takes precedence over every ALLOW. Can be repeated.'
+complete -c kctl -n 'test (__kctl_place) = "kctl acls add"' -l operation -r -d 'Operation; can be repeated.'
+complete -c kctl -n 'test (__kctl_place) = "kctl acls add"' -l allow-host -r -d 'Only from this IP address; can be repeated.'
+complete -c kctl -n 'test (__kctl_place) = "kctl acls add"' -l deny-host -r -d 'Deny only from this address; can be repeated.'
+complete -c kctl -n 'test (__kctl_place) = "kctl acls add"' -l pattern -l resource-pattern-type -x -a 'literal prefixed any match' -d 'literal or prefixed. To select ACLs also: any (same name, either type), or match (all that apply to the name). [default: literal]'
+complete -c kctl -n 'test (__kctl_place) = "kctl acls add"' -l producer -d 'The rules of a producer: WRITE, DESCRIBE and CREATE on topics, WRITE and DESCRIBE on transactional ids.'
+complete -c kctl -n 'test (__kctl_place) = "kctl acls add"' -l consumer -d 'The rules of a consumer: READ and DESCRIBE on topics, READ on groups.'
+complete -c kctl -n 'test (__kctl_place) = "kctl acls add"' -l idempotent -d 'With --producer: IDEMPOTENT_WRITE on the cluster (before Kafka 3.0).'
+complete -c kctl -n 'test (__kctl_place) = "kctl acls add"' -l dry-run -d 'Show what would be done without changing anything.'
+complete -c kctl -n 'test (__kctl_place) = "kctl acls add"' -l format -x -a 'kafka' -d 'Print the output of Kafka'\''s own tool.'
+complete -c kctl -n 'test (__kctl_place) = "kctl acls add"' -l topic -x -a '(kctl complete topics -- (commandline -opc)[2..] 2>/dev/null)' -d 'Same as topic:NAME.'
+complete -c kctl -n 'test (__kctl_place) = "kctl acls add"' -l group -x -a '(kctl complete groups -- (commandline -opc)[2..] 2>/dev/null)' -d 'Same as group:NAME.'
+complete -c kctl -n 'test (__kctl_place) = "kctl acls add"' -l cluster -d 'Same as cluster.'
+complete -c kctl -n 'test (__kctl_place) = "kctl acls add"' -l transactional-id -r -d 'Same as transactional-id:NAME.'
+complete -c kctl -n 'test (__kctl_place) = "kctl acls add"' -l delegation-token -r -d 'Same as delegation-token:ID.'
+complete -c kctl -n 'test (__kctl_place) = "kctl acls add"' -l user-principal -r -d 'Same as user:PRINCIPAL.'
+complete -c kctl -n 'test (__kctl_place) = "kctl acls add"' -s o -l output -x -a 'table wide json jsonl yaml csv name tree' -d 'Output format: table, wide, json, jsonl, yaml, csv, name or tree. [KCTL_OUTPUT]'
+complete -c kctl -n 'test (__kctl_place) = "kctl acls add"' -l columns -r -d 'Show only these columns, in this order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl acls add"' -l sort-by -r -d 'Sort by these columns; -NAME sorts in descending order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl acls add"' -l no-headers -d 'Omit the headings of tables and CSV.'
+complete -c kctl -n 'test (__kctl_place) = "kctl acls add"' -l color -x -a 'auto always never' -d 'Use colour: auto (on a terminal, unless NO_COLOR is set), always or never. [KCTL_COLOR]'
+complete -c kctl -n 'test (__kctl_place) = "kctl acls add"' -s h -l help -d 'Show this message and exit.'
+complete -c kctl -n 'test (__kctl_place) = "kctl acls remove"' -l principal -r -d 'Only ACLs that name this principal; can be repeated.'
+complete -c kctl -n 'test (__kctl_place) = "kctl acls remove"' -l allow -l allow-principal -r -d 'Allow this principal, e.g. User:alice, or alice for short; User:* is everyone. Can be repeated.'
+complete -c kctl -n 'test (__kctl_place) = "kctl acls remove"' -l deny -l deny-principal -r -d 'Deny this principal; takes precedence over every ALLOW. Can be repeated.'
+complete -c kctl -n 'test (__kctl_place) = "kctl acls remove"' -l operation -r -d 'Operation; can be repeated.'
+complete -c kctl -n 'test (__kctl_place) = "kctl acls remove"' -l allow-host -r -d 'Only from this IP address; can be repeated.'
+complete -c kctl -n 'test (__kctl_place) = "kctl acls remove"' -l deny-host -r -d 'Deny only from this address; can be repeated.'
+complete -c kctl -n 'test (__kctl_place) = "kctl acls remove"' -l pattern -l resource-pattern-type -x -a 'literal prefixed any match' -d 'literal or prefixed. To select ACLs also: any (same name, either type), or match (all that apply to the name). [default: literal]'
+complete -c kctl -n 'test (__kctl_place) = "kctl acls remove"' -l producer -d 'The rules of a producer: WRITE, DESCRIBE and CREATE on topics, WRITE and DESCRIBE on transactional ids.'
+complete -c kctl -n 'test (__kctl_place) = "kctl acls remove"' -l consumer -d 'The rules of a consumer: READ and DESCRIBE on topics, READ on groups.'
+complete -c kctl -n 'test (__kctl_place) = "kctl acls remove"' -l idempotent -d 'With --producer: IDEMPOTENT_WRITE on the cluster (before Kafka 3.0).'
+complete -c kctl -n 'test (__kctl_place) = "kctl acls remove"' -l all -d 'All ACLs of the cluster.'
+complete -c kctl -n 'test (__kctl_place) = "kctl acls remove"' -s y -l yes -l force -d 'Do not ask for confirmation.'
+complete -c kctl -n 'test (__kctl_place) = "kctl acls remove"' -l dry-run -d 'Show what would be done without changing anything.'
+complete -c kctl -n 'test (__kctl_place) = "kctl acls remove"' -l format -x -a 'kafka' -d 'Print the output of Kafka'\''s own tool.'
+complete -c kctl -n 'test (__kctl_place) = "kctl acls remove"' -l topic -x -a '(kctl complete topics -- (commandline -opc)[2..] 2>/dev/null)' -d 'Same as topic:NAME.'
+complete -c kctl -n 'test (__kctl_place) = "kctl acls remove"' -l group -x -a '(kctl complete groups -- (commandline -opc)[2..] 2>/dev/null)' -d 'Same as group:NAME.'
+complete -c kctl -n 'test (__kctl_place) = "kctl acls remove"' -l cluster -d 'Same as cluster.'
+complete -c kctl -n 'test (__kctl_place) = "kctl acls remove"' -l transactional-id -r -d 'Same as transactional-id:NAME.'
+complete -c kctl -n 'test (__kctl_place) = "kctl acls remove"' -l delegation-token -r -d 'Same as delegation-token:ID.'
+complete -c kctl -n 'test (__kctl_place) = "kctl acls remove"' -l user-principal -r -d 'Same as user:PRINCIPAL.'
+complete -c kctl -n 'test (__kctl_place) = "kctl acls remove"' -l confirm -r -d 'Confirm the change on the cluster of this context, also a protected one; fails on any other cluster.'
+complete -c kctl -n 'test (__kctl_place) = "kctl acls remove"' -s o -l output -x -a 'table wide json jsonl yaml csv name tree' -d 'Output format: table, wide, json, jsonl, yaml, csv, name or tree. [KCTL_OUTPUT]'
+complete -c kctl -n 'test (__kctl_place) = "kctl acls remove"' -l columns -r -d 'Show only these columns, in this order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl acls remove"' -l sort-by -r -d 'Sort by these columns; -NAME sorts in descending order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl acls remove"' -l no-headers -d 'Omit the headings of tables and CSV.'
+complete -c kctl -n 'test (__kctl_place) = "kctl acls remove"' -l color -x -a 'auto always never' -d 'Use colour: auto (on a terminal, unless NO_COLOR is set), always or never. [KCTL_COLOR]'
+complete -c kctl -n 'test (__kctl_place) = "kctl acls remove"' -s h -l help -d 'Show this message and exit.'
+complete -c kctl -n 'test (__kctl_place) = "kctl acls explain"' -l host -r -d 'IP address of the client.'
+complete -c kctl -n 'test (__kctl_place) = "kctl acls explain"' -l super-user -r -d 'A principal of super.users, which Apache Kafka does not show; can be repeated.'
+complete -c kctl -n 'test (__kctl_place) = "kctl acls explain"' -l allow-everyone -l no-allow-everyone -d 'The value of allow.everyone.if.no.acl.found, which Apache Kafka does not show.'
+complete -c kctl -n 'test (__kctl_place) = "kctl acls explain"' -s o -l output -x -a 'table wide json jsonl yaml csv name tree' -d 'Output format: table, wide, json, jsonl, yaml, csv, name or tree. [KCTL_OUTPUT]'
+complete -c kctl -n 'test (__kctl_place) = "kctl acls explain"' -l columns -r -d 'Show only these columns, in this order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl acls explain"' -l sort-by -r -d 'Sort by these columns; -NAME sorts in descending order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl acls explain"' -l no-headers -d 'Omit the headings of tables and CSV.'
+complete -c kctl -n 'test (__kctl_place) = "kctl acls explain"' -l color -x -a 'auto always never' -d 'Use colour: auto (on a terminal, unless NO_COLOR is set), always or never. [KCTL_COLOR]'
+complete -c kctl -n 'test (__kctl_place) = "kctl acls explain"' -s h -l help -d 'Show this message and exit.'
+complete -c kctl -n 'test (__kctl_place) = "kctl acls audit"' -s o -l output -x -a 'table wide json jsonl yaml csv name tree' -d 'Output format: table, wide, json, jsonl, yaml, csv, name or tree. [KCTL_OUTPUT]'
+complete -c kctl -n 'test (__kctl_place) = "kctl acls audit"' -l columns -r -d 'Show only these columns, in this order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl acls audit"' -l sort-by -r -d 'Sort by these columns; -NAME sorts in descending order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl acls audit"' -l no-headers -d 'Omit the headings of tables and CSV.'
+complete -c kctl -n 'test (__kctl_place) = "kctl acls audit"' -l color -x -a 'auto always never' -d 'Use colour: auto (on a terminal, unless NO_COLOR is set), always or never. [KCTL_COLOR]'
+complete -c kctl -n 'test (__kctl_place) = "kctl acls audit"' -s h -l help -d 'Show this message and exit.'
+complete -c kctl -n 'test (__kctl_place) = "kctl acls export"' -s o -l output -x -a 'table wide json jsonl yaml csv name tree' -d 'Output format: table, wide, json, jsonl, yaml, csv, name or tree. [KCTL_OUTPUT]'
+complete -c kctl -n 'test (__kctl_place) = "kctl acls export"' -l columns -r -d 'Show only these columns, in this order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl acls export"' -l sort-by -r -d 'Sort by these columns; -NAME sorts in descending order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl acls export"' -l no-headers -d 'Omit the headings of tables and CSV.'
+complete -c kctl -n 'test (__kctl_place) = "kctl acls export"' -l color -x -a 'auto always never' -d 'Use colour: auto (on a terminal, unless NO_COLOR is set), always or never. [KCTL_COLOR]'
+complete -c kctl -n 'test (__kctl_place) = "kctl acls export"' -s h -l help -d 'Show this message and exit.'
+complete -c kctl -n 'test (__kctl_place) = "kctl acls apply"' -l prune -d 'Remove the ACLs that the file does not have.'
+complete -c kctl -n 'test (__kctl_place) = "kctl acls apply"' -l dry-run -d 'Show what would be done without changing anything.'
+complete -c kctl -n 'test (__kctl_place) = "kctl acls apply"' -s y -l yes -d 'Do not ask for confirmation.'
+complete -c kctl -n 'test (__kctl_place) = "kctl acls apply"' -l confirm -r -d 'Confirm the change on the cluster of this context, also a protected one; fails on any other cluster.'
+complete -c kctl -n 'test (__kctl_place) = "kctl acls apply"' -s o -l output -x -a 'table wide json jsonl yaml csv name tree' -d 'Output format: table, wide, json, jsonl, yaml, csv, name or tree. [KCTL_OUTPUT]'
+complete -c kctl -n 'test (__kctl_place) = "kctl acls apply"' -l columns -r -d 'Show only these columns, in this order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl acls apply"' -l sort-by -r -d 'Sort by these columns; -NAME sorts in descending order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl acls apply"' -l no-headers -d 'Omit the headings of tables and CSV.'
+complete -c kctl -n 'test (__kctl_place) = "kctl acls apply"' -l color -x -a 'auto always never' -d 'Use colour: auto (on a terminal, unless NO_COLOR is set), always or never. [KCTL_COLOR]'
+complete -c kctl -n 'test (__kctl_place) = "kctl acls apply"' -s h -l help -d 'Show this message and exit.'
+complete -c kctl -n 'test (__kctl_place) = "kctl users"' -f -a list -d 'List users with SCRAM credentials, their mechanisms and iterations.'
+complete -c kctl -n 'test (__kctl_place) = "kctl users"' -f -a set -d 'Create a user, or change the password of one.'
+complete -c kctl -n 'test (__kctl_place) = "kctl users"' -f -a delete -d 'Delete the credentials of a user: all of them, or those of some mechanisms.'
+complete -c kctl -n 'test (__kctl_place) = "kctl users"' -s o -l output -x -a 'table wide json jsonl yaml csv name tree' -d 'Output format: table, wide, json, jsonl, yaml, csv, name or tree. [KCTL_OUTPUT]'
+complete -c kctl -n 'test (__kctl_place) = "kctl users"' -l columns -r -d 'Show only these columns, in this order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl users"' -l sort-by -r -d 'Sort by these columns; -NAME sorts in descending order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl users"' -l no-headers -d 'Omit the headings of tables and CSV.'
+complete -c kctl -n 'test (__kctl_place) = "kctl users"' -l color -x -a 'auto always never' -d 'Use colour: auto (on a terminal, unless NO_COLOR is set), always or never. [KCTL_COLOR]'
+complete -c kctl -n 'test (__kctl_place) = "kctl users"' -s h -l help -d 'Show this message and exit.'
+complete -c kctl -n 'test (__kctl_place) = "kctl users list"' -s z -l zookeeper -r -d 'Write to this ZooKeeper: for the first users, before brokers start.'
+complete -c kctl -n 'test (__kctl_place) = "kctl users list"' -l directory -r -d 'First log directory of a stopped broker that stores its metadata itself.'
+complete -c kctl -n 'test (__kctl_place) = "kctl users list"' -l format -x -a 'kafka' -d 'Print the output of Kafka'\''s own tool.'
+complete -c kctl -n 'test (__kctl_place) = "kctl users list"' -s o -l output -x -a 'table wide json jsonl yaml csv name tree' -d 'Output format: table, wide, json, jsonl, yaml, csv, name or tree. [KCTL_OUTPUT]'
+complete -c kctl -n 'test (__kctl_place) = "kctl users list"' -l columns -r -d 'Show only these columns, in this order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl users list"' -l sort-by -r -d 'Sort by these columns; -NAME sorts in descending order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl users list"' -l no-headers -d 'Omit the headings of tables and CSV.'
+complete -c kctl -n 'test (__kctl_place) = "kctl users list"' -l color -x -a 'auto always never' -d 'Use colour: auto (on a terminal, unless NO_COLOR is set), always or never. [KCTL_COLOR]'
+complete -c kctl -n 'test (__kctl_place) = "kctl users list"' -s h -l help -d 'Show this message and exit.'
+complete -c kctl -n 'test (__kctl_place) = "kctl users set"' -l mechanism -x -a 'SCRAM-SHA-256 SCRAM-SHA-512' -d 'SCRAM-SHA-256 or SCRAM-SHA-512; can be repeated.'
+complete -c kctl -n 'test (__kctl_place) = "kctl users set"' -l iterations -r -d 'Iterations of the hash; more make a stolen credential harder to guess. [default: 4096; 4096 to 16384]'
+complete -c kctl -n 'test (__kctl_place) = "kctl users set"' -l password-file -r -d 'Read the password from this file; - for stdin. Default: a prompt.'
+complete -c kctl -n 'test (__kctl_place) = "kctl users set"' -l password-env -r -d 'Read it from this environment variable.'
+complete -c kctl -n 'test (__kctl_place) = "kctl users set"' -s z -l zookeeper -r -d 'Write to this ZooKeeper: for the first users, before brokers start.'
+complete -c kctl -n 'test (__kctl_place) = "kctl users set"' -l directory -r -d 'First log directory of a stopped broker that stores its metadata itself.'
+complete -c kctl -n 'test (__kctl_place) = "kctl users set"' -s y -l yes -d 'Do not ask for confirmation.'
+complete -c kctl -n 'test (__kctl_place) = "kctl users set"' -l dry-run -d 'Show what would be done without changing anything.'
+complete -c kctl -n 'test (__kctl_place) = "kctl users set"' -l format -x -a 'kafka' -d 'Print the output of Kafka'\''s own tool.'
+complete -c kctl -n 'test (__kctl_place) = "kctl users set"' -l confirm -r -d 'Confirm the change on the cluster of this context, also a protected one; fails on any other cluster.'
+complete -c kctl -n 'test (__kctl_place) = "kctl users set"' -s o -l output -x -a 'table wide json jsonl yaml csv name tree' -d 'Output format: table, wide, json, jsonl, yaml, csv, name or tree. [KCTL_OUTPUT]'
+complete -c kctl -n 'test (__kctl_place) = "kctl users set"' -l columns -r -d 'Show only these columns, in this order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl users set"' -l sort-by -r -d 'Sort by these columns; -NAME sorts in descending order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl users set"' -l no-headers -d 'Omit the headings of tables and CSV.'
+complete -c kctl -n 'test (__kctl_place) = "kctl users set"' -l color -x -a 'auto always never' -d 'Use colour: auto (on a terminal, unless NO_COLOR is set), always or never. [KCTL_COLOR]'
+complete -c kctl -n 'test (__kctl_place) = "kctl users set"' -s h -l help -d 'Show this message and exit.'
+complete -c kctl -n 'test (__kctl_place) = "kctl users delete"' -l mechanism -x -a 'SCRAM-SHA-256 SCRAM-SHA-512' -d 'SCRAM-SHA-256 or SCRAM-SHA-512; can be repeated.'
+complete -c kctl -n 'test (__kctl_place) = "kctl users delete"' -s z -l zookeeper -r -d 'Write to this ZooKeeper: for the first users, before brokers start.'
+complete -c kctl -n 'test (__kctl_place) = "kctl users delete"' -l directory -r -d 'First log directory of a stopped broker that stores its metadata itself.'
+complete -c kctl -n 'test (__kctl_place) = "kctl users delete"' -s y -l yes -d 'Do not ask for confirmation.'
+complete -c kctl -n 'test (__kctl_place) = "kctl users delete"' -l dry-run -d 'Show what would be done without changing anything.'
+complete -c kctl -n 'test (__kctl_place) = "kctl users delete"' -l format -x -a 'kafka' -d 'Print the output of Kafka'\''s own tool.'
+complete -c kctl -n 'test (__kctl_place) = "kctl users delete"' -l confirm -r -d 'Confirm the change on the cluster of this context, also a protected one; fails on any other cluster.'
+complete -c kctl -n 'test (__kctl_place) = "kctl users delete"' -s o -l output -x -a 'table wide json jsonl yaml csv name tree' -d 'Output format: table, wide, json, jsonl, yaml, csv, name or tree. [KCTL_OUTPUT]'
+complete -c kctl -n 'test (__kctl_place) = "kctl users delete"' -l columns -r -d 'Show only these columns, in this order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl users delete"' -l sort-by -r -d 'Sort by these columns; -NAME sorts in descending order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl users delete"' -l no-headers -d 'Omit the headings of tables and CSV.'
+complete -c kctl -n 'test (__kctl_place) = "kctl users delete"' -l color -x -a 'auto always never' -d 'Use colour: auto (on a terminal, unless NO_COLOR is set), always or never. [KCTL_COLOR]'
+complete -c kctl -n 'test (__kctl_place) = "kctl users delete"' -s h -l help -d 'Show this message and exit.'
+complete -c kctl -n 'test (__kctl_place) = "kctl quotas"' -f -a list -d 'List quotas, of all entities or of those with the given parts.'
+complete -c kctl -n 'test (__kctl_place) = "kctl quotas"' -f -a set -d 'Set quotas of a user, a client id, both together, or an IP address.'
+complete -c kctl -n 'test (__kctl_place) = "kctl quotas"' -f -a delete -d 'Delete quotas, so that more general ones apply again.'
+complete -c kctl -n 'test (__kctl_place) = "kctl quotas"' -f -a resolve -d 'Show which quotas apply to a client, where they come from and what they override.'
+complete -c kctl -n 'test (__kctl_place) = "kctl quotas"' -s o -l output -x -a 'table wide json jsonl yaml csv name tree' -d 'Output format: table, wide, json, jsonl, yaml, csv, name or tree. [KCTL_OUTPUT]'
+complete -c kctl -n 'test (__kctl_place) = "kctl quotas"' -l columns -r -d 'Show only these columns, in this order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl quotas"' -l sort-by -r -d 'Sort by these columns; -NAME sorts in descending order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl quotas"' -l no-headers -d 'Omit the headings of tables and CSV.'
+complete -c kctl -n 'test (__kctl_place) = "kctl quotas"' -l color -x -a 'auto always never' -d 'Use colour: auto (on a terminal, unless NO_COLOR is set), always or never. [KCTL_COLOR]'
+complete -c kctl -n 'test (__kctl_place) = "kctl quotas"' -s h -l help -d 'Show this message and exit.'
+complete -c kctl -n 'test (__kctl_place) = "kctl quotas list"' -l user -r -d 'A user.'
+complete -c kctl -n 'test (__kctl_place) = "kctl quotas list"' -l user-defaults -d 'All users without a quota of their own.'
+complete -c kctl -n 'test (__kctl_place) = "kctl quotas list"' -l client -r -d 'A client id.'
+complete -c kctl -n 'test (__kctl_place) = "kctl quotas list"' -l client-defaults -d 'All client ids without a quota of their own.'
+complete -c kctl -n 'test (__kctl_place) = "kctl quotas list"' -l ip -r -d 'An IP address.'
+complete -c kctl -n 'test (__kctl_place) = "kctl quotas list"' -l ip-defaults -d 'All addresses without a quota of their own.'
+complete -c kctl -n 'test (__kctl_place) = "kctl quotas list"' -l format -x -a 'kafka' -d 'Print the output of Kafka'\''s own tool.'
+complete -c kctl -n 'test (__kctl_place) = "kctl quotas list"' -l entity-type -r -d 'users, clients or ips; can be repeated.'
+complete -c kctl -n 'test (__kctl_place) = "kctl quotas list"' -l entity-name -r -d 'Name of the entity of that type.'
+complete -c kctl -n 'test (__kctl_place) = "kctl quotas list"' -l entity-default -d 'The default entity of that type.'
+complete -c kctl -n 'test (__kctl_place) = "kctl quotas list"' -s o -l output -x -a 'table wide json jsonl yaml csv name tree' -d 'Output format: table, wide, json, jsonl, yaml, csv, name or tree. [KCTL_OUTPUT]'
+complete -c kctl -n 'test (__kctl_place) = "kctl quotas list"' -l columns -r -d 'Show only these columns, in this order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl quotas list"' -l sort-by -r -d 'Sort by these columns; -NAME sorts in descending order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl quotas list"' -l no-headers -d 'Omit the headings of tables and CSV.'
+complete -c kctl -n 'test (__kctl_place) = "kctl quotas list"' -l color -x -a 'auto always never' -d 'Use colour: auto (on a terminal, unless NO_COLOR is set), always or never. [KCTL_COLOR]'
+complete -c kctl -n 'test (__kctl_place) = "kctl quotas list"' -s h -l help -d 'Show this message and exit.'
+complete -c kctl -n 'test (__kctl_place) = "kctl quotas set"' -l user -r -d 'A user.'
+complete -c kctl -n 'test (__kctl_place) = "kctl quotas set"' -l user-defaults -d 'All users without a quota of their own.'
+complete -c kctl -n 'test (__kctl_place) = "kctl quotas set"' -l client -r -d 'A client id.'
+complete -c kctl -n 'test (__kctl_place) = "kctl quotas set"' -l client-defaults -d 'All client ids without a quota of their own.'
+complete -c kctl -n 'test (__kctl_place) = "kctl quotas set"' -l ip -r -d 'An IP address.'
+complete -c kctl -n 'test (__kctl_place) = "kctl quotas set"' -l ip-defaults -d 'All addresses without a quota of their own.'
+complete -c kctl -n 'test (__kctl_place) = "kctl quotas set"' -s y -l yes -d 'Do not ask for confirmation.'
+complete -c kctl -n 'test (__kctl_place) = "kctl quotas set"' -l dry-run -d 'Show what would be done without changing anything.'
+complete -c kctl -n 'test (__kctl_place) = "kctl quotas set"' -l format -x -a 'kafka' -d 'Print the output of Kafka'\''s own tool.'
+complete -c kctl -n 'test (__kctl_place) = "kctl quotas set"' -l add-config -r -d 'Same as KEY=VALUE.'
+complete -c kctl -n 'test (__kctl_place) = "kctl quotas set"' -l entity-type -r -d 'users, clients or ips; can be repeated.'
+complete -c kctl -n 'test (__kctl_place) = "kctl quotas set"' -l entity-name -r -d 'Name of the entity of that type.'
+complete -c kctl -n 'test (__kctl_place) = "kctl quotas set"' -l entity-default -d 'The default entity of that type.'
+complete -c kctl -n 'test (__kctl_place) = "kctl quotas set"' -l confirm -r -d 'Confirm the change on the cluster of this context, also a protected one; fails on any other cluster.'
+complete -c kctl -n 'test (__kctl_place) = "kctl quotas set"' -s o -l output -x -a 'table wide json jsonl yaml csv name tree' -d 'Output format: table, wide, json, jsonl, yaml, csv, name or tree. [KCTL_OUTPUT]'
+complete -c kctl -n 'test (__kctl_place) = "kctl quotas set"' -l columns -r -d 'Show only these columns, in this order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl quotas set"' -l sort-by -r -d 'Sort by these columns; -NAME sorts in descending order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl quotas set"' -l no-headers -d 'Omit the headings of tables and CSV.'
+complete -c kctl -n 'test (__kctl_place) = "kctl quotas set"' -l color -x -a 'auto always never' -d 'Use colour: auto (on a terminal, unless NO_COLOR is set), always or never. [KCTL_COLOR]'
+complete -c kctl -n 'test (__kctl_place) = "kctl quotas set"' -s h -l help -d 'Show this message and exit.'
+complete -c kctl -n 'test (__kctl_place) = "kctl quotas delete"' -l user -r -d 'A user.'
+complete -c kctl -n 'test (__kctl_place) = "kctl quotas delete"' -l user-defaults -d 'All users without a quota of their own.'
+complete -c kctl -n 'test (__kctl_place) = "kctl quotas delete"' -l client -r -d 'A client id.'
+complete -c kctl -n 'test (__kctl_place) = "kctl quotas delete"' -l client-defaults -d 'All client ids without a quota of their own.'
+complete -c kctl -n 'test (__kctl_place) = "kctl quotas delete"' -l ip -r -d 'An IP address.'
+complete -c kctl -n 'test (__kctl_place) = "kctl quotas delete"' -l ip-defaults -d 'All addresses without a quota of their own.'
+complete -c kctl -n 'test (__kctl_place) = "kctl quotas delete"' -s y -l yes -d 'Do not ask for confirmation.'
+complete -c kctl -n 'test (__kctl_place) = "kctl quotas delete"' -l dry-run -d 'Show what would be done without changing anything.'
+complete -c kctl -n 'test (__kctl_place) = "kctl quotas delete"' -l format -x -a 'kafka' -d 'Print the output of Kafka'\''s own tool.'
+complete -c kctl -n 'test (__kctl_place) = "kctl quotas delete"' -l delete-config -r -d 'Same as KEY.'
+complete -c kctl -n 'test (__kctl_place) = "kctl quotas delete"' -l entity-type -r -d 'users, clients or ips; can be repeated.'
+complete -c kctl -n 'test (__kctl_place) = "kctl quotas delete"' -l entity-name -r -d 'Name of the entity of that type.'
+complete -c kctl -n 'test (__kctl_place) = "kctl quotas delete"' -l entity-default -d 'The default entity of that type.'
+complete -c kctl -n 'test (__kctl_place) = "kctl quotas delete"' -l confirm -r -d 'Confirm the change on the cluster of this context, also a protected one; fails on any other cluster.'
+complete -c kctl -n 'test (__kctl_place) = "kctl quotas delete"' -s o -l output -x -a 'table wide json jsonl yaml csv name tree' -d 'Output format: table, wide, json, jsonl, yaml, csv, name or tree. [KCTL_OUTPUT]'
+complete -c kctl -n 'test (__kctl_place) = "kctl quotas delete"' -l columns -r -d 'Show only these columns, in this order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl quotas delete"' -l sort-by -r -d 'Sort by these columns; -NAME sorts in descending order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl quotas delete"' -l no-headers -d 'Omit the headings of tables and CSV.'
+complete -c kctl -n 'test (__kctl_place) = "kctl quotas delete"' -l color -x -a 'auto always never' -d 'Use colour: auto (on a terminal, unless NO_COLOR is set), always or never. [KCTL_COLOR]'
+complete -c kctl -n 'test (__kctl_place) = "kctl quotas delete"' -s h -l help -d 'Show this message and exit.'
+complete -c kctl -n 'test (__kctl_place) = "kctl quotas resolve"' -l user -r -d 'A user.'
+complete -c kctl -n 'test (__kctl_place) = "kctl quotas resolve"' -l client -r -d 'A client id.'
+complete -c kctl -n 'test (__kctl_place) = "kctl quotas resolve"' -l ip -r -d 'An IP address.'
+complete -c kctl -n 'test (__kctl_place) = "kctl quotas resolve"' -s o -l output -x -a 'table wide json jsonl yaml csv name tree' -d 'Output format: table, wide, json, jsonl, yaml, csv, name or tree. [KCTL_OUTPUT]'
+complete -c kctl -n 'test (__kctl_place) = "kctl quotas resolve"' -l columns -r -d 'Show only these columns, in this order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl quotas resolve"' -l sort-by -r -d 'Sort by these columns; -NAME sorts in descending order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl quotas resolve"' -l no-headers -d 'Omit the headings of tables and CSV.'
+complete -c kctl -n 'test (__kctl_place) = "kctl quotas resolve"' -l color -x -a 'auto always never' -d 'Use colour: auto (on a terminal, unless NO_COLOR is set), always or never. [KCTL_COLOR]'
+complete -c kctl -n 'test (__kctl_place) = "kctl quotas resolve"' -s h -l help -d 'Show this message and exit.'
+complete -c kctl -n 'test (__kctl_place) = "kctl tokens"' -f -a list -d 'List the delegation tokens that this user owns, may renew, or may describe.'
+complete -c kctl -n 'test (__kctl_place) = "kctl tokens"' -f -a create -d 'Create a delegation token and print it with its HMAC.'
+complete -c kctl -n 'test (__kctl_place) = "kctl tokens"' -f -a renew -d 'Renew a delegation token, up to its longest lifetime.'
+complete -c kctl -n 'test (__kctl_place) = "kctl tokens"' -f -a expire -d 'Let a delegation token expire, now or after a time; clients can no longer log in with it.'
+complete -c kctl -n 'test (__kctl_place) = "kctl tokens"' -s o -l output -x -a 'table wide json jsonl yaml csv name tree' -d 'Output format: table, wide, json, jsonl, yaml, csv, name or tree. [KCTL_OUTPUT]'
+complete -c kctl -n 'test (__kctl_place) = "kctl tokens"' -l columns -r -d 'Show only these columns, in this order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl tokens"' -l sort-by -r -d 'Sort by these columns; -NAME sorts in descending order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl tokens"' -l no-headers -d 'Omit the headings of tables and CSV.'
+complete -c kctl -n 'test (__kctl_place) = "kctl tokens"' -l color -x -a 'auto always never' -d 'Use colour: auto (on a terminal, unless NO_COLOR is set), always or never. [KCTL_COLOR]'
+complete -c kctl -n 'test (__kctl_place) = "kctl tokens"' -s h -l help -d 'Show this message and exit.'
+complete -c kctl -n 'test (__kctl_place) = "kctl tokens list"' -l owner -l owner-principal -r -d 'Only tokens of this owner; can be repeated.'
+complete -c kctl -n 'test (__kctl_place) = "kctl tokens list"' -l show-hmac -d 'Print the HMACs too: they are passwords.'
+complete -c kctl -n 'test (__kctl_place) = "kctl tokens list"' -l format -x -a 'kafka' -d 'Print the output of Kafka'\''s own tool.'
+complete -c kctl -n 'test (__kctl_place) = "kctl tokens list"' -s o -l output -x -a 'table wide json jsonl yaml csv name tree' -d 'Output format: table, wide, json, jsonl, yaml, csv, name or tree. [KCTL_OUTPUT]'
+complete -c kctl -n 'test (__kctl_place) = "kctl tokens list"' -l columns -r -d 'Show only these columns, in this order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl tokens list"' -l sort-by -r -d 'Sort by these columns; -NAME sorts in descending order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl tokens list"' -l no-headers -d 'Omit the headings of tables and CSV.'
+complete -c kctl -n 'test (__kctl_place) = "kctl tokens list"' -l color -x -a 'auto always never' -d 'Use colour: auto (on a terminal, unless NO_COLOR is set), always or never. [KCTL_COLOR]'
+complete -c kctl -n 'test (__kctl_place) = "kctl tokens list"' -s h -l help -d 'Show this message and exit.'
+complete -c kctl -n 'test (__kctl_place) = "kctl tokens create"' -l owner -l owner-principal -r -d 'Create it for this principal; needs CREATE_TOKENS on user:PRINCIPAL.'
+complete -c kctl -n 'test (__kctl_place) = "kctl tokens create"' -l renewer -l renewer-principal -r -d 'May renew it, beside its owner; can be repeated.'
+complete -c kctl -n 'test (__kctl_place) = "kctl tokens create"' -l max-lifetime -l max-life-time-period -r -d 'Longest lifetime, e.g. 7d, or milliseconds; -1: the brokers'\'' limit. [default: -1]'
+complete -c kctl -n 'test (__kctl_place) = "kctl tokens create"' -l format -x -a 'kafka' -d 'Print the output of Kafka'\''s own tool.'
+complete -c kctl -n 'test (__kctl_place) = "kctl tokens create"' -s o -l output -x -a 'table wide json jsonl yaml csv name tree' -d 'Output format: table, wide, json, jsonl, yaml, csv, name or tree. [KCTL_OUTPUT]'
+complete -c kctl -n 'test (__kctl_place) = "kctl tokens create"' -l columns -r -d 'Show only these columns, in this order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl tokens create"' -l sort-by -r -d 'Sort by these columns; -NAME sorts in descending order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl tokens create"' -l no-headers -d 'Omit the headings of tables and CSV.'
+complete -c kctl -n 'test (__kctl_place) = "kctl tokens create"' -l color -x -a 'auto always never' -d 'Use colour: auto (on a terminal, unless NO_COLOR is set), always or never. [KCTL_COLOR]'
+complete -c kctl -n 'test (__kctl_place) = "kctl tokens create"' -s h -l help -d 'Show this message and exit.'
+complete -c kctl -n 'test (__kctl_place) = "kctl tokens renew"' -l hmac-file -r -d 'The token by its HMAC, read from this file, instead.'
+complete -c kctl -n 'test (__kctl_place) = "kctl tokens renew"' -l period -l renew-time-period -r -d 'Valid for this long from now, e.g. 1d, or milliseconds; -1: the brokers'\'' default. [default: -1]'
+complete -c kctl -n 'test (__kctl_place) = "kctl tokens renew"' -l format -x -a 'kafka' -d 'Print the output of Kafka'\''s own tool.'
+complete -c kctl -n 'test (__kctl_place) = "kctl tokens renew"' -s o -l output -x -a 'table wide json jsonl yaml csv name tree' -d 'Output format: table, wide, json, jsonl, yaml, csv, name or tree. [KCTL_OUTPUT]'
+complete -c kctl -n 'test (__kctl_place) = "kctl tokens renew"' -l columns -r -d 'Show only these columns, in this order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl tokens renew"' -l sort-by -r -d 'Sort by these columns; -NAME sorts in descending order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl tokens renew"' -l no-headers -d 'Omit the headings of tables and CSV.'
+complete -c kctl -n 'test (__kctl_place) = "kctl tokens renew"' -l color -x -a 'auto always never' -d 'Use colour: auto (on a terminal, unless NO_COLOR is set), always or never. [KCTL_COLOR]'
+complete -c kctl -n 'test (__kctl_place) = "kctl tokens renew"' -s h -l help -d 'Show this message and exit.'
+complete -c kctl -n 'test (__kctl_place) = "kctl tokens expire"' -l hmac-file -r -d 'The token by its HMAC, read from this file, instead.'
+complete -c kctl -n 'test (__kctl_place) = "kctl tokens expire"' -l period -l expiry-time-period -r -d 'Let it expire after this time, e.g. 10m, or milliseconds; -1: now. [default: -1]'
+complete -c kctl -n 'test (__kctl_place) = "kctl tokens expire"' -s y -l yes -d 'Do not ask for confirmation.'
+complete -c kctl -n 'test (__kctl_place) = "kctl tokens expire"' -l dry-run -d 'Show what would be done without changing anything.'
+complete -c kctl -n 'test (__kctl_place) = "kctl tokens expire"' -l format -x -a 'kafka' -d 'Print the output of Kafka'\''s own tool.'
+complete -c kctl -n 'test (__kctl_place) = "kctl tokens expire"' -l confirm -r -d 'Confirm the change on the cluster of this context, also a protected one; fails on any other cluster.'
+complete -c kctl -n 'test (__kctl_place) = "kctl tokens expire"' -s o -l output -x -a 'table wide json jsonl yaml csv name tree' -d 'Output format: table, wide, json, jsonl, yaml, csv, name or tree. [KCTL_OUTPUT]'
+complete -c kctl -n 'test (__kctl_place) = "kctl tokens expire"' -l columns -r -d 'Show only these columns, in this order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl tokens expire"' -l sort-by -r -d 'Sort by these columns; -NAME sorts in descending order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl tokens expire"' -l no-headers -d 'Omit the headings of tables and CSV.'
+complete -c kctl -n 'test (__kctl_place) = "kctl tokens expire"' -l color -x -a 'auto always never' -d 'Use colour: auto (on a terminal, unless NO_COLOR is set), always or never. [KCTL_COLOR]'
+complete -c kctl -n 'test (__kctl_place) = "kctl tokens expire"' -s h -l help -d 'Show this message and exit.'
 complete -c kctl -n 'test (__kctl_place) = "kctl dump-log"' -f -a show -d 'Show the contents of log files.'
 complete -c kctl -n 'test (__kctl_place) = "kctl dump-log"' -f -a check -d 'Check log directories for damage and inconsistencies.'
 complete -c kctl -n 'test (__kctl_place) = "kctl dump-log"' -f -a repair -d 'Copy the undamaged part of a log to a new directory.'
+complete -c kctl -n 'test (__kctl_place) = "kctl dump-log"' -s o -l output -x -a 'table wide json jsonl yaml csv name tree' -d 'Output format: table, wide, json, jsonl, yaml, csv, name or tree. [KCTL_OUTPUT]'
+complete -c kctl -n 'test (__kctl_place) = "kctl dump-log"' -l columns -r -d 'Show only these columns, in this order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl dump-log"' -l sort-by -r -d 'Sort by these columns; -NAME sorts in descending order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl dump-log"' -l no-headers -d 'Omit the headings of tables and CSV.'
+complete -c kctl -n 'test (__kctl_place) = "kctl dump-log"' -l color -x -a 'auto always never' -d 'Use colour: auto (on a terminal, unless NO_COLOR is set), always or never. [KCTL_COLOR]'
 complete -c kctl -n 'test (__kctl_place) = "kctl dump-log"' -s h -l help -d 'Show this message and exit.'
 complete -c kctl -n 'test (__kctl_place) = "kctl dump-log show"' -l records -d 'Show records instead of batches.'
 complete -c kctl -n 'test (__kctl_place) = "kctl dump-log show"' -l batches -d 'Show batches even if --key or --header is given.'
@@ -1165,14 +3013,35 @@ complete -c kctl -n 'test (__kctl_place) = "kctl dump-log show"' -l max-bytes -r
 complete -c kctl -n 'test (__kctl_place) = "kctl dump-log show"' -l max-message-size -r -d 'Maximum size of a batch that an index points to (5 MB).'
 complete -c kctl -n 'test (__kctl_place) = "kctl dump-log show"' -l key-decoder-class -r -d 'Only StringDecoder is available.'
 complete -c kctl -n 'test (__kctl_place) = "kctl dump-log show"' -l value-decoder-class -r -d 'Only StringDecoder is available.'
+complete -c kctl -n 'test (__kctl_place) = "kctl dump-log show"' -s o -l output -x -a 'table wide json jsonl yaml csv name tree' -d 'Output format: table, wide, json, jsonl, yaml, csv, name or tree. [KCTL_OUTPUT]'
+complete -c kctl -n 'test (__kctl_place) = "kctl dump-log show"' -l columns -r -d 'Show only these columns, in this order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl dump-log show"' -l sort-by -r -d 'Sort by these columns; -NAME sorts in descending order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl dump-log show"' -l no-headers -d 'Omit the headings of tables and CSV.'
+complete -c kctl -n 'test (__kctl_place) = "kctl dump-log show"' -l color -x -a 'auto always never' -d 'Use colour: auto (on a terminal, unless NO_COLOR is set), always or never. [KCTL_COLOR]'
 complete -c kctl -n 'test (__kctl_place) = "kctl dump-log show"' -s h -l help -d 'Show this message and exit.'
+complete -c kctl -n 'test (__kctl_place) = "kctl dump-log check"' -s o -l output -x -a 'table wide json jsonl yaml csv name tree' -d 'Output format: table, wide, json, jsonl, yaml, csv, name or tree. [KCTL_OUTPUT]'
+complete -c kctl -n 'test (__kctl_place) = "kctl dump-log check"' -l columns -r -d 'Show only these columns, in this order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl dump-log check"' -l sort-by -r -d 'Sort by these columns; -NAME sorts in descending order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl dump-log check"' -l no-headers -d 'Omit the headings of tables and CSV.'
+complete -c kctl -n 'test (__kctl_place) = "kctl dump-log check"' -l color -x -a 'auto always never' -d 'Use colour: auto (on a terminal, unless NO_COLOR is set), always or never. [KCTL_COLOR]'
 complete -c kctl -n 'test (__kctl_place) = "kctl dump-log check"' -s h -l help -d 'Show this message and exit.'
 complete -c kctl -n 'test (__kctl_place) = "kctl dump-log repair"' -l to -r -d 'Directory to write to; must not exist. [required]'
 complete -c kctl -n 'test (__kctl_place) = "kctl dump-log repair"' -l index-interval-bytes -r -d 'Bytes between index entries, as in the config of the topic. [default: 4096]'
 complete -c kctl -n 'test (__kctl_place) = "kctl dump-log repair"' -l keep-later-segments -d 'Keep undamaged segments after a damaged one; leaves a gap in the offsets.'
+complete -c kctl -n 'test (__kctl_place) = "kctl dump-log repair"' -l skip-damaged -d 'Keep all undamaged batches, also those after a damaged one; leaves gaps in the offsets.'
+complete -c kctl -n 'test (__kctl_place) = "kctl dump-log repair"' -s o -l output -x -a 'table wide json jsonl yaml csv name tree' -d 'Output format: table, wide, json, jsonl, yaml, csv, name or tree. [KCTL_OUTPUT]'
+complete -c kctl -n 'test (__kctl_place) = "kctl dump-log repair"' -l columns -r -d 'Show only these columns, in this order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl dump-log repair"' -l sort-by -r -d 'Sort by these columns; -NAME sorts in descending order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl dump-log repair"' -l no-headers -d 'Omit the headings of tables and CSV.'
+complete -c kctl -n 'test (__kctl_place) = "kctl dump-log repair"' -l color -x -a 'auto always never' -d 'Use colour: auto (on a terminal, unless NO_COLOR is set), always or never. [KCTL_COLOR]'
 complete -c kctl -n 'test (__kctl_place) = "kctl dump-log repair"' -s h -l help -d 'Show this message and exit.'
 complete -c kctl -n 'test (__kctl_place) = "kctl spark-export"' -f -a run -d 'Export topics to Parquet and other formats.'
 complete -c kctl -n 'test (__kctl_place) = "kctl spark-export"' -f -a verify -d 'Verify exports against their manifests and, if given, against the source.'
+complete -c kctl -n 'test (__kctl_place) = "kctl spark-export"' -s o -l output -x -a 'table wide json jsonl yaml csv name tree' -d 'Output format: table, wide, json, jsonl, yaml, csv, name or tree. [KCTL_OUTPUT]'
+complete -c kctl -n 'test (__kctl_place) = "kctl spark-export"' -l columns -r -d 'Show only these columns, in this order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl spark-export"' -l sort-by -r -d 'Sort by these columns; -NAME sorts in descending order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl spark-export"' -l no-headers -d 'Omit the headings of tables and CSV.'
+complete -c kctl -n 'test (__kctl_place) = "kctl spark-export"' -l color -x -a 'auto always never' -d 'Use colour: auto (on a terminal, unless NO_COLOR is set), always or never. [KCTL_COLOR]'
 complete -c kctl -n 'test (__kctl_place) = "kctl spark-export"' -s h -l help -d 'Show this message and exit.'
 complete -c kctl -n 'test (__kctl_place) = "kctl spark-export run"' -f -a '(kctl complete topics -- (commandline -opc)[2..] 2>/dev/null)'
 complete -c kctl -n 'test (__kctl_place) = "kctl spark-export run"' -l to -r -d 'Directory to export to, on any file system that Spark can write to. [required]'
@@ -1195,35 +3064,79 @@ complete -c kctl -n 'test (__kctl_place) = "kctl spark-export run"' -l overwrite
 complete -c kctl -n 'test (__kctl_place) = "kctl spark-export run"' -l incremental -d 'Export only records added since the last export in DIR.'
 complete -c kctl -n 'test (__kctl_place) = "kctl spark-export run"' -l resume -d 'Finish an interrupted export into DIR.'
 complete -c kctl -n 'test (__kctl_place) = "kctl spark-export run"' -l dry-run -d 'Show the plan without exporting.'
+complete -c kctl -n 'test (__kctl_place) = "kctl spark-export run"' -l engine -r -d 'Engine that runs the tasks: spark (the default), or local, processes of this machine that start at once. A context can have another default (export_engine).'
+complete -c kctl -n 'test (__kctl_place) = "kctl spark-export run"' -l workers -r -d 'Processes of the local engine; by default one per core. [minimum 1]'
 complete -c kctl -n 'test (__kctl_place) = "kctl spark-export run"' -l master -r -d 'Spark master; by default the cores of this machine.'
 complete -c kctl -n 'test (__kctl_place) = "kctl spark-export run"' -l conf -r -d 'Set a Spark property. Can be repeated.'
 complete -c kctl -n 'test (__kctl_place) = "kctl spark-export run"' -l packages -r -d 'Jar that Spark downloads from Maven. Can be repeated.'
 complete -c kctl -n 'test (__kctl_place) = "kctl spark-export run"' -l jars -r -d 'Jar to add to Spark. Can be repeated.'
 complete -c kctl -n 'test (__kctl_place) = "kctl spark-export run"' -l py-files -r -d 'Python file to send to the workers. Can be repeated.'
+complete -c kctl -n 'test (__kctl_place) = "kctl spark-export run"' -s o -l output -x -a 'table wide json jsonl yaml csv name tree' -d 'Output format: table, wide, json, jsonl, yaml, csv, name or tree. [KCTL_OUTPUT]'
+complete -c kctl -n 'test (__kctl_place) = "kctl spark-export run"' -l columns -r -d 'Show only these columns, in this order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl spark-export run"' -l sort-by -r -d 'Sort by these columns; -NAME sorts in descending order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl spark-export run"' -l no-headers -d 'Omit the headings of tables and CSV.'
+complete -c kctl -n 'test (__kctl_place) = "kctl spark-export run"' -l color -x -a 'auto always never' -d 'Use colour: auto (on a terminal, unless NO_COLOR is set), always or never. [KCTL_COLOR]'
 complete -c kctl -n 'test (__kctl_place) = "kctl spark-export run"' -s h -l help -d 'Show this message and exit.'
 complete -c kctl -n 'test (__kctl_place) = "kctl spark-export verify"' -l from-dir -r -d 'Compare with the log directory of a broker. Can be repeated.'
+complete -c kctl -n 'test (__kctl_place) = "kctl spark-export verify"' -l engine -r -d 'Engine that runs the tasks: spark (the default), or local, processes of this machine that start at once. A context can have another default (export_engine).'
 complete -c kctl -n 'test (__kctl_place) = "kctl spark-export verify"' -l master -r -d 'Spark master; by default the cores of this machine.'
 complete -c kctl -n 'test (__kctl_place) = "kctl spark-export verify"' -l conf -r -d 'Set a Spark property. Can be repeated.'
 complete -c kctl -n 'test (__kctl_place) = "kctl spark-export verify"' -l packages -r -d 'Jar that Spark downloads from Maven. Can be repeated.'
 complete -c kctl -n 'test (__kctl_place) = "kctl spark-export verify"' -l jars -r -d 'Jar to add to Spark. Can be repeated.'
+complete -c kctl -n 'test (__kctl_place) = "kctl spark-export verify"' -s o -l output -x -a 'table wide json jsonl yaml csv name tree' -d 'Output format: table, wide, json, jsonl, yaml, csv, name or tree. [KCTL_OUTPUT]'
+complete -c kctl -n 'test (__kctl_place) = "kctl spark-export verify"' -l columns -r -d 'Show only these columns, in this order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl spark-export verify"' -l sort-by -r -d 'Sort by these columns; -NAME sorts in descending order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl spark-export verify"' -l no-headers -d 'Omit the headings of tables and CSV.'
+complete -c kctl -n 'test (__kctl_place) = "kctl spark-export verify"' -l color -x -a 'auto always never' -d 'Use colour: auto (on a terminal, unless NO_COLOR is set), always or never. [KCTL_COLOR]'
 complete -c kctl -n 'test (__kctl_place) = "kctl spark-export verify"' -s h -l help -d 'Show this message and exit.'
 complete -c kctl -n 'test (__kctl_place) = "kctl context"' -f -a list -d 'List the contexts.'
 complete -c kctl -n 'test (__kctl_place) = "kctl context"' -f -a show -d 'Show one context.'
 complete -c kctl -n 'test (__kctl_place) = "kctl context"' -f -a set -d 'Create or change a context.'
 complete -c kctl -n 'test (__kctl_place) = "kctl context"' -f -a use -d 'Set the current context.'
 complete -c kctl -n 'test (__kctl_place) = "kctl context"' -f -a delete -d 'Delete a context; the cluster is not affected.'
+complete -c kctl -n 'test (__kctl_place) = "kctl context"' -s o -l output -x -a 'table wide json jsonl yaml csv name tree' -d 'Output format: table, wide, json, jsonl, yaml, csv, name or tree. [KCTL_OUTPUT]'
+complete -c kctl -n 'test (__kctl_place) = "kctl context"' -l columns -r -d 'Show only these columns, in this order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl context"' -l sort-by -r -d 'Sort by these columns; -NAME sorts in descending order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl context"' -l no-headers -d 'Omit the headings of tables and CSV.'
+complete -c kctl -n 'test (__kctl_place) = "kctl context"' -l color -x -a 'auto always never' -d 'Use colour: auto (on a terminal, unless NO_COLOR is set), always or never. [KCTL_COLOR]'
 complete -c kctl -n 'test (__kctl_place) = "kctl context"' -s h -l help -d 'Show this message and exit.'
+complete -c kctl -n 'test (__kctl_place) = "kctl context list"' -s o -l output -x -a 'table wide json jsonl yaml csv name tree' -d 'Output format: table, wide, json, jsonl, yaml, csv, name or tree. [KCTL_OUTPUT]'
+complete -c kctl -n 'test (__kctl_place) = "kctl context list"' -l columns -r -d 'Show only these columns, in this order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl context list"' -l sort-by -r -d 'Sort by these columns; -NAME sorts in descending order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl context list"' -l no-headers -d 'Omit the headings of tables and CSV.'
+complete -c kctl -n 'test (__kctl_place) = "kctl context list"' -l color -x -a 'auto always never' -d 'Use colour: auto (on a terminal, unless NO_COLOR is set), always or never. [KCTL_COLOR]'
 complete -c kctl -n 'test (__kctl_place) = "kctl context list"' -s h -l help -d 'Show this message and exit.'
 complete -c kctl -n 'test (__kctl_place) = "kctl context show"' -f -a '(kctl complete contexts -- (commandline -opc)[2..] 2>/dev/null)'
+complete -c kctl -n 'test (__kctl_place) = "kctl context show"' -s o -l output -x -a 'table wide json jsonl yaml csv name tree' -d 'Output format: table, wide, json, jsonl, yaml, csv, name or tree. [KCTL_OUTPUT]'
+complete -c kctl -n 'test (__kctl_place) = "kctl context show"' -l columns -r -d 'Show only these columns, in this order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl context show"' -l sort-by -r -d 'Sort by these columns; -NAME sorts in descending order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl context show"' -l no-headers -d 'Omit the headings of tables and CSV.'
+complete -c kctl -n 'test (__kctl_place) = "kctl context show"' -l color -x -a 'auto always never' -d 'Use colour: auto (on a terminal, unless NO_COLOR is set), always or never. [KCTL_COLOR]'
 complete -c kctl -n 'test (__kctl_place) = "kctl context show"' -s h -l help -d 'Show this message and exit.'
 complete -c kctl -n 'test (__kctl_place) = "kctl context set"' -f -a '(kctl complete contexts -- (commandline -opc)[2..] 2>/dev/null)'
 complete -c kctl -n 'test (__kctl_place) = "kctl context set"' -s z -l zookeeper -r -d 'ZooKeeper connect string, for kctl zk.'
 complete -c kctl -n 'test (__kctl_place) = "kctl context set"' -l read-only -l no-read-only -d 'Refuse all changes, commits of offsets, and joining groups.'
 complete -c kctl -n 'test (__kctl_place) = "kctl context set"' -l protected -l no-protected -d 'Require typing the context'\''s name to confirm deletions and overwrites.'
+complete -c kctl -n 'test (__kctl_place) = "kctl context set"' -l export-engine -r -d 'Default engine of kctl spark-export: spark or local.'
+complete -c kctl -n 'test (__kctl_place) = "kctl context set"' -s o -l output -x -a 'table wide json jsonl yaml csv name tree' -d 'Output format: table, wide, json, jsonl, yaml, csv, name or tree. [KCTL_OUTPUT]'
+complete -c kctl -n 'test (__kctl_place) = "kctl context set"' -l columns -r -d 'Show only these columns, in this order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl context set"' -l sort-by -r -d 'Sort by these columns; -NAME sorts in descending order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl context set"' -l no-headers -d 'Omit the headings of tables and CSV.'
+complete -c kctl -n 'test (__kctl_place) = "kctl context set"' -l color -x -a 'auto always never' -d 'Use colour: auto (on a terminal, unless NO_COLOR is set), always or never. [KCTL_COLOR]'
 complete -c kctl -n 'test (__kctl_place) = "kctl context set"' -s h -l help -d 'Show this message and exit.'
 complete -c kctl -n 'test (__kctl_place) = "kctl context use"' -f -a '(kctl complete contexts -- (commandline -opc)[2..] 2>/dev/null)'
+complete -c kctl -n 'test (__kctl_place) = "kctl context use"' -s o -l output -x -a 'table wide json jsonl yaml csv name tree' -d 'Output format: table, wide, json, jsonl, yaml, csv, name or tree. [KCTL_OUTPUT]'
+complete -c kctl -n 'test (__kctl_place) = "kctl context use"' -l columns -r -d 'Show only these columns, in this order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl context use"' -l sort-by -r -d 'Sort by these columns; -NAME sorts in descending order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl context use"' -l no-headers -d 'Omit the headings of tables and CSV.'
+complete -c kctl -n 'test (__kctl_place) = "kctl context use"' -l color -x -a 'auto always never' -d 'Use colour: auto (on a terminal, unless NO_COLOR is set), always or never. [KCTL_COLOR]'
 complete -c kctl -n 'test (__kctl_place) = "kctl context use"' -s h -l help -d 'Show this message and exit.'
 complete -c kctl -n 'test (__kctl_place) = "kctl context delete"' -f -a '(kctl complete contexts -- (commandline -opc)[2..] 2>/dev/null)'
+complete -c kctl -n 'test (__kctl_place) = "kctl context delete"' -s o -l output -x -a 'table wide json jsonl yaml csv name tree' -d 'Output format: table, wide, json, jsonl, yaml, csv, name or tree. [KCTL_OUTPUT]'
+complete -c kctl -n 'test (__kctl_place) = "kctl context delete"' -l columns -r -d 'Show only these columns, in this order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl context delete"' -l sort-by -r -d 'Sort by these columns; -NAME sorts in descending order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl context delete"' -l no-headers -d 'Omit the headings of tables and CSV.'
+complete -c kctl -n 'test (__kctl_place) = "kctl context delete"' -l color -x -a 'auto always never' -d 'Use colour: auto (on a terminal, unless NO_COLOR is set), always or never. [KCTL_COLOR]'
 complete -c kctl -n 'test (__kctl_place) = "kctl context delete"' -s h -l help -d 'Show this message and exit.'
 complete -c kctl -n 'test (__kctl_place) = "kctl dev"' -f -a up -d 'Start brokers; their data is kept between starts.'
 complete -c kctl -n 'test (__kctl_place) = "kctl dev"' -f -a status -d 'List the development brokers and their ZooKeeper.'
@@ -1232,30 +3145,69 @@ complete -c kctl -n 'test (__kctl_place) = "kctl dev"' -f -a stop -d 'Stop broke
 complete -c kctl -n 'test (__kctl_place) = "kctl dev"' -f -a kill -d 'Kill a broker with SIGKILL, to simulate a crash.'
 complete -c kctl -n 'test (__kctl_place) = "kctl dev"' -f -a down -d 'Stop all brokers and the ZooKeeper that was started with them.'
 complete -c kctl -n 'test (__kctl_place) = "kctl dev"' -f -a logs -d 'Print the log of a broker or of the ZooKeeper.'
+complete -c kctl -n 'test (__kctl_place) = "kctl dev"' -s o -l output -x -a 'table wide json jsonl yaml csv name tree' -d 'Output format: table, wide, json, jsonl, yaml, csv, name or tree. [KCTL_OUTPUT]'
+complete -c kctl -n 'test (__kctl_place) = "kctl dev"' -l columns -r -d 'Show only these columns, in this order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl dev"' -l sort-by -r -d 'Sort by these columns; -NAME sorts in descending order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl dev"' -l no-headers -d 'Omit the headings of tables and CSV.'
+complete -c kctl -n 'test (__kctl_place) = "kctl dev"' -l color -x -a 'auto always never' -d 'Use colour: auto (on a terminal, unless NO_COLOR is set), always or never. [KCTL_COLOR]'
 complete -c kctl -n 'test (__kctl_place) = "kctl dev"' -s h -l help -d 'Show this message and exit.'
 complete -c kctl -n 'test (__kctl_place) = "kctl dev up"' -l port -r -d 'Port of the first broker, the others use the next ports; 0 for any free port. [default: 9092]'
 complete -c kctl -n 'test (__kctl_place) = "kctl dev up"' -l brokers -x -a '(kctl complete brokers -- (commandline -opc)[2..] 2>/dev/null)' -d 'Number of brokers; more than one need a ZooKeeper. [default: 1; 1 to 99]'
 complete -c kctl -n 'test (__kctl_place) = "kctl dev up"' -l zookeeper -r -d 'Use this ZooKeeper instead of starting one. With --set: zookeeper.auth.digest=USER:PASSWORD, zookeeper.ssl.client.enable and the PEM files zookeeper.ssl.truststore.location and zookeeper.ssl.keystore.location.'
 complete -c kctl -n 'test (__kctl_place) = "kctl dev up"' -l set -r -d 'Broker config. Can be repeated.'
 complete -c kctl -n 'test (__kctl_place) = "kctl dev up"' -l dir -r -d 'Directory of the brokers instead of the user'\''s state directory.'
+complete -c kctl -n 'test (__kctl_place) = "kctl dev up"' -s o -l output -x -a 'table wide json jsonl yaml csv name tree' -d 'Output format: table, wide, json, jsonl, yaml, csv, name or tree. [KCTL_OUTPUT]'
+complete -c kctl -n 'test (__kctl_place) = "kctl dev up"' -l columns -r -d 'Show only these columns, in this order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl dev up"' -l sort-by -r -d 'Sort by these columns; -NAME sorts in descending order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl dev up"' -l no-headers -d 'Omit the headings of tables and CSV.'
+complete -c kctl -n 'test (__kctl_place) = "kctl dev up"' -l color -x -a 'auto always never' -d 'Use colour: auto (on a terminal, unless NO_COLOR is set), always or never. [KCTL_COLOR]'
 complete -c kctl -n 'test (__kctl_place) = "kctl dev up"' -s h -l help -d 'Show this message and exit.'
 complete -c kctl -n 'test (__kctl_place) = "kctl dev status"' -l dir -r -d 'Directory of the brokers instead of the user'\''s state directory.'
+complete -c kctl -n 'test (__kctl_place) = "kctl dev status"' -s o -l output -x -a 'table wide json jsonl yaml csv name tree' -d 'Output format: table, wide, json, jsonl, yaml, csv, name or tree. [KCTL_OUTPUT]'
+complete -c kctl -n 'test (__kctl_place) = "kctl dev status"' -l columns -r -d 'Show only these columns, in this order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl dev status"' -l sort-by -r -d 'Sort by these columns; -NAME sorts in descending order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl dev status"' -l no-headers -d 'Omit the headings of tables and CSV.'
+complete -c kctl -n 'test (__kctl_place) = "kctl dev status"' -l color -x -a 'auto always never' -d 'Use colour: auto (on a terminal, unless NO_COLOR is set), always or never. [KCTL_COLOR]'
 complete -c kctl -n 'test (__kctl_place) = "kctl dev status"' -s h -l help -d 'Show this message and exit.'
 complete -c kctl -n 'test (__kctl_place) = "kctl dev start"' -l dir -r -d 'Directory of the brokers instead of the user'\''s state directory.'
+complete -c kctl -n 'test (__kctl_place) = "kctl dev start"' -s o -l output -x -a 'table wide json jsonl yaml csv name tree' -d 'Output format: table, wide, json, jsonl, yaml, csv, name or tree. [KCTL_OUTPUT]'
+complete -c kctl -n 'test (__kctl_place) = "kctl dev start"' -l columns -r -d 'Show only these columns, in this order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl dev start"' -l sort-by -r -d 'Sort by these columns; -NAME sorts in descending order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl dev start"' -l no-headers -d 'Omit the headings of tables and CSV.'
+complete -c kctl -n 'test (__kctl_place) = "kctl dev start"' -l color -x -a 'auto always never' -d 'Use colour: auto (on a terminal, unless NO_COLOR is set), always or never. [KCTL_COLOR]'
 complete -c kctl -n 'test (__kctl_place) = "kctl dev start"' -s h -l help -d 'Show this message and exit.'
 complete -c kctl -n 'test (__kctl_place) = "kctl dev stop"' -l dir -r -d 'Directory of the brokers instead of the user'\''s state directory.'
+complete -c kctl -n 'test (__kctl_place) = "kctl dev stop"' -s o -l output -x -a 'table wide json jsonl yaml csv name tree' -d 'Output format: table, wide, json, jsonl, yaml, csv, name or tree. [KCTL_OUTPUT]'
+complete -c kctl -n 'test (__kctl_place) = "kctl dev stop"' -l columns -r -d 'Show only these columns, in this order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl dev stop"' -l sort-by -r -d 'Sort by these columns; -NAME sorts in descending order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl dev stop"' -l no-headers -d 'Omit the headings of tables and CSV.'
+complete -c kctl -n 'test (__kctl_place) = "kctl dev stop"' -l color -x -a 'auto always never' -d 'Use colour: auto (on a terminal, unless NO_COLOR is set), always or never. [KCTL_COLOR]'
 complete -c kctl -n 'test (__kctl_place) = "kctl dev stop"' -s h -l help -d 'Show this message and exit.'
 complete -c kctl -n 'test (__kctl_place) = "kctl dev kill"' -l dir -r -d 'Directory of the brokers instead of the user'\''s state directory.'
+complete -c kctl -n 'test (__kctl_place) = "kctl dev kill"' -s o -l output -x -a 'table wide json jsonl yaml csv name tree' -d 'Output format: table, wide, json, jsonl, yaml, csv, name or tree. [KCTL_OUTPUT]'
+complete -c kctl -n 'test (__kctl_place) = "kctl dev kill"' -l columns -r -d 'Show only these columns, in this order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl dev kill"' -l sort-by -r -d 'Sort by these columns; -NAME sorts in descending order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl dev kill"' -l no-headers -d 'Omit the headings of tables and CSV.'
+complete -c kctl -n 'test (__kctl_place) = "kctl dev kill"' -l color -x -a 'auto always never' -d 'Use colour: auto (on a terminal, unless NO_COLOR is set), always or never. [KCTL_COLOR]'
 complete -c kctl -n 'test (__kctl_place) = "kctl dev kill"' -s h -l help -d 'Show this message and exit.'
 complete -c kctl -n 'test (__kctl_place) = "kctl dev down"' -l delete-data -d 'Delete the data of the brokers.'
 complete -c kctl -n 'test (__kctl_place) = "kctl dev down"' -l dir -r -d 'Directory of the brokers instead of the user'\''s state directory.'
+complete -c kctl -n 'test (__kctl_place) = "kctl dev down"' -s o -l output -x -a 'table wide json jsonl yaml csv name tree' -d 'Output format: table, wide, json, jsonl, yaml, csv, name or tree. [KCTL_OUTPUT]'
+complete -c kctl -n 'test (__kctl_place) = "kctl dev down"' -l columns -r -d 'Show only these columns, in this order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl dev down"' -l sort-by -r -d 'Sort by these columns; -NAME sorts in descending order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl dev down"' -l no-headers -d 'Omit the headings of tables and CSV.'
+complete -c kctl -n 'test (__kctl_place) = "kctl dev down"' -l color -x -a 'auto always never' -d 'Use colour: auto (on a terminal, unless NO_COLOR is set), always or never. [KCTL_COLOR]'
 complete -c kctl -n 'test (__kctl_place) = "kctl dev down"' -s h -l help -d 'Show this message and exit.'
 complete -c kctl -n 'test (__kctl_place) = "kctl dev logs"' -s f -l follow -d 'Keep printing new lines.'
 complete -c kctl -n 'test (__kctl_place) = "kctl dev logs"' -l dir -r -d 'Directory of the brokers instead of the user'\''s state directory.'
+complete -c kctl -n 'test (__kctl_place) = "kctl dev logs"' -s o -l output -x -a 'table wide json jsonl yaml csv name tree' -d 'Output format: table, wide, json, jsonl, yaml, csv, name or tree. [KCTL_OUTPUT]'
+complete -c kctl -n 'test (__kctl_place) = "kctl dev logs"' -l columns -r -d 'Show only these columns, in this order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl dev logs"' -l sort-by -r -d 'Sort by these columns; -NAME sorts in descending order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl dev logs"' -l no-headers -d 'Omit the headings of tables and CSV.'
+complete -c kctl -n 'test (__kctl_place) = "kctl dev logs"' -l color -x -a 'auto always never' -d 'Use colour: auto (on a terminal, unless NO_COLOR is set), always or never. [KCTL_COLOR]'
 complete -c kctl -n 'test (__kctl_place) = "kctl dev logs"' -s h -l help -d 'Show this message and exit.'
 complete -c kctl -s b -l bootstrap-server -r -d 'Bootstrap servers; one is enough. [KCTL_BOOTSTRAP_SERVERS]'
 complete -c kctl -l context -x -a '(kctl complete contexts -- (commandline -opc)[2..] 2>/dev/null)' -d 'Context to use; see `kctl context`. [KCTL_CONTEXT]'
 complete -c kctl -l command-config -r -d 'Java client.properties file. [KCTL_COMMAND_CONFIG]'
-complete -c kctl -s o -l output -x -a 'table wide json jsonl yaml csv name' -d 'Output format: table, wide, json, jsonl, yaml, csv or name. [KCTL_OUTPUT]'
 complete -c kctl -l timeout -r -d 'Timeout of requests to the cluster (default 30). [KCTL_TIMEOUT]'
 complete -c kctl -s v -l verbose -d 'Print more details, also about errors.'

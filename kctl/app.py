@@ -13,12 +13,14 @@ import typer
 
 from kctl import __version__
 from kctl.cli.command_tree import LazyCommand, LazyGroup
-from kctl.cli.errors import CliError, ExitStatus
+from kctl.cli.errors import CliError, ExitStatus, usage_error
 from kctl.cli.options import Session
+from kctl.cli.streams import discard_stdout, flush_stdout, prepare_streams
 
 TOPICS = "Topics and records"
 GROUPS = "Groups and transactions"
 CLUSTER = "Cluster"
+SECURITY = "Security and quotas"
 FILES = "Files and tables"
 KCTL = "kctl and development clusters"
 
@@ -59,8 +61,19 @@ COMMANDS = {
         section=GROUPS,
     ),
     "cluster": LazyCommand("kctl.commands.cluster.app", "Describe the cluster.", section=CLUSTER),
+    "health": LazyCommand(
+        "kctl.commands.health", "Check the health of the cluster.", section=CLUSTER
+    ),
     "brokers": LazyCommand(
         "kctl.commands.brokers", "List the brokers of the cluster.", section=CLUSTER
+    ),
+    "monitor": LazyCommand(
+        "kctl.commands.monitor.app",
+        "Watch clusters: serve metrics of lag and health, keep a history.",
+        section=CLUSTER,
+    ),
+    "metrics": LazyCommand(
+        "kctl.commands.metrics", "Show the metrics of a broker's admin port.", section=CLUSTER
     ),
     "api-versions": LazyCommand(
         "kctl.commands.api_versions",
@@ -97,6 +110,24 @@ COMMANDS = {
         "kctl.commands.zk.app",
         "Read the znodes of a cluster, in ZooKeeper or in an embedded store.",
         section=CLUSTER,
+    ),
+    "acls": LazyCommand(
+        "kctl.commands.acls.app", "List, add, remove, explain and audit ACLs.", section=SECURITY
+    ),
+    "users": LazyCommand(
+        "kctl.commands.users.app",
+        "List, set and delete SCRAM credentials of users.",
+        section=SECURITY,
+    ),
+    "quotas": LazyCommand(
+        "kctl.commands.quotas.app",
+        "List, set, delete and resolve client quotas.",
+        section=SECURITY,
+    ),
+    "tokens": LazyCommand(
+        "kctl.commands.tokens.app",
+        "Create, renew, expire and list delegation tokens.",
+        section=SECURITY,
     ),
     "dump-log": LazyCommand(
         "kctl.commands.dump_log.app", "Show, check and repair the files of a log.", section=FILES
@@ -136,23 +167,29 @@ class RootGroup(LazyGroup):
 
     def main(self, args: Any = None, *_args: Any, **_extra: Any) -> Any:
         """Run one command line and end the process with its status."""
-        session = Session()
+        session = Session(find_cluster_id=_find_cluster_id)
         try:
+            prepare_streams()
             result = super().main(args, "kctl", standalone_mode=False, obj=session)
-            sys.stdout.flush()  # here, so that a closed pipe is handled below
+            sys.stdout.flush()  # here, so that a closed pipe or a full disk is handled below
             status = ExitStatus(result or 0)
-        except BrokenPipeError:
-            # The reader (head, less) has exited. Python would report an error when it flushes
-            # stdout at exit, so the rest of the output is discarded.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        except BrokenPipeError:  # the reader (head, less) has exited
+            discard_stdout()
             status = ExitStatus.FAILED
         except Exception as error:  # noqa: BLE001 - the outermost fence
             status = report(error, session)
+            flush_stdout()
         else:
             status = report_unanswered(session, status)
         finally:
             session.close()
         sys.exit(status)
+
+
+def _find_cluster_id(session: Session) -> str | None:
+    from kctl.admin.cluster import find_cluster_id  # imported here: few runs need it
+
+    return find_cluster_id(session)
 
 
 def report(error: Exception, session: Session) -> ExitStatus:
@@ -183,10 +220,24 @@ def explain(error: Exception) -> CliError:
     if isinstance(error.__context__, KeyboardInterrupt):
         # Py4J raises other errors from its cleanup when a call is interrupted.
         return CliError("interrupted", status=ExitStatus.INTERRUPTED)
+    if isinstance(error, UnicodeEncodeError):
+        # Bytes of the command line that are not UTF-8 reach kctl as surrogates.
+        text = error.object[error.start : error.end].encode("utf-8", "backslashreplace").decode()
+        return usage_error(f"not valid UTF-8: {text}", "names in Kafka are UTF-8")
+    if isinstance(error, OSError):
+        return os_error(error)
     return CliError(
         f"internal error: {type(error).__name__}: {error}",
         "please report it, with the output of `-v`",
     )
+
+
+def os_error(error: OSError) -> CliError:
+    """A file or the output could not be used: a full disk, missing permissions."""
+    reason = error.strerror or str(error)
+    if error.filename is None:
+        return CliError(f"cannot write the output: {reason}")
+    return CliError(f"cannot use {os.fsdecode(error.filename)}: {reason}")
 
 
 def _one_line(message: str) -> str:
@@ -194,7 +245,14 @@ def _one_line(message: str) -> str:
     text = " ".join(message.split())
     text = re.sub(r"is not a valid (int|integer|float)( range)?\b", "is not a number", text)
     text = re.sub(r"is not in the range x>=([\d.]+)\.$", r"is less than \1.", text)
-    return re.sub(r"is not in the range ([\d.]+)<=x<=", r"is not in the range \1 to ", text)
+    return re.sub(r"(-?[\d.]+) is not in the range ([\d.]+)<=x<=([\d.]*\d)", _range, text)
+
+
+def _range(match: re.Match[str]) -> str:
+    value, least, most = match.groups()
+    if float(value) < float(least):
+        return f"{value} is less than {least}"
+    return f"{value} is not in the range {least} to {most}"
 
 
 app = typer.Typer(

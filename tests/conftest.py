@@ -1,6 +1,7 @@
 """Fixtures every room may use. Servers are real processes on free ports, ended by their id."""
 
 import os
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
@@ -13,6 +14,10 @@ from tests.support.broker import RunningBroker, running_broker
 from tests.support.kctl import Kctl, run_kctl
 from tests.support.real_kafka import RealKafka, running_kafka
 from tests.support.zookeeper import ZooKeeper, running_zookeeper
+
+# Rollback files and development brokers must not be written to the home of the user.
+_state_home = tempfile.TemporaryDirectory(prefix="kctl-tests-state-")
+os.environ["XDG_STATE_HOME"] = _state_home.name
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -3,8 +3,6 @@
 A quota belongs to an entity: a user, a client id, both together, or an IP address, where each may
 be the default for all that have no quota of their own. They are stored in the znodes of
 `broker.metadata.client_configs`, as Kafka stores them, so that brokers of both kinds see them.
-
-Deliberately missing: enforcement. Quotas are stored, listed and kept; no client is throttled yet.
 """
 
 from collections.abc import Mapping

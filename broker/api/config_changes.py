@@ -11,18 +11,21 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Protocol
 
-from broker.api.context import Services
+from broker.api.authorization import authorize_cluster, is_authorized
+from broker.api.context import RequestContext, Services
 from broker.config.alterations import Alteration
 from broker.config.broker import BrokerConfig
 from broker.config.checks import RequirementFailed
 from broker.config.definitions import Setting
 from broker.config.dynamic import CLUSTER_DEFAULT, DynamicConfig, EntityType
 from broker.config.loggers import check_levels, set_levels
-from broker.config.reconfiguration import is_password, usable
+from broker.config.reconfiguration import usable
 from broker.config.topic import TopicConfig
 from broker.config.values import ConfigError, is_whole_number
 from broker.errors import ApiError, ErrorCode
 from broker.protocol.messages.alter_configs import AlterConfigsResourceResponse
+from broker.security.acls import AclOperation
+from broker.security.acls import ResourceType as AclResourceType
 
 
 class ResourceType(IntEnum):
@@ -36,6 +39,12 @@ class ResourceType(IntEnum):
 
 Outcome = tuple[ErrorCode, str | None]
 _DONE: Outcome = (ErrorCode.NONE, None)
+_WITHOUT_MESSAGE = (
+    ErrorCode.UNKNOWN_SERVER_ERROR,
+    ErrorCode.CLUSTER_AUTHORIZATION_FAILED,
+    ErrorCode.TOPIC_AUTHORIZATION_FAILED,
+)
+"""Errors that Kafka sends without a message."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +63,7 @@ class Change:
 
 
 async def make_changes(
-    changes: list[Change], services: Services, *, validate_only: bool
+    changes: list[Change], context: RequestContext, *, validate_only: bool
 ) -> list[Outcome]:
     """Make each change, or only check it; a failure concerns only its resource."""
     times = Counter((change.resource_type, change.name) for change in changes)
@@ -64,7 +73,7 @@ async def make_changes(
             problem = "Each resource must appear at most once."
             outcomes.append((ErrorCode.INVALID_REQUEST, problem))
         else:
-            outcomes.append(await _outcome(change, services, validate_only))
+            outcomes.append(await _outcome(change, context, validate_only))
     return outcomes
 
 
@@ -97,14 +106,13 @@ def responses(
     ]
 
 
-async def _outcome(change: Change, services: Services, validate_only: bool) -> Outcome:
+async def _outcome(change: Change, context: RequestContext, validate_only: bool) -> Outcome:
     try:
         _check_form(change)
-        async with services.dynamic.changing:
-            await _make(change, services, validate_only)
+        async with context.services.dynamic.changing:
+            await _make(change, context, validate_only)
     except ApiError as error:
-        unspoken = error.code is ErrorCode.UNKNOWN_SERVER_ERROR
-        return error.code, None if unspoken else error.message
+        return error.code, None if error.code in _WITHOUT_MESSAGE else error.message
     except ConfigError as error:
         kind = ResourceType(change.resource_type).name
         resource = f"ConfigResource(type={kind}, name='{change.name}')"
@@ -121,12 +129,15 @@ def _check_form(change: Change) -> None:
         raise _invalid_request(f"Null value not supported for : {', '.join(change.nulls)}")
 
 
-async def _make(change: Change, services: Services, validate_only: bool) -> None:
+async def _make(change: Change, context: RequestContext, validate_only: bool) -> None:
+    services = context.services
     if change.resource_type == ResourceType.TOPIC:
+        _authorize_topic(change.name, context)
         await _change_topic(change, services, validate_only)
     elif change.resource_type == ResourceType.BROKER:
-        await _change_broker(change, services, validate_only)
+        await _change_broker(change, context, validate_only)
     elif change.resource_type == ResourceType.BROKER_LOGGER and change.levels:
+        authorize_cluster(context, AclOperation.ALTER_CONFIGS)
         _change_levels(change.name, change.levels, services.dynamic.broker_id, validate_only)
     elif change.resource_type == ResourceType.CLIENT_METRICS:
         raise _invalid_request(
@@ -135,6 +146,11 @@ async def _make(change: Change, services: Services, validate_only: bool) -> None
         )
     else:
         raise _invalid_request(f"Unknown resource type {change.resource_type}")
+
+
+def _authorize_topic(name: str, context: RequestContext) -> None:
+    if not is_authorized(context, AclOperation.ALTER_CONFIGS, AclResourceType.TOPIC, name):
+        raise ApiError(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
 
 
 async def _change_topic(change: Change, services: Services, validate_only: bool) -> None:
@@ -153,29 +169,23 @@ async def _change_topic(change: Change, services: Services, validate_only: bool)
         dynamic.apply(EntityType.TOPIC, topic, config)
 
 
-async def _change_broker(change: Change, services: Services, validate_only: bool) -> None:
+async def _change_broker(change: Change, context: RequestContext, validate_only: bool) -> None:
+    """Values are checked before permissions, as in Kafka."""
+    services = context.services
     dynamic, per_broker = services.dynamic, bool(change.name)
     if per_broker:
         _check_broker_id(change.name, dynamic.broker_id, "broker id, expected {}")
     name = change.name or CLUSTER_DEFAULT
     stored = await services.config_store.read(EntityType.BROKER, name)
-    kept, _ = usable(stored, per_broker=per_broker)
-    passwords = {key: text for key, text in stored.items() if is_password(key)}
-    config = change.result(kept | passwords, BrokerConfig.settings)
-    new = {key: text for key, text in config.items() if passwords.get(key) != text}
-    _check_broker_config(dynamic, new, per_broker=per_broker)
+    kept, _ = usable(dynamic.decoded(stored), per_broker=per_broker)
+    config = change.result(kept, BrokerConfig.settings)
+    _check_broker_config(dynamic, config, per_broker=per_broker)
+    authorize_cluster(context, AclOperation.ALTER_CONFIGS)
     if validate_only:
         return
-    if any(map(is_password, new)):
-        raise ConfigError(_no_password(dynamic.broker))
-    await services.config_store.write(EntityType.BROKER, name, config)
-    dynamic.apply(EntityType.BROKER, name, config)
-
-
-def _no_password(config: BrokerConfig) -> str:
-    if config.password_encoder_secret is None:
-        return "Password encoder secret not configured"
-    return "This broker does not encrypt passwords; set them in its file"
+    written = dynamic.encoded(config, stored)
+    await services.config_store.write(EntityType.BROKER, name, written)
+    dynamic.apply(EntityType.BROKER, name, written)
 
 
 def _check_broker_config(

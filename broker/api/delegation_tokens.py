@@ -1,16 +1,47 @@
-"""What the four requests about delegation tokens share while no principal is authenticated."""
+"""What the four requests about delegation tokens share (KIP-48)."""
 
-from typing import Final, NamedTuple
+from typing import Final
 
-
-class Principal(NamedTuple):
-    """The identity of a client."""
-
-    type: str
-    name: str
-
-
-ANONYMOUS: Final = Principal("User", "ANONYMOUS")
-"""The principal of every connection through a PLAINTEXT listener."""
+from broker.api.authorization import is_authorized
+from broker.api.context import RequestContext
+from broker.errors import ApiError, ErrorCode
+from broker.metadata.delegation_token_manager import DelegationTokenManager
+from broker.security.acls import AclOperation, ResourceType
+from broker.security.delegation_tokens import TokenInformation
+from broker.security.principal import ANONYMOUS, KafkaPrincipal
 
 NO_TIMESTAMP: Final = -1
+
+
+def check_allowed(context: RequestContext) -> None:
+    """DELEGATION_TOKEN_REQUEST_NOT_ALLOWED for clients that are not authenticated by themselves.
+
+    A client that logged in with a token is one of those: it must not get another one.
+    """
+    peer = context.peer
+    is_anonymous = peer.security_protocol == "SSL" and peer.principal == ANONYMOUS
+    is_unknown = peer.security_protocol == "PLAINTEXT" or is_anonymous
+    if is_unknown or peer.principal.is_token_authenticated:
+        raise ApiError(ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED)
+
+
+def tokens_of(context: RequestContext) -> DelegationTokenManager:
+    """The manager of tokens; DELEGATION_TOKEN_AUTH_DISABLED without a secret key."""
+    if context.services.tokens is None:
+        raise ApiError(ErrorCode.DELEGATION_TOKEN_AUTH_DISABLED)
+    return context.services.tokens
+
+
+def may_create_for(context: RequestContext, owner: KafkaPrincipal) -> bool:
+    """Whether the client may have a token for another owner: CreateTokens on that user."""
+    return is_authorized(context, AclOperation.CREATE_TOKENS, ResourceType.USER, str(owner))
+
+
+def may_describe(context: RequestContext, token: TokenInformation) -> bool:
+    """Whether the client may see a token of others.
+
+    With Describe on the token, or DescribeTokens on its owner.
+    """
+    return is_authorized(
+        context, AclOperation.DESCRIBE, ResourceType.DELEGATION_TOKEN, token.token_id
+    ) or is_authorized(context, AclOperation.DESCRIBE_TOKENS, ResourceType.USER, str(token.owner))

@@ -10,7 +10,15 @@ from typing import Any
 
 from broker.api.context import RequestContext, Services
 from broker.api.large_requests import LARGE_BYTES, LargeRequests
-from broker.api.responses import NOT_SERVED, encode_response, failed, not_served
+from broker.api.request_usage import usage_of
+from broker.api.responses import (
+    NOT_SERVED,
+    count_errors,
+    encode_response,
+    encode_throttled,
+    failed,
+    not_served,
+)
 from broker.api.rows import Kind, Row
 from broker.api.table import TABLE
 from broker.net.connection import Peer, ResponseParts
@@ -18,14 +26,22 @@ from broker.net.deferred import DeferredResponse, as_deferred
 from broker.protocol.codec import decode_from
 from broker.protocol.headers import read_request_header
 from broker.protocol.schema import Request, Response
+from broker.quota.quota_managers import QuotaManagers
 
 
 class Dispatcher:
     """Handles frames; see `net.connection.RequestHandler`."""
 
-    def __init__(self, services: Services) -> None:
+    def __init__(self, services: Services, quotas: QuotaManagers | None = None) -> None:
         self._services = services
+        if quotas is not None:
+            quotas.on_enabled = partial(self._enable_quotas, quotas)
+            if quotas.is_enabled:
+                self._enable_quotas(quotas)
         self._large_requests = LargeRequests(services)
+
+    def _enable_quotas(self, quotas: QuotaManagers) -> None:
+        self._services.client_quotas = quotas
 
     def __call__(
         self, frame: memoryview, peer: Peer
@@ -45,7 +61,11 @@ class Dispatcher:
                 return not_served(api_key, version, correlation_id)
             # Bytes after the message are ignored, as in Kafka.
             request, _ = decode_from(row.request, frame, body, version)
-            context = RequestContext(version, correlation_id, client_id, peer, self._services)
+            context = RequestContext(
+                version, correlation_id, client_id, peer, self._services, api_key
+            )
+            if self._services.client_quotas is not None:
+                context.usage = usage_of(context, len(frame))
         action_queue = self._services.purgatory.action_queue
         action_queue.hold()
         try:
@@ -55,6 +75,10 @@ class Dispatcher:
             if kind is Kind.IMMEDIATE or (
                 kind is Kind.EITHER and (outcome is None or isinstance(outcome, Response))
             ):
+                if self._services.request_metrics is not None:
+                    count_errors(row.api_key, outcome, self._services.request_metrics)
+                if context.usage is not None:
+                    return encode_throttled(row, request, context, outcome)
                 return encode_response(row.api_key, outcome, version, correlation_id)
         except Exception as error:  # noqa: BLE001  # the error boundary
             action_queue.try_complete_actions()
@@ -68,6 +92,8 @@ def _deferred(
     context: RequestContext,
     pending: DeferredResponse[Response | None],
 ) -> DeferredResponse[ResponseParts]:
+    if context.usage is not None:
+        context.usage.pause()
     return DeferredResponse(pending.completion, partial(_finish, row, request, context, pending))
 
 
@@ -77,10 +103,16 @@ def _finish(
     context: RequestContext,
     pending: DeferredResponse[Response | None],
 ) -> ResponseParts | DeferredResponse[ResponseParts]:
+    if context.usage is not None:
+        context.usage.resume()
     try:
         response = pending.respond()
         if isinstance(response, DeferredResponse):
             return _deferred(row, request, context, response)
+        if context.services.request_metrics is not None:
+            count_errors(row.api_key, response, context.services.request_metrics)
+        if context.usage is not None:
+            return encode_throttled(row, request, context, response)
         return encode_response(row.api_key, response, context.api_version, context.correlation_id)
     except Exception as error:  # noqa: BLE001  # the error boundary
         return failed(row, request, context, error)

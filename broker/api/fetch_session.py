@@ -302,6 +302,11 @@ class FetchSessionCache:
             session.session_id = NO_SESSION
         return FetchPlan(session, is_incremental=True)
 
+    def close(self, session: FetchSession) -> None:
+        """Drop a session, whether or not it has an id."""
+        self._sessions.pop(session.session_id, None)
+        session.close()
+
     def _close(self, session_id: int) -> None:
         session = self._sessions.pop(session_id, None)
         if session is not None:

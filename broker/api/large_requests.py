@@ -24,7 +24,16 @@ from broker.api.chunks import (
     large_path,
 )
 from broker.api.context import RequestContext, Services
-from broker.api.responses import NOT_SERVED, error_code, failed, not_served
+from broker.api.request_usage import usage_of
+from broker.api.responses import (
+    NOT_SERVED,
+    count_errors,
+    error_code,
+    failed,
+    not_served,
+    record_usage,
+    throttled,
+)
 from broker.api.rows import Row
 from broker.api.slices import free, run_first_slice, run_in_slices
 from broker.api.table import TABLE
@@ -84,7 +93,8 @@ class LargeRequests:
         if not lowest <= version <= highest:
             return not_served(api_key, version, correlation_id)
         request, _ = yield from decode_in_slices(row.request, frame, body, version)
-        context = RequestContext(version, correlation_id, client_id, peer, self._services)
+        context = RequestContext(version, correlation_id, client_id, peer, self._services, api_key)
+        context.usage = usage_of(context, len(frame))
         return row, request, context
 
     async def _decode_and_process(self, decoding: Slices[Decoded | ResponseParts]) -> ResponseParts:
@@ -114,7 +124,7 @@ class LargeRequests:
                 response = await _refuse(row, request, limit)
             else:
                 response = await _handle(row, request, context)
-            return await _encode(row, response, context)
+            return await _encode(row, request, response, context)
         except Exception as error:  # noqa: BLE001  # the error boundary
             return failed(row, request, context, error)
         finally:
@@ -130,9 +140,15 @@ async def _handle(row: Row, request: Request[Any], context: RequestContext) -> R
         outcome = row.handle(request, context)
     finally:
         action_queue.try_complete_actions()
-    if outcome is None or isinstance(outcome, Response):
-        return outcome
-    response: Response | None = await outcome
+    response: Response | None = outcome
+    if outcome is not None and not isinstance(outcome, Response):
+        if context.usage is not None:
+            context.usage.pause()
+        response = await outcome
+        if context.usage is not None:
+            context.usage.resume()
+    if context.services.request_metrics is not None:
+        count_errors(row.api_key, response, context.services.request_metrics)
     return response
 
 
@@ -178,11 +194,14 @@ def _excess(limit: Limit) -> str:
     return f"more than {limit.at_most:,} elements in {'.'.join(limit.array)}"
 
 
-async def _encode(row: Row, response: Response | None, context: RequestContext) -> ResponseParts:
+async def _encode(
+    row: Row, request: Request[Any], response: Response | None, context: RequestContext
+) -> ResponseParts:
+    delay_ms = record_usage(row, request, context, response)
     if response is None:
-        return None
+        return throttled(None, delay_ms)
     head = start_response(row.api_key, context.api_version, context.correlation_id)
     encoding = encode_in_slices(response, context.api_version, head)
     _, parts = await run_in_slices(encoding)
     await run_in_slices(free(response))
-    return set_size(parts)
+    return throttled(set_size(parts), delay_ms)

@@ -3,10 +3,13 @@
 from collections.abc import Iterable, Mapping
 from typing import TypeVar
 
+from broker.api.authorization import unauthorized
 from broker.api.context import RequestContext
 from broker.errors import ErrorCode
 from broker.model import TopicPartition
+from broker.security.acls import AclOperation
 
+Errors = dict[TopicPartition, ErrorCode]
 AnswerT = TypeVar("AnswerT")
 
 
@@ -22,6 +25,20 @@ def split_by_existence(
         else:
             unknown[name] = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     return known, unknown
+
+
+def split_by_permission(
+    names: Iterable[TopicPartition], operation: AclOperation, context: RequestContext
+) -> tuple[list[TopicPartition], Errors]:
+    """The partitions of topics that the client has a permission for, and errors of the others."""
+    names = list(names)
+    denied = unauthorized(context, operation, {name.topic for name in names})
+    if not denied:
+        return names, {}
+    return (
+        [name for name in names if name.topic not in denied],
+        {n: ErrorCode.TOPIC_AUTHORIZATION_FAILED for n in names if n.topic in denied},
+    )
 
 
 def by_topic(

@@ -4,11 +4,13 @@ import logging
 from typing import Any, Final
 
 from broker.api.context import RequestContext
+from broker.api.error_codes import error_codes
 from broker.api.handlers import api_versions
 from broker.api.rows import Row
 from broker.api.table import TABLE
 from broker.errors import ApiError, ErrorCode
-from broker.net.connection import CloseConnection, ResponseParts
+from broker.metrics.request_metrics import RequestMetrics
+from broker.net.connection import CloseConnection, ResponseParts, ThrottledResponse
 from broker.protocol.api_keys import ApiKey
 from broker.protocol.codec import encode_into
 from broker.protocol.errors import DecodeError
@@ -32,6 +34,35 @@ def encode_response(
     return set_size(encode_into(response, version, head))
 
 
+def encode_throttled(
+    row: Row, request: Request[Any], context: RequestContext, response: Response | None
+) -> ResponseParts:
+    """Encode a response after recording what the request has used of its client's quotas."""
+    delay_ms = record_usage(row, request, context, response)
+    parts = encode_response(row.api_key, response, context.api_version, context.correlation_id)
+    return throttled(parts, delay_ms)
+
+
+def record_usage(
+    row: Row, request: Request[Any], context: RequestContext, response: Response | None
+) -> int:
+    """Record what the request has used; for how long to mute its connection, in milliseconds."""
+    return 0 if context.usage is None else context.usage.record(row, request, response)
+
+
+def throttled(parts: ResponseParts, delay_ms: int) -> ResponseParts:
+    """The response, after which the connection is muted if there is a delay."""
+    return ThrottledResponse(parts or (), delay_ms / 1000) if delay_ms else parts
+
+
+def count_errors(api_key: int, response: Response | None, metrics: RequestMetrics) -> None:
+    """Count the error codes in a response."""
+    if response is not None:
+        for code in error_codes(response):
+            errors = metrics.of(api_key).errors
+            errors[code] = errors.get(code, 0) + 1
+
+
 def not_served(api_key: int, version: int, correlation_id: int) -> ResponseParts:
     """The response to an API or version that is not in the table.
 
@@ -53,6 +84,10 @@ def failed(
 ) -> ResponseParts:
     """The response to a request whose handler failed, or whose response cannot be encoded."""
     response = row.error_response(request, error_code(row, context, error))
+    if context.services.request_metrics is not None:
+        count_errors(row.api_key, response, context.services.request_metrics)
+    if context.usage is not None:
+        return encode_throttled(row, request, context, response)
     return encode_response(row.api_key, response, context.api_version, context.correlation_id)
 
 

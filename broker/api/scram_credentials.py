@@ -3,8 +3,6 @@
 Stored beside a user's quotas, one key per mechanism, in Kafka's format:
 
     SCRAM-SHA-256 = salt=BASE64,stored_key=BASE64,server_key=BASE64,iterations=N
-
-Deliberately missing: authentication. Credentials are stored and listed; no listener uses them yet.
 """
 
 import re
@@ -12,7 +10,13 @@ from base64 import b64encode
 from typing import Final
 
 from broker.metadata.znodes.configs import sanitize
-from broker.security.scram import ScramMechanism, client_key, server_key, stored_key
+from broker.security.scram import (
+    ScramCredential,
+    ScramMechanism,
+    client_key,
+    server_key,
+    stored_key,
+)
 
 MECHANISMS: Final = {1: ScramMechanism.SHA_256, 2: ScramMechanism.SHA_512}
 """By their numbers in the protocol."""
@@ -32,8 +36,13 @@ def credential_text(
     name = mechanism.hash_name
     stored = stored_key(name, client_key(name, salted_password))
     server = server_key(name, salted_password)
-    texts = (b64encode(data).decode() for data in (salt, stored, server))
-    return "salt={},stored_key={},server_key={},iterations={}".format(*texts, iterations)
+    return text_of(ScramCredential(salt, stored, server, iterations))
+
+
+def text_of(credential: ScramCredential) -> str:
+    """A credential as it is stored; see `security.scram.parse_credential` for the inverse."""
+    texts = (b64encode(data).decode() for data in credential[:3])
+    return "salt={},stored_key={},server_key={},iterations={}".format(*texts, credential.iterations)
 
 
 def iterations_of(credential: str) -> int:

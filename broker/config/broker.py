@@ -7,6 +7,7 @@ from typing import Any, Final, Self
 
 from broker.config.definitions import Settings, long
 from broker.config.listeners import Listeners
+from broker.config.settings.admin import AdminSettings
 from broker.config.settings.general import GeneralSettings
 from broker.config.settings.groups import GroupSettings
 from broker.config.settings.kraft import KraftSettings
@@ -39,6 +40,7 @@ class BrokerConfig(
     QuotaSettings,
     RemoteLogSettings,
     KraftSettings,
+    AdminSettings,
 ):
     """The settings of a broker. Each attribute is Kafka's key with underscores for the dots.
 
@@ -137,9 +139,39 @@ class BrokerConfig(
         """The name of the listener for connections between brokers."""
         return (self.inter_broker_listener_name or self.security_inter_broker_protocol).upper()
 
+    @property
+    def control_plane_listener(self) -> str:
+        """The name of the listener for requests of the controller."""
+        return (self.control_plane_listener_name or self.inter_broker_listener).upper()
+
     def security_protocol(self, listener_name: str) -> str | None:
         """The security protocol of a listener; None if the map does not contain it."""
         return dict(self.listener_security_protocol_map).get(listener_name)
+
+    @property
+    def delegation_token_secret(self) -> str | None:
+        """The key that signs delegation tokens; None: there are none."""
+        return self.delegation_token_secret_key or self.delegation_token_master_key
+
+    def for_listener(self, listener_name: str) -> "BrokerConfig":
+        """These settings, with those of `listener.name.<name>.` in place of the general ones."""
+        return self._with_prefixed(f"listener.name.{listener_name.lower()}.")
+
+    def for_mechanism(self, mechanism: str) -> "BrokerConfig":
+        """The settings of a listener, with those of one SASL mechanism.
+
+        `sasl.jaas.config` counts only with the name of the mechanism, as in Kafka.
+        """
+        texts = {key: text for key, text in self.originals.items() if key != "sasl.jaas.config"}
+        return type(self).parse(texts)._with_prefixed(f"{mechanism.lower()}.")
+
+    def _with_prefixed(self, prefix: str) -> "BrokerConfig":
+        own = {
+            key.removeprefix(prefix): text
+            for key, text in self.originals.items()
+            if key.startswith(prefix)
+        }
+        return type(self).parse({**self.originals, **own}) if own else self
 
     @property
     def zookeeper_connect_timeout_ms(self) -> int:

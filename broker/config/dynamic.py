@@ -15,18 +15,21 @@ calls `validate_…` first. Subscribers are called after each change.
 import asyncio
 import logging
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from enum import StrEnum
 from typing import Final, Protocol
 
 from broker.config.broker import BrokerConfig
 from broker.config.checks import check_together
-from broker.config.reconfiguration import check_dynamic, check_step, usable
+from broker.config.reconfiguration import check_dynamic, check_step, is_password, usable
 from broker.config.support import check_dynamic_support, check_supported, ineffective
 from broker.config.synonyms import override
 from broker.config.topic import TopicConfig, topic_defaults, validate_topic_config
 from broker.config.values import ConfigError
 
 logger = logging.getLogger(__name__)
+
+_NOT_CONFIGURED: Final = "Password encoder secret not configured"
 
 CLUSTER_DEFAULT: Final = "<default>"
 """The entity name of the settings of all brokers."""
@@ -48,6 +51,18 @@ class ConfigStore(Protocol):
 
     async def write(self, entity_type: str, name: str, config: Mapping[str, str]) -> None:
         """Replace the settings of one entity and notify all brokers."""
+        ...
+
+
+class PasswordCodec(Protocol):
+    """Encrypts the passwords in dynamic settings; see `security.password_encoder`."""
+
+    def encode(self, password: str) -> str:
+        """The text to store."""
+        ...
+
+    def decode(self, text: str) -> str:
+        """The password; ConfigError if it cannot be decrypted."""
         ...
 
 
@@ -74,10 +89,13 @@ class DynamicConfig:
         self._topic_configs: dict[str, TopicConfig] = {}
         """Cache of effective topic settings; cleared when the broker's settings change."""
         self._default_topic_config = TopicConfig.parse({}, topic_defaults(static))
+        self.passwords: PasswordCodec | None = None
+        """Set if `password.encoder.secret` is: without it there are no dynamic passwords."""
         self.changing = asyncio.Lock()
         """Held from reading the store until the change is written and applied."""
         self._broker_subscribers: list[BrokerSubscriber] = []
         self._topic_subscribers: list[TopicSubscriber] = []
+        self._validators: list[Callable[[BrokerConfig], None]] = []
 
     def topic(self, topic: str) -> TopicConfig:
         """The effective settings of a topic, which need not exist."""
@@ -103,6 +121,10 @@ class DynamicConfig:
         """Call `subscriber` after each change of a topic's overrides."""
         self._topic_subscribers.append(subscriber)
 
+    def on_validation(self, validator: Callable[[BrokerConfig], None]) -> None:
+        """Call `validator` before a change of the broker's settings; ConfigError refuses it."""
+        self._validators.append(validator)
+
     def validate_topic(self, overrides: Mapping[str, str]) -> None:
         """Refuse invalid overrides of a topic; see `validate_topic_config`."""
         validate_topic_config(self.broker, overrides)
@@ -121,6 +143,8 @@ class DynamicConfig:
         except ConfigError as error:
             raise ConfigError(f"Invalid dynamic configuration: {error}") from error
         check_dynamic_support(self.broker, new)
+        for validator in self._validators:
+            validator(new)
 
     def apply(self, entity_type: EntityType, name: str, config: Mapping[str, str]) -> None:
         """Apply the stored settings of a topic, of this broker or of all brokers.
@@ -166,9 +190,41 @@ class DynamicConfig:
         for subscriber in self._broker_subscribers:
             subscriber(old, new)
 
+    def decoded(self, config: Mapping[str, str]) -> dict[str, str]:
+        """Stored settings with their passwords decrypted, without those that cannot be."""
+        found = {}
+        for key, text in config.items():
+            with suppress(ConfigError):
+                found[key] = self._decode(text) if is_password(key) else text
+        return found
+
+    def encoded(self, config: Mapping[str, str], stored: Mapping[str, str]) -> dict[str, str]:
+        """Settings as they are stored, with encrypted passwords; unchanged ones stay as they are.
+
+        ConfigError if a password is to be stored and `password.encoder.secret` is not set.
+        """
+        known = self.decoded({key: text for key, text in stored.items() if is_password(key)})
+        written = {}
+        for key, text in config.items():
+            if not is_password(key):
+                written[key] = text
+            elif known.get(key) == text:
+                written[key] = stored[key]
+            elif self.passwords is None:
+                raise ConfigError(_NOT_CONFIGURED)
+            else:
+                written[key] = self.passwords.encode(text)
+        return written
+
+    def _decode(self, text: str) -> str:
+        if self.passwords is None:
+            raise ConfigError(_NOT_CONFIGURED)
+        return self.passwords.decode(text)
+
     def _usable(self, name: str, config: Mapping[str, str]) -> dict[str, str]:
-        kept, unusable = usable(config, per_broker=name != CLUSTER_DEFAULT)
-        if unusable:
+        decoded = self.decoded(config)
+        kept, unusable = usable(decoded, per_broker=name != CLUSTER_DEFAULT)
+        if unusable := sorted({*unusable, *(config.keys() - decoded.keys())}):
             logger.error(
                 "ignored stored settings entity=brokers/%s keys=%s", name, ",".join(unusable)
             )

@@ -73,7 +73,6 @@ def check_dynamic(overrides: Mapping[str, str], *, per_broker: bool) -> None:
 def usable(overrides: Mapping[str, str], *, per_broker: bool) -> tuple[dict[str, str], list[str]]:
     """The valid part of stored settings, and the keys of the rest."""
     unusable = {*_not_dynamic(overrides), *SECURITY_KEYS.intersection(overrides)}
-    unusable.update(filter(is_password, overrides))  # this broker cannot decrypt them
     if not per_broker:
         unusable.update(_only_per_broker(overrides))
     unusable.update(key for key, text in overrides.items() if not _is_valid(key, text))

@@ -24,9 +24,9 @@ Every setting of Apache Kafka 3.9 that the broker knows, and what it does with i
 | without effect | nothing reads it; giving it is warned of at start |
 | rejected | the broker does not start with any value but the default |
 
-Keys that are unknown are ignored with a warning. Settings of single listeners
-(`listener.name.<name>.<key>`) are without effect. Listeners must have the security protocol
-PLAINTEXT: the broker does not start with another one.
+Keys that are unknown are ignored with a warning. `ssl.*` and `sasl.*` settings can be given for
+single listeners (`listener.name.<name>.<key>`), and `sasl.jaas.config` and
+`connections.max.reauth.ms` for single SASL mechanisms (`listener.name.<name>.<mechanism>.<key>`).
 """
 
 _SECTIONS: Final[tuple[tuple[str, type[Settings]], ...]] = (

@@ -3,7 +3,7 @@
 A listener must never give less protection than its security protocol promises, and a broker must
 not run without the authorizer or policy in its file. Such settings prevent the start, and dynamic
 changes to them are refused, with one line: setting, value, what to do. Their declarations contain
-`rejected`; the security protocols of listeners, which depend on several keys, are checked here.
+`rejected`; the SASL mechanisms of listeners, which depend on several keys, are checked here.
 """
 
 from typing import Final
@@ -14,13 +14,16 @@ from broker.config.definitions import Effect, Status, no_effect
 from broker.config.settings.authorizer import AuthorizerSettings
 from broker.config.synonyms import base_key, broker_synonyms
 
-PLAINTEXT: Final = "PLAINTEXT"
+MECHANISMS: Final = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER")
+"""The SASL mechanisms that this broker has."""
 
 REPLICA_SELECTORS: Final = (
     None,
     "org.apache.kafka.common.replica.LeaderSelector",
     "org.apache.kafka.common.replica.RackAwareReplicaSelector",
 )
+
+ACL_AUTHORIZER: Final = "kafka.security.authorizer.AclAuthorizer"
 
 _REJECTED: Final = tuple(
     (attribute, setting)
@@ -29,29 +32,58 @@ _REJECTED: Final = tuple(
 )
 
 
+_AUTHORIZER_URL: Final = "authorizer.zookeeper.url"
+
+
 class UnsupportedSetting(RequirementFailed):
     """A valid setting of Kafka that this broker cannot obey and must not ignore."""
 
 
 def check_supported(config: BrokerConfig) -> None:
     """UnsupportedSetting for the first setting that this broker does not support."""
-    for listener in (*config.listeners, *config.advertised_listeners):
-        protocol = config.security_protocol(listener.name)
-        if protocol != PLAINTEXT:
-            keys = ("listeners", "listener.security.protocol.map")
-            raise UnsupportedSetting(
-                config,
-                tuple(key for key in keys if key in config.originals),
-                f"listener {listener.name} needs security protocol {protocol}, but this broker "
-                "supports only PLAINTEXT; remove the listener or map its name to PLAINTEXT",
-            )
+    for listener in config.listeners:
+        _check_listener(config, listener.name)
     if config.replica_selector_class not in REPLICA_SELECTORS:
         known = " or ".join(filter(None, REPLICA_SELECTORS))
         problem = f"this broker loads no classes; remove the setting or use {known}"
         raise UnsupportedSetting(config, ("replica.selector.class",), problem)
+    _check_authorizer(config)
+    _check_rejected(config, config)
+
+
+def _check_rejected(config: BrokerConfig, effective: BrokerConfig) -> None:
     for attribute, setting in _REJECTED:
-        if getattr(config, attribute) != setting.default:
-            raise UnsupportedSetting(config, (setting.key,), setting.effect.reason)
+        if getattr(effective, attribute) != setting.default:
+            raise UnsupportedSetting(effective, (setting.key,), setting.effect.reason)
+
+
+def _check_listener(config: BrokerConfig, name: str) -> None:
+    own = config.for_listener(name)
+    if own is not config:
+        _check_rejected(config, own)
+    if not (config.security_protocol(name) or "").startswith("SASL"):
+        return
+    for mechanism in own.sasl_enabled_mechanisms or ("",):
+        if mechanism not in MECHANISMS:
+            problem = (
+                "this broker has no Kerberos" if mechanism == "GSSAPI" else "unknown mechanism"
+            )
+            raise UnsupportedSetting(
+                own,
+                ("sasl.enabled.mechanisms",),
+                f"listener {name}: {problem}; set it to one or more of {', '.join(MECHANISMS)}",
+            )
+
+
+def _check_authorizer(config: BrokerConfig) -> None:
+    """Refuse other authorizers, and ACLs that are not in the broker's own store."""
+    if config.authorizer_class_name not in ("", ACL_AUTHORIZER):
+        problem = f"this broker loads no classes; remove the setting or use {ACL_AUTHORIZER}"
+        raise UnsupportedSetting(config, ("authorizer.class.name",), problem)
+    url = config.originals.get(_AUTHORIZER_URL)
+    if config.authorizer_class_name and url and url != config.zookeeper_connect:
+        problem = f"ACLs must be where zookeeper.connect is; remove {_AUTHORIZER_URL}={url}"
+        raise UnsupportedSetting(config, ("authorizer.class.name",), problem)
 
 
 def check_dynamic_support(old: BrokerConfig, new: BrokerConfig) -> None:
@@ -70,14 +102,21 @@ def check_dynamic_support(old: BrokerConfig, new: BrokerConfig) -> None:
             )
 
 
-_PER_LISTENER: Final = no_effect("settings of single listeners are not read")
+_NOT_PER_LISTENER: Final = no_effect("not a setting of single listeners")
+_PER_LISTENER: Final = ("ssl.", "sasl.")
+_ALSO_PER_LISTENER: Final = frozenset(
+    {"max.connections", "connections.max.reauth.ms", "principal.builder.class"}
+)
 
 
 def effect_of(key: str) -> Effect | None:
     """What this broker does with a key of its file; None if Kafka has no such setting."""
     if base_key(key):
-        known = any(synonym in BrokerConfig.settings for synonym in broker_synonyms(key))
-        return _PER_LISTENER if known else None
+        for synonym in broker_synonyms(key):
+            if synonym in BrokerConfig.settings:
+                is_read = synonym.startswith(_PER_LISTENER) or synonym in _ALSO_PER_LISTENER
+                return BrokerConfig.settings[synonym].effect if is_read else _NOT_PER_LISTENER
+        return None
     for settings in (BrokerConfig.settings, AuthorizerSettings.settings):
         if key in settings:
             return settings[key].effect
@@ -96,7 +135,9 @@ def _is_ineffective(config: BrokerConfig, key: str) -> bool:
     effect = effect_of(key)
     if effect is None:
         return False
+    if key in AuthorizerSettings.settings and not config.authorizer_class_name:
+        return True
     if effect.status is Status.FIXED:
-        setting = config.settings[key]
+        setting = config.settings[base_key(key) or key]
         return bool(setting.parse(config.originals[key]) != setting.default)
     return effect.status is Status.NO_EFFECT

@@ -57,10 +57,11 @@ class BrokerChangeHandler:
         self._deletion = deletion
 
     def connect(self, broker_ids: Iterable[int]) -> None:
-        """Open channels to brokers, on the inter-broker listener."""
+        """Open channels to brokers, on the control plane listener."""
+        listener_name = self._services.configs.broker.control_plane_listener
         for broker_id in broker_ids:
             broker = self._context.brokers[broker_id]
-            endpoint = endpoint_of(broker, self._services.sender.listener_name)
+            endpoint = endpoint_of(broker, listener_name)
             node = Node(broker_id, endpoint.host, endpoint.port) if endpoint else None
             self._services.channels.add(broker_id, node)
 

@@ -58,6 +58,10 @@ class ControllerContext:
     """By broker, the partitions in its failed log directories."""
     topics_to_delete: set[str] = field(default_factory=set)
     """Topics that are being deleted. Invariant: a subset of `assignments`."""
+    num_elections: int = 0
+    """Partitions for which a leader was elected, since this broker became the controller."""
+    num_unclean_elections: int = 0
+    """Of these, elections of a leader from outside of the ISR."""
     ineligible_topics: set[str] = field(default_factory=set)
     """Topics whose deletion waits for a broker or a reassignment. Invariant: a subset of
     `topics_to_delete`."""

@@ -38,6 +38,10 @@ class ControllerEventManager:
         self._arrived = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
 
+    def __len__(self) -> int:
+        """How many events have not begun."""
+        return len(self._events)
+
     def start(self) -> None:
         """Begin to process events."""
         self._task = asyncio.get_running_loop().create_task(self._run())

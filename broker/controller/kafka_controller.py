@@ -18,6 +18,7 @@ takes part in the next election after it has registered again (`rejoined`).
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Sequence
+from functools import partial
 from typing import TypeVar
 
 from broker.clock import Clock
@@ -119,6 +120,17 @@ class KafkaController:
     def is_active(self) -> bool:
         """Whether this broker is the controller."""
         return self._active is not None
+
+    @property
+    def context(self) -> ControllerContext | None:
+        """The controller's memory of the cluster, for metrics; None unless it is active."""
+        active = self._active
+        return None if active is None else active.services.context
+
+    @property
+    def num_queued_events(self) -> int:
+        """How many events have not begun."""
+        return len(self._events)
 
     @property
     def epoch(self) -> int:
@@ -255,7 +267,7 @@ class KafkaController:
             ControllerContext(),
             channels,
             sender,
-            self._later,
+            partial(self._later, elected),
         )
 
     def _open_channel(self, broker_id: int, node: Node | None) -> BrokerChannel:
@@ -266,15 +278,29 @@ class KafkaController:
 
     # Events
 
-    def _later(self, name: str, event: Callable[[], Awaitable[object]]) -> None:
-        """Queue an event of the active controller; it is dropped if that resigns before."""
-        active = self._active
+    def _later(
+        self, elected: ElectedEpoch, name: str, event: Callable[[], Awaitable[object]]
+    ) -> None:
+        """Queue an event of the controller that won this election; dropped if it has resigned.
+
+        It belongs to that election, whichever controller is active when it is queued: a timer of
+        the previous one may fire late, and must not make the present one resign. For the same
+        reason the epoch is part of the name: an event that is going to be dropped must not stand
+        for one that is not.
+        """
 
         async def guarded() -> None:
-            if active is not None and active is self._active:
+            active = self._active
+            if active is not None and elected is self._elected:
                 await self._run_without_caller(active, event)
 
-        self._events.put(name, guarded)
+        self._events.put(f"{name} epoch={elected.epoch}", guarded)
+
+    def _put(self, name: str, event: Callable[[ActiveController], Awaitable[object]]) -> None:
+        """Queue an event of the active controller, if this broker is the controller."""
+        active, elected = self._active, self._elected
+        if active is not None and elected is not None:
+            self._later(elected, name, lambda: event(active))
 
     async def _run_without_caller(
         self, active: ActiveController, event: Callable[[], Awaitable[object]]
@@ -335,37 +361,28 @@ class KafkaController:
         return self._active
 
     def _leader_and_isr_answered(self, broker_id: int, response: LeaderAndIsrResponse) -> None:
-        active = self._active
-        if active is not None:
-            name = f"LeaderAndIsr {id(response)}"
-            self._later(
-                name, lambda: active.brokers.process_leader_and_isr_response(broker_id, response)
-            )
+        self._put(
+            f"LeaderAndIsr {id(response)}",
+            lambda active: active.brokers.process_leader_and_isr_response(broker_id, response),
+        )
 
     def _stop_replica_answered(
         self, broker_id: int, response: StopReplicaResponse, asked: frozenset[TopicPartition]
     ) -> None:
-        active = self._active
-        if active is not None and asked:
-            name = f"StopReplica {id(response)}"
-            self._later(
-                name, lambda: active.process_stop_replica_response(broker_id, response, asked)
+        if asked:
+            self._put(
+                f"StopReplica {id(response)}",
+                lambda active: active.process_stop_replica_response(broker_id, response, asked),
             )
 
     def _topic_config_changed(self, topic: str, config: TopicConfig) -> None:
-        active = self._active
-        if active is not None and config.unclean_leader_election_enable:
+        if config.unclean_leader_election_enable:
             name = f"unclean election of {topic}"
-            self._later(name, lambda: active.partitions.elect_missing(topic))
+            self._put(name, lambda active: active.partitions.elect_missing(topic))
 
     def _broker_config_changed(self, old: BrokerConfig, new: BrokerConfig) -> None:
-        active = self._active
-        if (
-            active is not None
-            and new.unclean_leader_election_enable
-            and not old.unclean_leader_election_enable
-        ):
-            self._later("unclean election", active.partitions.elect_missing)
+        if new.unclean_leader_election_enable and not old.unclean_leader_election_enable:
+            self._put("unclean election", lambda active: active.partitions.elect_missing())
 
     # Topics
 

@@ -197,8 +197,10 @@ class PartitionStateMachine:
             updates = {name: outcome.leadership for name, outcome in elected.items()}
             written = await self._services.store.update_leaderships(updates)
             self._context.leaderships |= written
-            for name in written:
+            for name, state in written.items():
                 batch.add_leader_and_isr(elected[name].recipients, name)
+                self._context.num_elections += 1
+                self._context.num_unclean_elections += state.is_recovering
             led |= written.keys()
             remaining = await self._services.refresh(
                 name for name in elected if name not in written

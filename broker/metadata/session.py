@@ -23,11 +23,14 @@ class Session:
     Field `id`: of the current session, the owner of ephemeral nodes that are created now; 0 before
     the first connection. Invariant: changes only after an expiry.
     Field `state`: see SessionState.
+    Field `num_expired`, `num_disconnected`: how often that has happened.
     """
 
     def __init__(self) -> None:
         self.id = 0
         self.state = SessionState.DISCONNECTED
+        self.num_expired = 0
+        self.num_disconnected = 0
         self._expired: list[Callable[[], None]] = []
         self._moved: list[Callable[[SessionState], None]] = []
 
@@ -44,6 +47,10 @@ class Session:
         if session_id is not None:
             self.id = session_id
         self.state = state
+        if state is SessionState.EXPIRED:
+            self.num_expired += 1
+        elif state is SessionState.DISCONNECTED:
+            self.num_disconnected += 1
         for moved in list(self._moved):
             moved(state)
         if state is SessionState.EXPIRED:

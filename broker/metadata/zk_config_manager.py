@@ -6,7 +6,7 @@ id here, so that a new topic does not inherit the configs of a deleted one with 
 """
 
 import asyncio
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 
 from broker.clock import Clock
 from broker.config.dynamic import CLUSTER_DEFAULT, DynamicConfig, EntityType
@@ -34,6 +34,14 @@ class ZkConfigManager:
             store, ConfigChangeZnode.PARENT, self._process, clock
         )
         self._topic_ids: dict[str, Uuid | None] = {}
+        self._client_subscribers: list[Callable[[str], Awaitable[None]]] = []
+
+    def on_client_change(self, subscriber: Callable[[str], Awaitable[None]]) -> None:
+        """Call `subscriber` with each user, client id or IP address whose configs have changed.
+
+        They are named by their path below /config: `users/alice/clients/c1`.
+        """
+        self._client_subscribers.append(subscriber)
 
     async def start(self) -> None:
         """Read the configs in the store, and apply every change from now on."""
@@ -70,9 +78,13 @@ class ZkConfigManager:
 
     async def _process(self, notification: bytes | None) -> None:
         """Read the configs of the entity that has changed."""
-        entity_type, _, name = ConfigChangeZnode.decode(notification).partition("/")
+        entity = ConfigChangeZnode.decode(notification)
+        entity_type, _, name = entity.partition("/")
         if entity_type in EntityType.__members__.values():
             await self._read(EntityType(entity_type), name)
+        else:
+            for subscriber in self._client_subscribers:
+                await subscriber(entity)
 
     async def _read(self, entity_type: EntityType, name: str) -> None:
         async with self._dynamic.changing:

@@ -170,6 +170,14 @@ class Client:
                 raise response
         return dict(zip(nodes, responses, strict=True))  # type: ignore[arg-type]
 
+    async def probe(self, node_id: int) -> None:
+        """Open another connection to a broker, which must answer ApiVersions, and close it.
+
+        Tells a broker that is busy with a request from one that hangs: a broker handles the
+        requests of one connection one after the other. ConnectionFailed if it does not answer.
+        """
+        (await self._open(self.cluster.nodes[node_id])).close()
+
     async def versions_of(self, node_id: int) -> Mapping[int, tuple[int, int]]:
         """The versions that a broker serves: lowest and highest, by API key."""
         return (await self._connection_to(node_id)).versions

@@ -10,19 +10,24 @@ holds at most one request, one response and one read per connection, whatever th
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from functools import partial
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, cast
 
 from broker.net.connection_state import ConnectionState, Event, State
 from broker.net.deferred import Completion, DeferredResponse, as_deferred
+from broker.net.listener_security import ListenerSecurity
 from broker.net.poller import AT_END, GONE, READABLE, WRITABLE, Poller
 from broker.net.request_memory import RequestMemory
+from broker.net.sasl_stage import ANSWER_AS_USUAL, SaslStage
+from broker.net.tls_handshake import TlsHandshake, reason_of
+from broker.net.tls_transport import TlsTransport
 from broker.net.transport import Transport
 from broker.protocol.errors import DecodeError
 from broker.protocol.framing import FrameBuffer
 from broker.protocol.primitives import Part
 from broker.security.principal import ANONYMOUS, KafkaPrincipal
+from broker.security.sasl_server_authenticator import Session
 
 logger = logging.getLogger(__name__)
 
@@ -63,6 +68,15 @@ class CloseConnection(Exception):
 ResponseParts = list[Part] | None
 """The parts of a response frame; None if the request gets no response (produce with acks=0)."""
 
+
+class ThrottledResponse(list[Part]):
+    """A response after which the connection is muted; empty if the request gets none."""
+
+    def __init__(self, parts: Iterable[Part], throttle_s: float) -> None:
+        super().__init__(parts)
+        self.throttle_s = throttle_s
+
+
 RequestHandler = Callable[[memoryview, Peer], ResponseParts | Awaitable[ResponseParts]]
 """Processes one request frame, and returns the response or an awaitable of it.
 
@@ -80,6 +94,7 @@ class ConnectionContext(NamedTuple):
     request_memory: RequestMemory
     on_closed: Callable[["Connection"], None]
     """Called once, when a connection is closed."""
+    security: ListenerSecurity
 
 
 class Connection:
@@ -92,7 +107,10 @@ class Connection:
         self._handle_request = context.handle_request
         self._read_into = transport.read_into
         self._frames = FrameBuffer(context.socket_request_max_bytes, context.request_memory)
-        self._state = ConnectionState()
+        self._state = ConnectionState(
+            needs_handshake=isinstance(transport, TlsTransport),
+            needs_authentication=context.security.new_authenticator is not None,
+        )
         self._loop = asyncio.get_running_loop()
         self.last_active_s = self._loop.time()
         """When bytes last came or went, in the loop's time: idle connections are closed by it."""
@@ -108,9 +126,26 @@ class Connection:
         processed."""
         self._completion: Completion | None = None
         """What a deferred response waits for. Invariant: None unless RESPONDING."""
+        self._throttle_timer: asyncio.TimerHandle | None = None
+        """Ends the muting of a throttled client."""
         self._progress = (0, self.last_active_s)
         """How many bytes of a large request were here when it was last checked that it makes
         progress, and since when it has made too little."""
+        self._handshake: TlsHandshake | None = None
+        """Invariant: set while HANDSHAKING."""
+        self._stage: SaslStage | None = None
+        """Invariant: set if the listener has SASL."""
+        self._set_up_security(transport, context.security)
+
+    def _set_up_security(self, transport: Transport, security: ListenerSecurity) -> None:
+        if isinstance(transport, TlsTransport):
+            assert security.executor is not None  # noqa: S101
+            self._handshake = TlsHandshake(transport, security.executor, self._on_handshake_done)
+        if security.new_authenticator is not None:
+            self._stage = SaslStage(
+                security.new_authenticator, self, security.failed_authentication_delay_s
+            )
+            self._expect_authentication()
 
     def start(self) -> None:
         """Serve the client from now on; OSError if its socket cannot be polled."""
@@ -169,6 +204,8 @@ class Connection:
             if self._state.may_read:
                 if self._is_readable:
                     self._serve()
+            elif self._state.current is State.HANDSHAKING:
+                self._on_handshake_event()
             elif events & (WRITABLE | GONE) and self.transport.has_unsent:
                 self._flush()
             elif events & GONE:
@@ -214,6 +251,12 @@ class Connection:
         self._is_readable = count == len(room) or self._is_at_end
         return True
 
+    def _throttle(self, delay_s: float) -> None:
+        """Read nothing for a while: the client has exceeded a quota, and has its response."""
+        if self._state.current not in (State.CLOSING, State.CLOSED):
+            self._state.on(Event.MUTE)
+            self._throttle_timer = self._loop.call_later(delay_s, self._unmute)
+
     def _unmute(self) -> None:
         if self._state.current is not State.MUTED:
             return  # it is being closed
@@ -222,6 +265,99 @@ class Connection:
             self._state.on(Event.SOCKET_FULL)
         else:
             self._loop.call_soon(self._maybe_serve)
+
+    # --- TLS and SASL -----------------------------------------------------------------------------
+
+    def _on_handshake_event(self) -> None:
+        assert self._handshake is not None  # noqa: S101
+        self.last_active_s = self._loop.time()
+        self._handshake.advance()
+
+    def _on_handshake_done(self, error: OSError | None) -> None:
+        if self._state.current is not State.HANDSHAKING:
+            return  # it is being closed
+        assert isinstance(self.transport, TlsTransport)  # noqa: S101
+        self._handshake = None
+        try:
+            if error is not None:
+                raise error
+            principal = self._context.security.principal_of(self.transport.peer_certificate())
+        except (OSError, ValueError) as problem:
+            self._fail_handshake(problem)
+            return
+        self.peer = self.peer._replace(principal=principal)
+        self._state.on(Event.TRANSPORT_READY)
+        if self.transport.has_unsent:
+            self._state.on(Event.SOCKET_FULL)
+        self._is_readable = True  # the first request may have come with the last message
+        self._maybe_serve()
+
+    def _fail_handshake(self, problem: OSError | ValueError) -> None:
+        """Close after the delay; the alert that says why is on its way."""
+        if isinstance(problem, ConnectionError):  # gone, or a probe of the port
+            logger.debug("TLS handshake was aborted peer=%s", self.peer)
+            self.abort()
+            return
+        reason = reason_of(problem) if isinstance(problem, OSError) else problem
+        self._log_failure(f"SSL handshake failed: {reason}")
+        self._state.on(Event.CLOSE)
+        self._loop.call_later(self._context.security.failed_authentication_delay_s, self.abort)
+
+    def _log_failure(self, reason: str) -> None:
+        logger.info(
+            "Failed authentication peer=%s listener=%s reason=%s",
+            self.peer,
+            self.peer.listener_name,
+            reason,
+        )
+
+    def _expect_authentication(self) -> None:
+        """Give frames to the authenticator, and accept no large ones."""
+        assert self._stage is not None  # noqa: S101
+        self._handle_request = self._authenticate
+        limit = self._context.socket_request_max_bytes
+        self._frames.max_frame_bytes = min(limit, self._stage.max_receive_bytes)
+
+    def _authenticate(
+        self, frame: memoryview, peer: Peer
+    ) -> ResponseParts | Awaitable[ResponseParts]:
+        assert self._stage is not None  # noqa: S101
+        answer = self._stage.authenticate(frame)
+        if answer is ANSWER_AS_USUAL:
+            return self._context.handle_request(frame, peer)
+        return answer
+
+    def _handle_in_session(
+        self, frame: memoryview, peer: Peer
+    ) -> ResponseParts | Awaitable[ResponseParts]:
+        """Process a request of a session that expires."""
+        assert self._stage is not None  # noqa: S101
+        now_s = self._loop.time()
+        if self._stage.maybe_begin_again(frame, now_s):
+            return self._authenticate(frame, peer)
+        if self._stage.is_expired(now_s):
+            raise CloseConnection("the session has expired, and the client has not renewed it")
+        return self._context.handle_request(frame, peer)
+
+    def on_authenticated(self, session: Session) -> None:
+        """See StageOwner."""
+        assert self._stage is not None  # noqa: S101
+        self.peer = self.peer._replace(principal=session.principal)
+        self._state.on(Event.AUTHENTICATED)
+        self._frames.max_frame_bytes = self._context.socket_request_max_bytes
+        self._handle_request = (
+            self._handle_in_session if self._stage.has_expiry else self._context.handle_request
+        )
+
+    def on_reauthentication(self) -> None:
+        """See StageOwner."""
+        self._state.on(Event.REAUTHENTICATE)
+        self._expect_authentication()
+
+    def on_authentication_failed(self, reason: str) -> None:
+        """See StageOwner."""
+        self._log_failure(reason)
+        self._loop.call_soon(self.close)
 
     # --- requests and responses -------------------------------------------------------------------
 
@@ -274,9 +410,14 @@ class Connection:
             response = self._handle_request(frame, self.peer)
             if response is None:
                 continue
-            if not isinstance(response, list):
+            if type(response) is not list:
+                if isinstance(response, ThrottledResponse):
+                    self._write_small_responses()
+                    self._write(response)
+                    self._throttle(response.throttle_s)
+                    continue
                 state.on(Event.REQUEST_DEFERRED)
-                self._await(as_deferred(response))
+                self._await(as_deferred(cast(Awaitable[ResponseParts], response)))
                 return count
             head = response[0]
             if isinstance(head, bytearray) and len(response) == 1 and len(head) <= _SMALL_BYTES:
@@ -307,6 +448,8 @@ class Connection:
             self._completion = None
             self._state.on(Event.RESPONSE_READY)
             self._write(response)
+            if isinstance(response, ThrottledResponse):
+                self._throttle(response.throttle_s)
         except Exception as error:  # noqa: BLE001  # the fence
             self._close_because(error)
             return
@@ -355,6 +498,10 @@ class Connection:
     def _release(self) -> None:
         """Free everything, once, when the state has become CLOSED."""
         self._abandon_request()
+        if self._handshake is not None:
+            self._handshake.abandon()
+        if self._throttle_timer is not None:
+            self._throttle_timer.cancel()
         self._frames.close()
         self._context.poller.forget(self.transport.fileno())
         self.transport.close()

@@ -5,7 +5,9 @@ Kafka's class of the same name does the same:
 - over `max.connections` (or the limit of its listener) a new connection waits in the acceptor until
   another one is closed; one to the inter-broker listener is accepted instead, and the longest-idle
   connection of another listener is closed for it;
-- over `max.connections.per.ip` a new connection is closed.
+- over `max.connections.per.ip` a new connection is closed;
+- over the rate at which its address may connect (quota `connection_creation_rate`), a new
+  connection is closed after a delay.
 
 Running out of file descriptors is treated like `max.connections`: the acceptor waits, and
 connections that have been idle longest are closed to make room.
@@ -57,6 +59,9 @@ class ConnectionQuotas:
         self._closed = asyncio.Event()
         """Set whenever a connection is closed or the limits change."""
         self._warned_at_s = float("-inf")
+        self.ip_throttle_ms: Callable[[str], int] | None = None
+        """Counts a new connection of an address; if that exceeds its rate, for how long it is
+        delayed. None while no rate is limited."""
 
     def reconfigure(self, config: SocketServerConfig) -> None:
         """Apply changed limits: to new connections, and `max.connections` to those that are open.

@@ -23,7 +23,7 @@ Rules that the table expresses:
   delay of a failed authentication is a deferred response, followed by CLOSE.
 - A transition that is not in the table is a bug and raises `InvalidTransition`.
 
-TLS and SASL are not implemented yet: connections begin in READING.
+A connection without TLS and SASL begins in READING.
 """
 
 from collections.abc import Mapping

@@ -14,8 +14,10 @@ from broker.net.config import SocketServerConfig
 from broker.net.connection import Connection, ConnectionContext, Peer, RequestHandler
 from broker.net.connection_quotas import ConnectionQuotas
 from broker.net.file_descriptors import OUT_OF_RESOURCES, connection_limit
+from broker.net.listener_security import ListenerSecurity
 from broker.net.poller import running_poller
-from broker.net.transport import PlainTransport
+from broker.net.tls_transport import TlsTransport
+from broker.net.transport import PlainTransport, Transport
 
 logger = logging.getLogger(__name__)
 
@@ -36,13 +38,22 @@ class Listener:
     """Accepts connections and owns them until they are closed."""
 
     def __init__(
-        self, address: ListenerAddress, quotas: ConnectionQuotas, handle_request: RequestHandler
+        self,
+        address: ListenerAddress,
+        quotas: ConnectionQuotas,
+        handle_request: RequestHandler,
+        security: ListenerSecurity | None = None,
     ) -> None:
         self.address = address
         """Where it listens; after `bind` with the port that the system chose."""
         self._quotas = quotas
         self._handle_request = handle_request
+        self._security = security or ListenerSecurity()
         self._connections: set[Connection] = set()
+        self.num_accepted = 0
+        """Connections since the start."""
+        self._throttled: set[socket.socket] = set()
+        """Sockets of addresses that connect too fast; they are closed after a delay."""
         self._changed = asyncio.Event()
         """Set whenever a connection is closed."""
         self._tasks: list[asyncio.Task[None]] = []
@@ -66,6 +77,7 @@ class Listener:
             self._quotas.config.socket_request_max_bytes,
             self._quotas.request_memory,
             self._on_closed,
+            self._security,
         )
         self.address = self.address._replace(port=self._socket.getsockname()[1])
 
@@ -85,6 +97,8 @@ class Listener:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         self._socket.close()
+        for client in list(self._throttled):
+            self._close_throttled(client)
         for connection in list(self._connections):
             connection.close()
         try:
@@ -115,7 +129,23 @@ class Listener:
                 client.close()
                 raise
             host = address[0].removeprefix("::ffff:")  # an IPv4 client of a dual-stack socket
-            self._open(client, Peer(host, address[1], self.address.name))
+            throttle_ms = self._quotas.ip_throttle_ms
+            if throttle_ms is not None and (delay_ms := throttle_ms(host)):
+                self._close_later(client, delay_ms)
+                continue
+            peer = Peer(
+                host, address[1], self.address.name, security_protocol=self._security.protocol
+            )
+            self._open(client, peer)
+
+    def _close_later(self, client: socket.socket, delay_ms: int) -> None:
+        """Keep the client waiting: it would connect again at once."""
+        self._throttled.add(client)
+        asyncio.get_running_loop().call_later(delay_ms / 1000, self._close_throttled, client)
+
+    def _close_throttled(self, client: socket.socket) -> None:
+        self._throttled.discard(client)
+        client.close()
 
     async def _on_accept_failed(self, error: OSError) -> None:
         if error.errno in OUT_OF_RESOURCES:
@@ -135,7 +165,8 @@ class Listener:
             logger.info("rejected connection peer=%s max.connections.per.ip=%s", peer, limit)
             client.close()
             return
-        connection = Connection(PlainTransport(client), peer, self._context)
+        self.num_accepted += 1
+        connection = Connection(self._transport(client), peer, self._context)
         self._connections.add(connection)
         self._quotas.add(connection)
         try:
@@ -145,6 +176,10 @@ class Listener:
             connection.start()
         except OSError:  # the client is gone already
             connection.abort()
+
+    def _transport(self, client: socket.socket) -> Transport:
+        context = self._security.tls
+        return PlainTransport(client) if context is None else TlsTransport(client, context)
 
     def _on_closed(self, connection: Connection) -> None:
         if connection not in self._connections:

@@ -16,6 +16,7 @@ import os
 import select
 import selectors
 from collections.abc import Callable
+from time import perf_counter
 from typing import Final
 
 logger = logging.getLogger(__name__)
@@ -38,6 +39,10 @@ class Poller(selectors.EpollSelector):
         # The same epoll under a second descriptor: the first is private to EpollSelector.
         self._epoll = select.epoll.fromfd(os.dup(self.fileno()))
         self._on_ready: dict[int, Callable[[int], None]] = {}
+        self.woken_s = perf_counter()
+        """When the loop last stopped waiting for events."""
+        self.idle_s = 0.0
+        """How long the loop has waited for events in all."""
 
     def watch(self, fd: int, on_ready: Callable[[int], None]) -> None:
         """Call `on_ready` with each event of the socket, a combination of the constants above.
@@ -56,7 +61,11 @@ class Poller(selectors.EpollSelector):
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
         """Wait for events, run the callbacks of connections, and return the events of asyncio."""
         ready = []
-        for fd, events in self._epoll.poll(_FOREVER if timeout is None else max(timeout, 0)):
+        waiting_since_s = perf_counter()
+        polled = self._epoll.poll(_FOREVER if timeout is None else max(timeout, 0))
+        self.woken_s = perf_counter()
+        self.idle_s += self.woken_s - waiting_since_s
+        for fd, events in polled:
             on_ready = self._on_ready.get(fd)
             if on_ready is None:
                 ready += self._for_asyncio(fd, events)

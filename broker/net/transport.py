@@ -1,7 +1,7 @@
 """Moves bytes between a connection and its socket.
 
 A transport keeps what the socket did not take, and knows nothing of frames or states. `Transport`
-is what a connection needs; TLS will be another implementation of it.
+is what a connection needs; `tls_transport` has the implementation with TLS.
 """
 
 import os
@@ -30,9 +30,14 @@ _MORE: Final = socket.MSG_MORE
 class Transport(Protocol):
     """One connected, non-blocking socket."""
 
-    read_into: Callable[[memoryview], int]
-    """Read into a buffer and return the number of bytes, 0 at the end of the stream.
-    BlockingIOError if no bytes are available; another OSError if the client is gone."""
+    @property
+    def read_into(self) -> Callable[[memoryview], int]:
+        """Read into a buffer and return the number of bytes, 0 at the end of the stream.
+
+        Less than the buffer takes means that no more bytes are available now. BlockingIOError if
+        there are none; another OSError if the client is gone.
+        """
+        ...
 
     @property
     def has_unsent(self) -> bool:

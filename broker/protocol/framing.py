@@ -59,7 +59,8 @@ class FrameBuffer:
     """
 
     def __init__(self, max_frame_bytes: int, memory: FrameMemory | None = None) -> None:
-        self._max_frame_bytes = max_frame_bytes
+        self.max_frame_bytes = max_frame_bytes
+        """A larger frame is an error. May be changed; counts from the next frame on."""
         self._memory = memory
         self._buffer = memoryview(bytearray(_INITIAL_BYTES))
         self._start = 0
@@ -153,9 +154,9 @@ class FrameBuffer:
         if self._end - self._start < SIZE.size:
             return None
         (size,) = SIZE.unpack_from(self._buffer, self._start)
-        if not 0 <= size <= self._max_frame_bytes:
+        if not 0 <= size <= self.max_frame_bytes:
             raise FrameError(
-                f"a frame of {size} bytes is announced, 0 to {self._max_frame_bytes} are allowed"
+                f"a frame of {size} bytes is announced, 0 to {self.max_frame_bytes} are allowed"
             )
         begin = self._start + SIZE.size
         if self._end - begin < size:

@@ -170,7 +170,9 @@ class AlterPartitionManager:
                 "ISR change failed, retrying partition=%s isr=%s error=%s", name, proposal.isr, code
             )
             return False
-        if self._unsent.get(name) == proposal:
+        # The same object, not an equal one: while a shrink to (2, 3) is in flight, a new epoch may
+        # begin with (2), and its proposal to grow to (2, 3) must still be sent.
+        if self._unsent.get(name) is proposal:
             del self._unsent[name]
         if answer is None or is_superseded:
             return True

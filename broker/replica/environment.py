@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from broker.clock import Clock, SystemClock
+from broker.metrics.topic_stats import BrokerTopicStats
 
 if TYPE_CHECKING:
     from broker.replica.partition import Partition
@@ -27,3 +28,8 @@ class ReplicaEnvironment:
     """Send an ISR to the controller; the result is `isr_accepted` or `isr_refused`."""
     num_missed_wakeups: int = 0
     """How often the timer did what an event should have done. Anything above 0 is a bug."""
+    topic_stats: BrokerTopicStats = field(default_factory=BrokerTopicStats)
+    """Traffic per topic."""
+    num_isr_shrinks: int = 0
+    num_isr_expands: int = 0
+    num_failed_isr_updates: int = 0

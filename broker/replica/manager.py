@@ -128,6 +128,11 @@ class ReplicaManager:
         return self._partitions
 
     @property
+    def environment(self) -> ReplicaEnvironment:
+        """What all partitions share, with the counters of ISR changes and traffic."""
+        return self._environment
+
+    @property
     def num_missed_wakeups(self) -> int:
         """How often the timer did what an event should have done; see `reevaluation`."""
         return self._environment.num_missed_wakeups

@@ -27,6 +27,7 @@ from broker.log.append import AppendOrigin, LogAppendInfo, UnexpectedAppendOffse
 from broker.log.partition_log import PartitionLog
 from broker.log.producer_state import Verification
 from broker.log.truncation import truncate_fully_and_start_at
+from broker.metrics.topic_stats import TopicStats
 from broker.model import NO_LEADER, LeaderAndIsr, TopicPartition, Uuid
 from broker.records.layout import BytesLike
 from broker.replica import state_change
@@ -71,10 +72,15 @@ class Partition:
     """As a follower: what the leader last reported. Ours is lower if our log ends before it."""
     epoch_start_offset: int = 0
     """As a leader: the log end offset at the start of the present leader epoch."""
+    stats: TopicStats = field(init=False)
+    """Traffic of the topic, shared by its partitions."""
     _fetching: RemoteReplica | None = None
     """The follower whose fetch is being evaluated; None outside of `follower_fetched`."""
     _reported_log_start_offset: int = 0
     """The log start offset that fetch sessions were last notified of."""
+
+    def __post_init__(self) -> None:
+        self.stats = self.environment.topic_stats.of(self.name.topic)
 
     @property
     def is_leader(self) -> bool:
@@ -139,6 +145,8 @@ class Partition:
         NOT_ENOUGH_REPLICAS for acks=all if the ISR is too small: nothing is written. HeavyBatch if
         the log must validate a client's batch in a thread first.
         """
+        stats = self.stats
+        stats.produce_requests += 1
         self.check_leader()
         if required_acks == -1 and self.is_under_min_isr:
             raise ApiError(
@@ -147,6 +155,8 @@ class Partition:
                 f"min.insync.replicas={self.min_insync_replicas}",
             )
         info = self.log.append_on_loop(records, self.state.leader_epoch, origin, verification)
+        stats.bytes_in += len(records)
+        stats.messages_in += info.last_offset - info.first_offset + 1
         for replica in self.followers.values():
             if replica.idle_session is not None:
                 replica.end_idle()
@@ -317,13 +327,21 @@ class Partition:
             or answer.partition_epoch < self.state.partition_epoch
         ):
             return
+        self._count_isr_change(len(answer.isr) - len(self.state.isr))
         self.state = replace(self.state, isr=answer.isr, partition_epoch=answer.partition_epoch)
         self._end_proposal()
         state_change.isr_updated(self)
         self.reevaluate(Event.ISR_ACCEPTED)
 
+    def _count_isr_change(self, added: int) -> None:
+        if added > 0:
+            self.environment.num_isr_expands += 1
+        elif added < 0:
+            self.environment.num_isr_shrinks += 1
+
     def isr_refused(self) -> None:
         """The controller did not change anything: return to the committed ISR."""
+        self.environment.num_failed_isr_updates += 1
         state_change.isr_refused(self)
         for broker_id in self.maximal_isr.difference(self.state.isr):
             self.followers[broker_id].refused()
@@ -403,6 +421,7 @@ class Partition:
                 raise
             truncate_fully_and_start_at(log, error.first_offset, end)
             log.append_as_follower(records)
+        self.stats.replication_bytes_in += len(records)
 
     def update_watermarks_from_leader(self, high_watermark: int, log_start_offset: int) -> None:
         """Take over the leader's high watermark and log start offset, as far as our log goes."""

@@ -16,6 +16,7 @@ Timers are shared: deadlines within one tick (4 ms, more for long waits) use one
 """
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable, Generator
 from typing import Any, Final
 
@@ -165,6 +166,11 @@ class Purgatory:
         self.action_queue = ActionQueue()
         self._by_deadline: dict[float, dict[DelayedOperation, None]] = {}
         """Operations by deadline, rounded up to a tick. Invariant: one event-loop timer each."""
+
+    def sizes(self) -> Counter[type[DelayedOperation]]:
+        """How many operations of each type wait. May be called in any thread."""
+        by_deadline = list(self._by_deadline.values())
+        return Counter(type(operation) for waiting in by_deadline for operation in list(waiting))
 
     def expiring_at(self, deadline_s: float) -> dict[DelayedOperation, None]:
         """The operations that expire at `deadline_s` (event-loop time) or a tick later."""

@@ -8,6 +8,9 @@
 Neither side sends the password: the proof shows that the client knows it, and the signature that
 the broker has keys derived from it. As in Kafka, names and passwords are UTF-8 without SASLprep.
 The functions above `scram_client` compute what both sides need.
+
+A client that logs in with a delegation token adds the extension `tokenauth=true` to its first
+message; its user name is the token's id and its password the token's HMAC.
 """
 
 import base64
@@ -16,16 +19,35 @@ import hashlib
 import hmac
 import re
 import secrets
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import NamedTuple
 
-from broker.security.sasl import Exchange, SaslError
+from broker.security.sasl import (
+    Exchange,
+    Identity,
+    SaslAuthenticationFailed,
+    SaslError,
+    ServerExchange,
+)
 
 MIN_ITERATIONS = 4096
 """Fewer make it cheap to guess the password from a recorded exchange; Kafka rejects them too."""
 
 _NO_CHANNEL_BINDING = "n,,"
 _SERVER_FIRST = re.compile(r"r=(?P<nonce>[^,]+),s=(?P<salt>[^,]+),i=(?P<i>\d+)(?:,.*)?")
+_CLIENT_FIRST = re.compile(
+    r"n,(?:a=(?P<authzid>[^,]*))?,(?P<bare>(?:m=[^,]*,)?n=(?P<user>(?:[^,=]|=2C|=3D)+),"
+    r"r=(?P<nonce>[\x21-\x2b\x2d-\x7e]+)(?P<extensions>(?:,[A-Za-z]+=[^,]+)*))"
+)
+_CLIENT_FINAL = re.compile(
+    r"(?P<bare>c=(?P<binding>[^,]*),r=(?P<nonce>[^,]+)(?:,[A-Za-z]+=[^,]+)*?),p=(?P<proof>[^,]+)"
+)
+_CREDENTIAL = re.compile(
+    r"salt=(?P<salt>[^,]+),stored_key=(?P<stored>[^,]+),server_key=(?P<server>[^,]+),"
+    r"iterations=(?P<iterations>\d+)"
+)
 _SERVER_FINAL = re.compile(r"(?:e=(?P<error>[^,]*)|v=(?P<signature>[^,]+))(?:,.*)?")
 
 
@@ -48,6 +70,30 @@ class ServerFirst:
     nonce: str
     salt: bytes
     iterations: int
+
+
+class ScramCredential(NamedTuple):
+    """What a broker knows of a user: enough to verify the password, not enough to know it."""
+
+    salt: bytes
+    stored_key: bytes
+    server_key: bytes
+    iterations: int
+
+    def __repr__(self) -> str:
+        return f"ScramCredential({self.iterations} iterations)"
+
+
+class ScramLogin(NamedTuple):
+    """A credential, and the principal that it belongs to."""
+
+    credential: ScramCredential
+    name: str
+    expires_at_ms: int | None = None
+
+
+ScramLookup = Callable[[str, bool], ScramLogin | None]
+"""Finds the credential of a user, or (second argument) of a delegation token; None: unknown."""
 
 
 def salted_password(hash_name: str, password: str, salt: bytes, iterations: int) -> bytes:
@@ -93,11 +139,20 @@ def new_nonce() -> str:
 
 
 def scram_client(
-    mechanism: ScramMechanism, username: str, password: str, nonce: str | None = None
+    mechanism: ScramMechanism,
+    username: str,
+    password: str,
+    nonce: str | None = None,
+    *,
+    is_token: bool = False,
 ) -> Exchange:
-    """The client's side; SaslError if the broker does not prove that it knows the user."""
+    """The client's side; SaslError if the broker does not prove that it knows the user.
+
+    With `is_token`, name and password are the id and the HMAC of a delegation token.
+    """
     nonce = nonce or new_nonce()
-    first_bare = f"n={sasl_name(username)},r={nonce}"
+    extension = ",tokenauth=true" if is_token else ""
+    first_bare = f"n={sasl_name(username)},r={nonce}{extension}"
     server_first = (yield f"{_NO_CHANNEL_BINDING}{first_bare}".encode()).decode()
     server = parse_server_first(server_first, nonce)
     binding = base64.b64encode(_NO_CHANNEL_BINDING.encode()).decode()
@@ -109,6 +164,74 @@ def scram_client(
     expected = server_signature(mechanism.hash_name, salted, auth_message)
     if not hmac.compare_digest(parse_server_final(server_final.decode()), expected):
         raise SaslError("the broker did not prove that it knows this user")
+
+
+def scram_server(
+    mechanism: ScramMechanism, lookup: ScramLookup, nonce: str | None = None
+) -> ServerExchange:
+    """The broker's side; SaslError if the client does not prove that it knows the password."""
+    name = mechanism.hash_name
+    first = _parsed(_CLIENT_FIRST, (yield b""), "first")
+    username = first["user"].replace("=2C", ",").replace("=3D", "=")
+    is_token = "tokenauth=true" in (first["extensions"] or "").lower().split(",")
+    login = lookup(username, is_token)
+    if login is None:
+        raise SaslError("Authentication failed: Invalid user credentials")
+    if first["authzid"] not in (None, "", username):
+        raise SaslAuthenticationFailed(
+            "Authentication failed: Client requested an authorization id that is different from "
+            "username"
+        )
+    credential = login.credential
+    if credential.iterations < MIN_ITERATIONS:
+        raise SaslError(f"{credential.iterations} iterations are too few")
+    both = first["nonce"] + (nonce or new_nonce())
+    salt = base64.b64encode(credential.salt).decode()
+    server_first = f"r={both},s={salt},i={credential.iterations}"
+    final = _parsed(_CLIENT_FINAL, (yield server_first.encode()), "final")
+    if final["nonce"] != both:
+        raise SaslError("Invalid client nonce in the final client message.")
+    message = f"{first['bare']},{server_first},{final['bare']}".encode()
+    if not _is_proof(name, credential.stored_key, message, _unbase64(final["proof"])):
+        raise SaslError("Invalid client credentials")
+    signature = hmac.digest(credential.server_key, message, name)
+    last = b"v=" + base64.b64encode(signature)
+    return Identity(login.name, last, login.expires_at_ms, is_token)
+
+
+def _is_proof(hash_name: str, stored: bytes, message: bytes, proof: bytes) -> bool:
+    """Whether the proof contains the client key that `stored` was made of."""
+    signature = hmac.digest(stored, message, hash_name)
+    if len(proof) != len(signature):
+        return False
+    key = bytes(one ^ other for one, other in zip(proof, signature, strict=True))
+    return hmac.compare_digest(stored_key(hash_name, key), stored)
+
+
+def _parsed(pattern: "re.Pattern[str]", token: bytes, which: str) -> "re.Match[str]":
+    found = pattern.fullmatch(token.decode("utf-8", "replace"))
+    if not found:
+        raise SaslError(f"the client's {which} SCRAM message is malformed")
+    return found
+
+
+def make_credential(
+    mechanism: ScramMechanism, password: str, iterations: int = MIN_ITERATIONS
+) -> ScramCredential:
+    """The credential of a password, with a new salt."""
+    name, salt = mechanism.hash_name, secrets.token_bytes(24)
+    salted = salted_password(name, password, salt, iterations)
+    stored = stored_key(name, client_key(name, salted))
+    return ScramCredential(salt, stored, server_key(name, salted), iterations)
+
+
+def parse_credential(text: str) -> ScramCredential:
+    """A credential as it is stored in the config of a user; ValueError if it is malformed."""
+    found = _CREDENTIAL.fullmatch(text)
+    if not found:
+        raise ValueError("malformed SCRAM credential")
+    salt, stored, server = map(_unbase64, found.group("salt", "stored", "server"))
+    return ScramCredential(salt, stored, server, int(found["iterations"]))
 
 
 def parse_server_first(text: str, nonce: str) -> ServerFirst:

@@ -46,9 +46,9 @@ def client_context(settings: TlsSettings) -> ssl.SSLContext:
     if settings.trusted is None:
         context.load_default_certs()
     else:
-        _load_trusted(context, settings.trusted)
+        load_trusted(context, settings.trusted)
     if settings.certificates:
-        _load_own_certificate(context, settings.certificates, settings.key_password)
+        load_own_certificate(context, settings.certificates, settings.key_password)
     return context
 
 
@@ -74,14 +74,16 @@ def pem_blocks(text: str) -> tuple[str, str]:
     return "\n".join([*certificates, ""]), "\n".join([*keys, ""])
 
 
-def _load_trusted(context: ssl.SSLContext, pem: str) -> None:
+def load_trusted(context: ssl.SSLContext, pem: str) -> None:
+    """Trust these certificates; TlsError if they are malformed."""
     try:
         context.load_verify_locations(cadata=pem)
     except (ssl.SSLError, ValueError) as error:
         raise TlsError("the trusted certificates are malformed") from error
 
 
-def _load_own_certificate(context: ssl.SSLContext, pem: str, password: str | None) -> None:
+def load_own_certificate(context: ssl.SSLContext, pem: str, password: str | None) -> None:
+    """Use this chain and key; TlsError if they are malformed or do not belong together."""
     # OpenSSL reads them only from a file: a temporary one, with mode 0600, deleted at once.
     with tempfile.NamedTemporaryFile("w", suffix=".pem") as file:
         file.write(pem)

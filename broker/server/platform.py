@@ -16,6 +16,7 @@ from broker.metadata.store import MetadataStore
 from broker.net.connection import RequestHandler
 from broker.net.connection_quotas import ConnectionQuotas
 from broker.net.listener import Listener
+from broker.net.listener_security import ListenerSecurity
 from broker.server.stores import open_store
 
 
@@ -52,4 +53,6 @@ class Platform:
     clock: Clock = field(default_factory=SystemClock)
     fs: FileSystem = DISK
     open_store: OpenStore = open_store
-    listen: Callable[[ListenerAddress, ConnectionQuotas, RequestHandler], ServerListener] = Listener
+    listen: Callable[
+        [ListenerAddress, ConnectionQuotas, RequestHandler, ListenerSecurity], ServerListener
+    ] = Listener

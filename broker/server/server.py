@@ -1,7 +1,7 @@
 """Builds the parts of a broker, starts them in order and stops them in reverse: all the wiring.
 
-    metadata store → identity → dynamic settings → logs → replicas → controller → coordinators →
-    registration → election → listeners
+    metadata store → identity → dynamic settings → ACLs → logs → replicas → controller →
+    coordinators → registration → election → listeners
 
 Each part needs those before it. A broker of a cluster begins to stop with a controlled shutdown.
 """
@@ -13,7 +13,9 @@ import socket
 from collections.abc import Awaitable
 from contextlib import suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from broker.admin.broker_state import BrokerState
 from broker.api.context import Services
 from broker.api.dispatch import Dispatcher
 from broker.api.fetch_session import FetchSessionCache
@@ -27,6 +29,7 @@ from broker.log.config import LogConfig
 from broker.log.manager import LogManager
 from broker.metadata.client_configs import ClientConfigStore
 from broker.metadata.config_store import ZnodeConfigStore
+from broker.metadata.delegation_token_manager import DelegationTokenManager
 from broker.metadata.errors import StoreError
 from broker.metadata.session import SessionState
 from broker.metadata.store import MetadataStore
@@ -41,7 +44,9 @@ from broker.protocol.api_keys import ApiKey
 from broker.protocol.messages.controlled_shutdown import ControlledShutdownRequest
 from broker.replica.controller_requests import ControllerRequests
 from broker.replica.manager import ReplicaCluster, ReplicaManager
+from broker.server.authorization import Authorization
 from broker.server.background import Background
+from broker.server.client_quotas import ClientQuotas
 from broker.server.controlled import ControlledBroker
 from broker.server.controlled_shutdown import move_leaders_away
 from broker.server.coordination import build_coordinators, follow_leadership
@@ -54,6 +59,7 @@ from broker.server.identity import (
     write_identity,
 )
 from broker.server.inter_broker import InterBroker
+from broker.server.listener_security import ListenerSecurities
 from broker.server.logs import build_log_manager, start_periodic_work
 from broker.server.membership import (
     Membership,
@@ -62,8 +68,15 @@ from broker.server.membership import (
     make_persistent_paths,
     registered_cluster_id,
 )
+from broker.server.passwords import encrypt_again, password_encoder
 from broker.server.platform import Platform, ServerListener
 from broker.server.socket_config import connection_settings, socket_server_config
+from broker.server.tokens import build_token_manager, expire_tokens
+from broker.server.user_credentials import follow_user_credentials
+
+if TYPE_CHECKING:
+    from broker.api.measured import MeasuredDispatcher
+    from broker.server.admin_port import AdminPort
 
 logger = logging.getLogger(__name__)
 
@@ -97,16 +110,22 @@ class Server:
         """Whether the broker stops because of a failure."""
         self.listeners: list[ServerListener] = []
         self._quotas: ConnectionQuotas
+        self._securities: ListenerSecurities
         self._logs: LogManager
         self._store: MetadataStore
         self.identity: Identity
         self._dynamic: DynamicConfig
         self._config_manager: ZkConfigManager
+        self._authorization: Authorization
+        self._client_quotas: ClientQuotas
         self._inter_broker: InterBroker
         self._replicas: ReplicaManager
         self._membership: Membership
+        self._tokens: DelegationTokenManager | None
         self._services: Services
-        self._dispatcher: Dispatcher
+        self._dispatcher: Dispatcher | MeasuredDispatcher
+        self._admin: AdminPort | None = None
+        """The admin port; None if it is not configured."""
 
     async def start(self) -> None:
         """Start all parts.
@@ -115,11 +134,21 @@ class Server:
         StartAborted if `stopping` was set meanwhile.
         """
         self._bind()  # first: an address in use must not leave logs half opened
+        try:
+            await self._start()
+        except BaseException:
+            if self._admin is not None:
+                self._admin.close()
+            raise
+
+    async def _start(self) -> None:
         self._logs = build_log_manager(
             self.config, self._platform, self._log_config, self._on_dir_offline_in_any_thread
         )
         await self._join_cluster()
         await self._load_dynamic_config()
+        await self._load_acls()
+        await self._load_client_quotas()
         await asyncio.to_thread(self._logs.startup)
         try:
             write_identity(self.identity, self._logs.online_dirs)
@@ -132,8 +161,13 @@ class Server:
             raise
         await self._open()
         start_periodic_work(self._background, self.config, self._logs, self._replicas)
+        self._set_state(BrokerState.RUNNING)
         listening = ",".join(str(listener.address) for listener in self.listeners)
         logger.info("started broker.id=%s listeners=%s", self.identity.broker_id, listening)
+
+    def _set_state(self, state: BrokerState) -> None:
+        if self._admin is not None:
+            self._admin.set_state(state)
 
     def _log_config(self, topic: str) -> LogConfig:
         """The present settings of a topic's logs."""
@@ -156,9 +190,14 @@ class Server:
 
     async def stop(self) -> None:
         """Move leaders away, close every connection, then the logs, then the store."""
+        self._set_state(BrokerState.PENDING_CONTROLLED_SHUTDOWN)
         await self._maybe_shut_down_controlled()
+        self._set_state(BrokerState.SHUTTING_DOWN)
         await self._membership.leave()
         await self._config_manager.stop()
+        if self._tokens is not None:
+            await self._tokens.stop()
+        await self._authorization.stop()
         for listener in self.listeners:
             await listener.stop()
         await self._services.groups.stop()
@@ -171,7 +210,10 @@ class Server:
             async with asyncio.timeout(_RESIGNATION_TIMEOUT_S):
                 await self._services.controller.stop()
         self._inter_broker.close()
+        await self._securities.close()
         await self._store.close()
+        if self._admin is not None:
+            await asyncio.to_thread(self._admin.close)
         logger.info("stopped broker.id=%s", self.identity.broker_id)
 
     async def _maybe_shut_down_controlled(self) -> None:
@@ -209,14 +251,20 @@ class Server:
 
     def _bind(self) -> None:
         self._quotas = ConnectionQuotas(socket_server_config(self.config))
+        self._securities = ListenerSecurities(self.config, self._clock)
         for address in self.config.listeners:
-            listener = self._platform.listen(address, self._quotas, self._dispatch)
+            security = self._securities.of(address.name)
+            listener = self._platform.listen(address, self._quotas, self._dispatch, security)
             try:
                 listener.bind()
             except OSError as error:
                 reason = os.strerror(error.errno) if error.errno else error
                 raise OSError(f"cannot listen on {address}: {reason}") from error
             self.listeners.append(listener)
+        if self.config.admin_listeners is not None:
+            from broker.server.admin_port import AdminPort  # http.server costs 15 ms
+
+            self._admin = AdminPort(self.config, self.listeners)
 
     def _dispatch(self, frame: memoryview, peer: Peer) -> ResponseParts | Awaitable[ResponseParts]:
         """Process a request; listeners are bound before the dispatcher exists, but not started."""
@@ -243,17 +291,39 @@ class Server:
             broker_id = await generate_broker_id(self._store, self.config.reserved_broker_max_id)
         self.identity = Identity(broker_id, cluster_id)
 
+    async def _load_acls(self) -> None:
+        """Read the ACLs, if there is an authorizer, and follow their changes from now on."""
+        self._authorization = Authorization(self.config, self._store, self._clock)
+        await self._authorization.start()
+
+    async def _load_client_quotas(self) -> None:
+        """Read the quotas of clients, and follow their changes from now on."""
+        self._client_quotas = ClientQuotas(self.config, ClientConfigStore(self._store), self._clock)
+        self._config_manager.on_client_change(self._client_quotas.reload)
+        await self._client_quotas.load()
+        self._quotas.ip_throttle_ms = self._client_quotas.ip_throttle_ms
+
     async def _load_dynamic_config(self) -> None:
         """Read the dynamic settings, and follow their changes from now on."""
         self._dynamic = DynamicConfig(self.config, self.identity.broker_id)
+        self._dynamic.passwords = encoder = password_encoder(self.config)
+        if encoder is not None:
+            await encrypt_again(encoder, ZnodeConfigStore(self._store), self.identity.broker_id)
         self._config_manager = ZkConfigManager(self._store, self._dynamic, self._clock)
+        self._dynamic.on_broker_change(lambda _, new: self._securities.reconfigure(new))
+        self._dynamic.on_validation(self._securities.validate)
         await self._config_manager.start()
+        await follow_user_credentials(
+            self._config_manager, ClientConfigStore(self._store), self._securities.scram
+        )
 
     def _build(self, dynamic: DynamicConfig) -> None:
         """Build the parts above the logs, without starting them."""
         config, broker_id = self.config, self.identity.broker_id
         metadata = MetadataCache(self.identity.cluster_id)
-        links = self._inter_broker = InterBroker(config, metadata, broker_id)
+        links = self._inter_broker = InterBroker(
+            config, metadata, broker_id, self._securities.connecting
+        )
         self._replicas = ReplicaManager(
             broker_id,
             self._logs,
@@ -274,6 +344,7 @@ class Server:
             config, self._replicas, links, self._broker_epoch, self._clock
         )
         follow_leadership(coordination, self._replicas, self._background)
+        self._tokens = build_token_manager(config, self._store, self._securities.scram, self._clock)
         self._services = Services(
             config=config,
             dynamic=dynamic,
@@ -300,16 +371,26 @@ class Server:
             markers=coordination.markers,
             verifier=coordination.verifier,
             clock=self._clock,
+            tokens=self._tokens,
+            authorizer=self._authorization.authorizer,
+            acls=self._authorization.acls,
         )
         self._replicas.on_deleted = self._on_deleted
-        self._dispatcher = Dispatcher(self._services)
+        self._dispatcher = Dispatcher(self._services, self._client_quotas.managers)
+        if self._admin is not None:
+            self._dispatcher = self._admin.attach(
+                broker_id, self._services, self._store.session, self._dispatcher
+            )
+            self._admin.run_periodic_work(self._background)
 
     def _build_controller(
         self, dynamic: DynamicConfig, controlled: ControlledBroker
     ) -> KafkaController:
         """Build the controller and what depends on it: its local channel and the membership."""
         links = self._inter_broker
-        controller = KafkaController(self._store, dynamic, controlled, links.connect, self._clock)
+        controller = KafkaController(
+            self._store, dynamic, controlled, links.connect_as_controller, self._clock
+        )
         links.is_controller = lambda: controller.is_active
         links.controller.local = {
             ApiKey.ALTER_PARTITION: controller.alter_partition,
@@ -348,7 +429,10 @@ class Server:
         self._quotas.reconfigure(changed)
 
     def _on_deleted(self, names: list[TopicPartition]) -> None:
-        self._config_manager.on_topics_deleted({name.topic for name in names})
+        topics = {name.topic for name in names}
+        self._config_manager.on_topics_deleted(topics)
+        for topic in topics:
+            self._replicas.environment.topic_stats.remove(topic)
         self._background.run(self._services.groups.offsets.on_partitions_deleted(names))
 
     async def _open(self) -> None:
@@ -357,6 +441,11 @@ class Server:
         services.groups.start()
         await services.controller.start()
         services.transactions.start()
+        if self._tokens is not None:
+            await self._tokens.start()
+            interval_s = self.config.delegation_token_expiry_check_interval_ms / 1000
+            self._background.run(expire_tokens(self._tokens, interval_s))
+        self._securities.follow_changes()
         for listener in self.listeners:
             await listener.start()
 

@@ -86,6 +86,41 @@ async def every_broker(
     return await each_broker(client, work, lambda broker_id, _: query(broker_id))
 
 
+async def change(client: Client, broker_id: int, send: Callable[[], Awaitable[Answer]]) -> Answer:
+    """The answer to a change, which may take as long as the whole query.
+
+    If it takes long, the broker is probed on another connection: BrokerUnavailable as soon as it
+    does not answer there. A hung broker is thus noticed in seconds, and a busy one is waited for.
+    """
+    scope = SCOPE.get(None) or QueryScope(client.request_timeout_s)
+    loop = asyncio.get_running_loop()
+    started_s = loop.time()
+    sending = asyncio.ensure_future(send())
+    try:
+        while not (await asyncio.wait({sending}, timeout=scope.timeout_s / 3))[0]:
+            async with asyncio.timeout(scope.timeout_s / 2):
+                await client.probe(broker_id)
+        return await sending
+    except SecurityFailed:
+        raise
+    except (TimeoutError, OSError, KeyError) as error:
+        reason = f"did not answer within {loop.time() - started_s:.1f} s"
+        if isinstance(error, OSError) and not isinstance(error, TimeoutError):
+            reason = f"is unreachable: {error}"
+        raise BrokerUnavailable(_failure(client, broker_id, reason)) from error
+    finally:
+        sending.cancel()
+
+
+async def change_by_controller(client: Client, request: Request[ResponseT]) -> ResponseT:
+    """The controller's answer to a change."""
+    await client.refresh_metadata()
+    controller_id = client.cluster.controller_id
+    if controller_id < 0:
+        return await client.send_to_controller(request)  # waits for one to be elected
+    return await change(client, controller_id, lambda: client.send_to_controller(request))
+
+
 async def from_controller(client: Client, request: Request[ResponseT]) -> ResponseT | None:
     """The controller's answer; None if it did not answer in a partial query."""
     await client.refresh_metadata()

@@ -2,6 +2,8 @@
 
 from broker.net.client import Client
 from broker.protocol.messages.metadata import MetadataRequest
+from kctl.admin.connection import ask
+from kctl.cli.options import Session
 from kctl.model.cluster import Broker, Cluster
 
 
@@ -17,3 +19,8 @@ async def describe_cluster(client: Client) -> Cluster:
         controller_id=answer.controller_id if answer.controller_id >= 0 else None,
         brokers=tuple(sorted(brokers, key=lambda broker: broker.id)),
     )
+
+
+def find_cluster_id(session: Session) -> str | None:
+    """The id of the session's cluster; None if its brokers have none (before 0.10.1)."""
+    return ask(session, describe_cluster).cluster_id

@@ -16,7 +16,7 @@ from broker.protocol.messages.incremental_alter_configs import (
     IncrementalAlterConfigsRequest,
 )
 from broker.protocol.schema import Request, ResponseT
-from kctl.admin.broker_queries import each_broker
+from kctl.admin.broker_queries import BrokerUnavailable, change, each_broker
 from kctl.model.configs import (
     BROKER_DEFAULTS,
     DEFAULT_SOURCE,
@@ -60,7 +60,12 @@ async def alter_configs(
             resources=[_alteration(entity, changes[entity]) for entity in group],
             validate_only=validate_only,
         )
-        answer = await _send(client, node, request)
+        try:
+            answer = await _change(client, node, request)
+        except BrokerUnavailable as error:
+            timed_out = ErrorCode.REQUEST_TIMED_OUT
+            outcomes += [Outcome(str(entity), timed_out, str(error)) for entity in group]
+            continue
         outcomes += [
             outcome(
                 str(_entity(group, result.resource_type, result.resource_name)),
@@ -79,6 +84,14 @@ def by_node(entities: Iterable[Entity]) -> list[tuple[int | None, list[Entity]]]
         is_one_broker = entity.type is not EntityType.TOPICS and entity.name != BROKER_DEFAULTS
         groups.setdefault(int(entity.name) if is_one_broker else None, []).append(entity)
     return list(groups.items())
+
+
+async def _change(client: Client, node: int | None, request: Request[ResponseT]) -> ResponseT:
+    if node is None:
+        return await client.send(request)
+    if node not in client.cluster.nodes:
+        await client.refresh_metadata()
+    return await change(client, node, lambda: client.send_to(node, request))
 
 
 async def _send(client: Client, node: int | None, request: Request[ResponseT]) -> ResponseT:

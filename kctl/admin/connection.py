@@ -13,9 +13,11 @@ from broker.errors import ApiError, ErrorCode
 from broker.net.authentication import PLAINTEXT
 from broker.net.client import Client, Cluster
 from broker.net.failures import SecurityFailed, SecurityProblem
+from broker.protocol.errors import EncodeError
 from kctl import __version__
 from kctl.admin.broker_queries import SCOPE, BrokerUnavailable, QueryScope
-from kctl.cli.errors import CliError, ExitStatus
+from kctl.cli.errors import CliError, ExitStatus, usage_error
+from kctl.cli.guards import check_cluster_id
 from kctl.cli.options import DEFAULT_TIMEOUT_S, Session
 from kctl.views.outcomes import HINTS
 
@@ -43,6 +45,15 @@ KAFKA_WITH = {
     "ElectLeaders": "2.2",
     "AlterPartitionReassignments": "2.4",
     "ListPartitionReassignments": "2.4",
+    "DescribeAcls": "0.11",
+    "CreateAcls": "0.11",
+    "DeleteAcls": "0.11",
+    "CreateDelegationToken": "1.1",
+    "RenewDelegationToken": "1.1",
+    "ExpireDelegationToken": "1.1",
+    "DescribeDelegationToken": "1.1",
+    "DescribeUserScramCredentials": "2.7",
+    "AlterUserScramCredentials": "2.7",
     "DescribeClientQuotas": "2.6",
     "AlterClientQuotas": "2.6",
     "DescribeCluster": "2.8",
@@ -84,6 +95,11 @@ class ClusterConnection:
         self._client = _client(session)
         self._runner = asyncio.Runner()
         self._lock = threading.Lock()
+
+    @property
+    def cluster_id(self) -> str | None:
+        """The id of the cluster, once a broker has told it."""
+        return self._client.cluster.cluster_id
 
     def run(self, query: Query[Answer], scope: QueryScope, timeout_s: float | None) -> Answer:
         """The result of `query`; TimeoutError if it takes longer than `timeout_s`."""
@@ -136,7 +152,11 @@ def ask(
     """
     scope = QueryScope(_broker_timeout_s(session, partial=partial), is_partial=partial)
     try:
-        return _connection(session).run(query, scope, None if partial else session.timeout)
+        connection = _connection(session)
+        if session.active_context[1].cluster_id and not connection.cluster_id:
+            connection.run(lambda client: client.refresh_metadata(), scope, session.timeout)
+            check_cluster_id(session, connection.cluster_id)
+        return connection.run(query, scope, None if partial else session.timeout)
     except BrokerUnavailable as error:
         hint = "check that it is running; --timeout SECONDS waits longer"
         raise _timed_out(str(error.failure), hint, check) from error
@@ -157,6 +177,8 @@ def ask(
             raise _too_old(error) from error
         hint = HINTS.get(error.code, "")
         raise CliError(f"the cluster refused: {error} ({error.code.name})", hint) from error
+    except EncodeError as error:
+        raise _not_encodable(error) from error
     finally:
         session.unanswered |= {b: str(failure) for b, failure in scope.failures.items()}
 
@@ -173,6 +195,13 @@ def _broker_timeout_s(session: Session, *, partial: bool) -> float:
         # Less than that of the whole query, so that the message names the broker.
         return session.timeout if partial else session.timeout * 0.9
     return BROKER_TIMEOUT_S if partial else 2 * BROKER_TIMEOUT_S
+
+
+def _not_encodable(error: EncodeError) -> CliError:
+    """A value of the command line or of a file that Kafka's protocol cannot carry."""
+    if isinstance(error.__cause__, UnicodeEncodeError):
+        return usage_error("a name is not valid UTF-8", f"names in Kafka are UTF-8 ({error})")
+    return usage_error(f"a value is out of range: {error}", "check the numbers")
 
 
 def _connection(session: Session) -> ClusterConnection:

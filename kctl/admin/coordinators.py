@@ -8,7 +8,9 @@ from broker.net.client import GROUP, TRANSACTION, Client
 from broker.protocol.api_keys import ApiKey
 from broker.protocol.messages.api_versions import ApiVersionsRequest
 from broker.protocol.messages.find_coordinator import FindCoordinatorRequest
+from broker.protocol.schema import Request, ResponseT
 from kctl import __version__
+from kctl.admin.broker_queries import change
 
 _MANY_KEYS_SINCE = 4
 """The first version of FindCoordinator that takes several keys."""
@@ -39,6 +41,14 @@ async def coordinators_of(
         _check(found.error_code, found.error_message, found.key, key_type)
         by_node[found.node_id].append(found.key)
     return by_node
+
+
+async def change_by_coordinator(
+    client: Client, group: str, request: Request[ResponseT]
+) -> ResponseT:
+    """The answer of a group's coordinator to a change."""
+    (coordinator_id,) = await coordinators_of(client, [group])
+    return await change(client, coordinator_id, lambda: client.send_to_coordinator(group, request))
 
 
 async def _find_one(client: Client, key: str, key_type: int) -> int:

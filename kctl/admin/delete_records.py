@@ -1,5 +1,6 @@
 """DeleteRecords."""
 
+import asyncio
 from collections import defaultdict
 from collections.abc import Mapping
 
@@ -11,6 +12,7 @@ from broker.protocol.messages.delete_records import (
     DeleteRecordsRequest,
     DeleteRecordsTopic,
 )
+from kctl.admin.broker_queries import BrokerUnavailable, change
 from kctl.model.offsets import Deletion
 
 
@@ -18,18 +20,28 @@ async def delete_records(
     client: Client, before: Mapping[TopicPartition, int], *, timeout_s: float
 ) -> list[Deletion]:
     """Delete the records before each offset, on the partition leaders."""
-    results = {}
-    for leader, partitions in (await client.leaders_of(before)).items():
+
+    async def on_leader(leader: int, partitions: list[TopicPartition]) -> list[Deletion]:
         if leader < 0:
-            unled = ErrorCode.LEADER_NOT_AVAILABLE
-            results.update({tp: Deletion(tp, -1, unled) for tp in partitions})
-            continue
+            return [Deletion(tp, -1, ErrorCode.LEADER_NOT_AVAILABLE) for tp in partitions]
         request = _request({tp: before[tp] for tp in partitions}, timeout_s)
-        answer = await client.send_to(leader, request)
-        for topic in answer.topics:
-            for one in topic.partitions:
-                tp = TopicPartition(topic.name, one.partition_index)
-                results[tp] = Deletion(tp, one.low_watermark, ErrorCode(one.error_code))
+        try:
+            answer = await change(client, leader, lambda: client.send_to(leader, request))
+        except BrokerUnavailable:
+            return [Deletion(tp, -1, ErrorCode.REQUEST_TIMED_OUT) for tp in partitions]
+        return [
+            Deletion(
+                TopicPartition(topic.name, one.partition_index),
+                one.low_watermark,
+                ErrorCode(one.error_code),
+            )
+            for topic in answer.topics
+            for one in topic.partitions
+        ]
+
+    by_leader = await client.leaders_of(before)
+    found = await asyncio.gather(*(on_leader(*item) for item in by_leader.items()))
+    results = {one.partition: one for part in found for one in part}
     return [results[partition] for partition in before]
 
 

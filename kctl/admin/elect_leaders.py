@@ -7,6 +7,7 @@ from broker.errors import ApiError, ErrorCode
 from broker.model import TopicPartition
 from broker.net.client import Client
 from broker.protocol.messages.elect_leaders import ElectLeadersRequest, TopicPartitions
+from kctl.admin.broker_queries import change_by_controller
 from kctl.model.elections import Election, ElectionType
 from kctl.model.outcomes import outcome
 
@@ -24,7 +25,7 @@ async def elect_leaders(
         topic_partitions=None if partitions is None else _by_topic(partitions),
         timeout_ms=round(timeout_s * 1000),
     )
-    answer = await client.send_to_controller(request)
+    answer = await change_by_controller(client, request)
     if answer.error_code:
         raise ApiError(ErrorCode(answer.error_code))
     return [

@@ -3,10 +3,12 @@
 import asyncio
 from collections.abc import Iterable, Sequence
 
+from broker.errors import ErrorCode
 from broker.net.client import Client
 from broker.protocol.messages.delete_groups import DeleteGroupsRequest
 from broker.protocol.messages.leave_group import LeaveGroupRequest, MemberIdentity
-from kctl.admin.coordinators import coordinators_of
+from kctl.admin.broker_queries import BrokerUnavailable, change
+from kctl.admin.coordinators import change_by_coordinator, coordinators_of
 from kctl.model.groups import Member
 from kctl.model.outcomes import Outcome, outcome
 
@@ -16,14 +18,18 @@ REASON = "removed with kctl"
 async def delete_groups(client: Client, groups: Iterable[str]) -> list[Outcome]:
     """Delete groups without members; outcomes sorted by name."""
     by_node = await coordinators_of(client, groups)
-    answers = await asyncio.gather(
-        *(
-            client.send_to(node_id, DeleteGroupsRequest(groups_names=names))
-            for node_id, names in by_node.items()
-        )
-    )
-    found = [outcome(one.group_id, one.error_code) for answer in answers for one in answer.results]
-    return sorted(found, key=lambda one: one.name)
+    found = await asyncio.gather(*(_delete_on(client, *item) for item in by_node.items()))
+    return sorted((one for part in found for one in part), key=lambda one: one.name)
+
+
+async def _delete_on(client: Client, node_id: int, names: list[str]) -> list[Outcome]:
+    """Delete the groups of one coordinator."""
+    request = DeleteGroupsRequest(groups_names=names)
+    try:
+        answer = await change(client, node_id, lambda: client.send_to(node_id, request))
+    except BrokerUnavailable as error:
+        return [Outcome(name, ErrorCode.REQUEST_TIMED_OUT, str(error)) for name in names]
+    return [outcome(one.group_id, one.error_code) for one in answer.results]
 
 
 async def remove_members(client: Client, group: str, members: Sequence[Member]) -> list[Outcome]:
@@ -40,7 +46,7 @@ async def remove_members(client: Client, group: str, members: Sequence[Member]) 
         for member in members
     ]
     request = LeaveGroupRequest(group_id=group, members=leaving)
-    answer = await client.send_to_coordinator(group, request)
+    answer = await change_by_coordinator(client, group, request)
     if answer.error_code:
         return [outcome(group, answer.error_code)]
     return [

@@ -20,7 +20,7 @@ from broker.protocol.messages.offset_delete import (
 )
 from broker.protocol.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestGroup
 from kctl.admin.broker_queries import each_broker
-from kctl.admin.coordinators import coordinators_of
+from kctl.admin.coordinators import change_by_coordinator, coordinators_of
 
 Offsets = dict[TopicPartition, int]
 Outcomes = dict[TopicPartition, ErrorCode]
@@ -87,7 +87,7 @@ async def commit_offsets(
         for name, partitions in by_topic.items()
     ]
     request = OffsetCommitRequest(group_id=group, topics=topics)
-    answer = await client.send_to_coordinator(group, request)
+    answer = await change_by_coordinator(client, group, request)
     return {
         TopicPartition(topic.name, partition.partition_index): ErrorCode(partition.error_code)
         for topic in answer.topics
@@ -106,7 +106,7 @@ async def delete_offsets(
         OffsetDeleteRequestTopic(name=name, partitions=asked) for name, asked in by_topic.items()
     ]
     request = OffsetDeleteRequest(group_id=group, topics=topics)
-    answer = await client.send_to_coordinator(group, request)
+    answer = await change_by_coordinator(client, group, request)
     outcomes = {
         TopicPartition(topic.name, partition.partition_index): ErrorCode(partition.error_code)
         for topic in answer.topics

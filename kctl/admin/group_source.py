@@ -75,10 +75,19 @@ def ask_groups(
     question: Callable[[GroupSource], Awaitable[Answer]],
     *,
     partial: bool = False,
+    check: str = "",
 ) -> Answer:
-    """Query groups without their logs: for groups in `zookeeper` no broker is needed."""
+    """Query groups without their logs: for groups in `zookeeper` no broker is needed.
+
+    `partial` and `check` are those of `ask`.
+    """
     if zookeeper is None:
-        return ask(session, lambda client: question(CoordinatedGroups(client)), partial=partial)
+        return ask(
+            session,
+            lambda client: question(CoordinatedGroups(client)),
+            partial=partial,
+            check=check,
+        )
     from kctl.admin.metadata_place import zookeeper_place  # kazoo is slow to import
     from kctl.admin.old_groups import OldGroups
 

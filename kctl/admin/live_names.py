@@ -6,16 +6,19 @@ They are cached for 30 seconds, so that pressing Tab again is instant.
 import hashlib
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from enum import StrEnum
 from pathlib import Path
 
+from kctl.admin.acls import describe_acls
 from kctl.admin.cluster import describe_cluster
 from kctl.admin.connection import ask
 from kctl.admin.groups import list_groups
 from kctl.admin.topics import find_topics
+from kctl.admin.users import list_credentials
 from kctl.cli.contexts import config_path, read_contexts
 from kctl.cli.options import Session
+from kctl.model.acls import WILDCARD, AclFilter
 
 TIME_LIMIT_S = 1.0
 KEPT_S = 30.0
@@ -28,6 +31,8 @@ class Kind(StrEnum):
     GROUPS = "groups"
     BROKERS = "brokers"
     CONTEXTS = "contexts"
+    USERS = "users"
+    PRINCIPALS = "principals"
 
 
 def live_names(session: Session, kind: Kind) -> list[str]:
@@ -59,10 +64,28 @@ def _brokers(session: Session) -> list[str]:
     return [str(broker.id) for broker in ask(session, describe_cluster).brokers]
 
 
+def _users(session: Session) -> list[str]:
+    return _plain(one.user for one in ask(session, list_credentials))
+
+
+def _principals(session: Session) -> list[str]:
+    """Of all ACLs, in kctl's short form: bash would split `User:alice` at the colon."""
+    acls = ask(session, lambda client: describe_acls(client, AclFilter()))
+    names = (acl.principal.removeprefix("User:") for acl in acls)
+    return _plain(name for name in names if ":" not in name and name != WILDCARD)
+
+
+def _plain(names: Iterable[str]) -> list[str]:
+    """Sorted, each once; names with blanks would need quotes."""
+    return sorted({name for name in names if " " not in name})
+
+
 _ASK: dict[Kind, Callable[[Session], list[str]]] = {
     Kind.TOPICS: _topics,
     Kind.GROUPS: _groups,
     Kind.BROKERS: _brokers,
+    Kind.USERS: _users,
+    Kind.PRINCIPALS: _principals,
 }
 
 

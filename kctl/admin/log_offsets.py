@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 
-from broker.errors import ErrorCode
+from broker.errors import ApiError, ErrorCode
 from broker.model import TopicPartition
 from broker.net.client import Client
 from broker.protocol.messages.list_offsets import (
@@ -12,8 +12,11 @@ from broker.protocol.messages.list_offsets import (
     ListOffsetsTopic,
 )
 from kctl.admin.broker_queries import each_broker
+from kctl.cli.errors import CliError
 from kctl.cli.missing import no_such
 from kctl.model.offsets import EARLIEST_TIMESTAMP, LATEST_TIMESTAMP, OffsetAnswer
+
+Errors = dict[TopicPartition, ErrorCode]
 
 _CONSUMER = -1
 """The replica id of a consumer."""
@@ -29,27 +32,51 @@ async def partitions_of(client: Client, topics: Iterable[str]) -> dict[str, list
     return {topic: partitions or [] for topic, partitions in found.items()}
 
 
+async def require_partitions(client: Client, places: Iterable[TopicPartition]) -> None:
+    """CliError for a topic or partition that does not exist."""
+    wanted = list(places)
+    found = await partitions_of(client, (place.topic for place in wanted))
+    for place in wanted:
+        if place.partition not in found[place.topic]:
+            last = max(found[place.topic], default=-1)
+            raise CliError(
+                f"{place.topic} has no partition {place.partition}", f"it has 0 to {last}"
+            )
+
+
 async def known_partitions(client: Client, topics: Iterable[str]) -> dict[str, list[int] | None]:
-    """The partition numbers of each topic; None for a topic that does not exist."""
+    """The partition numbers of each topic; None for a topic that does not exist.
+
+    ApiError for a topic that this user may not describe.
+    """
     wanted = list(dict.fromkeys(topics))
-    answer = await client.refresh_metadata(wanted) if wanted else None
+    answered = (await client.refresh_metadata(wanted)).topics if wanted else []
+    for topic in answered:
+        if topic.error_code == ErrorCode.TOPIC_AUTHORIZATION_FAILED:
+            raise ApiError(ErrorCode.TOPIC_AUTHORIZATION_FAILED, f"topic {topic.name}")
     found = {
         topic.name: sorted(partition.partition_index for partition in topic.partitions)
-        for topic in (answer.topics if answer else [])
+        for topic in answered
         if not topic.error_code
     }
     return {topic: found.get(topic) for topic in wanted}
 
 
 async def list_offsets(
-    client: Client, wanted: Mapping[TopicPartition, int], *, read_committed: bool = False
+    client: Client,
+    wanted: Mapping[TopicPartition, int],
+    *,
+    read_committed: bool = False,
+    errors: Errors | None = None,
 ) -> dict[TopicPartition, OffsetAnswer]:
     """The offset of each partition at its timestamp; leaders are queried in parallel.
 
-    Partitions without a leader, or whose leader returns an error, are missing. With
-    `read_committed` the log end is the last stable offset.
+    Partitions without a leader, or whose leader returns an error, are missing; the reasons are
+    added to `errors`. With `read_committed` the log end is the last stable offset.
     """
+    reasons: Errors = {} if errors is None else errors
     by_leader = await client.leaders_of(wanted)
+    reasons |= dict.fromkeys(by_leader.get(-1, ()), ErrorCode.LEADER_NOT_AVAILABLE)
     answers = await each_broker(
         client,
         {
@@ -57,30 +84,39 @@ async def list_offsets(
             for leader, partitions in by_leader.items()
             if leader >= 0
         },
-        lambda leader, own: _ask_leader(client, leader, own, int(read_committed)),
+        lambda leader, own: _ask_leader(client, leader, own, int(read_committed), reasons),
     )
     return {tp: offset for answer in answers.values() for tp, offset in answer.items()}
 
 
 async def log_ends(
-    client: Client, partitions: Iterable[TopicPartition], *, read_committed: bool = False
+    client: Client,
+    partitions: Iterable[TopicPartition],
+    *,
+    read_committed: bool = False,
+    errors: Errors | None = None,
 ) -> dict[TopicPartition, int]:
     """The high watermark or last stable offset of each partition."""
     wanted = dict.fromkeys(partitions, LATEST_TIMESTAMP)
-    found = await list_offsets(client, wanted, read_committed=read_committed)
+    found = await list_offsets(client, wanted, read_committed=read_committed, errors=errors)
     return {partition: answer.offset for partition, answer in found.items()}
 
 
 async def log_starts(
-    client: Client, partitions: Iterable[TopicPartition]
+    client: Client, partitions: Iterable[TopicPartition], *, errors: Errors | None = None
 ) -> dict[TopicPartition, int]:
     """The log start offset of each partition."""
-    found = await list_offsets(client, dict.fromkeys(partitions, EARLIEST_TIMESTAMP))
+    wanted = dict.fromkeys(partitions, EARLIEST_TIMESTAMP)
+    found = await list_offsets(client, wanted, errors=errors)
     return {partition: answer.offset for partition, answer in found.items()}
 
 
 async def _ask_leader(
-    client: Client, leader: int, wanted: Mapping[TopicPartition, int], isolation_level: int
+    client: Client,
+    leader: int,
+    wanted: Mapping[TopicPartition, int],
+    isolation_level: int,
+    errors: Errors,
 ) -> dict[TopicPartition, OffsetAnswer]:
     by_topic: dict[str, list[ListOffsetsPartition]] = defaultdict(list)
     for (topic, partition), timestamp in wanted.items():
@@ -91,11 +127,12 @@ async def _ask_leader(
         topics=[ListOffsetsTopic(name=name, partitions=asked) for name, asked in by_topic.items()],
     )
     answer = await client.send_to(leader, request)
-    return {
-        TopicPartition(topic.name, found.partition_index): OffsetAnswer(
-            found.offset, found.timestamp, found.leader_epoch
-        )
-        for topic in answer.topics
-        for found in topic.partitions
-        if found.error_code == ErrorCode.NONE
-    }
+    offsets: dict[TopicPartition, OffsetAnswer] = {}
+    for answered in answer.topics:
+        for found in answered.partitions:
+            place = TopicPartition(answered.name, found.partition_index)
+            if found.error_code == ErrorCode.NONE:
+                offsets[place] = OffsetAnswer(found.offset, found.timestamp, found.leader_epoch)
+            else:
+                errors[place] = ErrorCode(found.error_code)
+    return offsets

@@ -12,12 +12,15 @@ from broker.metadata.store import MetadataStore
 from broker.metadata.znodes.json_text import MalformedZnode
 from broker.metadata.zookeeper import ZooKeeperSettings, ZooKeeperStore
 from kctl.cli.errors import CliError, ExitStatus
+from kctl.cli.options import DEFAULT_TIMEOUT_S
 
 # kctl reports errors itself; `-v` also shows the broker code's log messages.
 logging.getLogger("broker").addHandler(logging.NullHandler())
 
 ZOOKEEPER_SCHEME = "zookeeper://"
 ZOOKEEPER_SESSION_MS = 18_000
+DEFAULT_WAIT_S = 10.0
+"""How long to wait for a ZooKeeper unless a timeout was given."""
 
 
 class Place:
@@ -25,7 +28,8 @@ class Place:
 
     def __init__(self, text: str, timeout_s: float) -> None:
         self.text = text
-        self._timeout_s = timeout_s
+        # A command that waits for a ZooKeeper that is not there should not take half a minute.
+        self._timeout_s = DEFAULT_WAIT_S if timeout_s == DEFAULT_TIMEOUT_S else timeout_s
         if "://" in text and not text.startswith(ZOOKEEPER_SCHEME):
             raise CliError(
                 f"{text} is neither a directory nor a ZooKeeper address",
@@ -55,14 +59,22 @@ class Place:
         try:
             if self.directory is not None:
                 return EmbeddedStore.open(self._file(self.directory, create))
+            wait_ms = round(self._timeout_s * 1000)
             settings = ZooKeeperSettings(
                 connect=self.text.removeprefix(ZOOKEEPER_SCHEME).rstrip("/"),
-                session_timeout_ms=ZOOKEEPER_SESSION_MS,
-                connection_timeout_ms=round(self._timeout_s * 1000),
+                # kazoo waits for a silent server as long as its session would last, also on close.
+                session_timeout_ms=min(ZOOKEEPER_SESSION_MS, max(1000, wait_ms)),
+                connection_timeout_ms=wait_ms,
             )
             return await ZooKeeperStore.open(settings, create_chroot=create)
         except StoreError as error:
             raise self._understood(error) from error
+        except ValueError as error:  # of the connect string
+            raise CliError(
+                f"invalid ZooKeeper address {self.text}: {error}",
+                f"specify it as {ZOOKEEPER_SCHEME}HOST:PORT/CHROOT",
+                ExitStatus.USAGE,
+            ) from error
 
     def _file(self, directory: Path, create: bool) -> Path:
         if not directory.is_dir():
@@ -83,7 +95,7 @@ class Place:
                 )
             case ConnectionLoss():
                 return CliError(
-                    f"no answer from ZooKeeper at {self.text}",
+                    f"no answer from ZooKeeper at {self.text} within {self._timeout_s:g} s",
                     "check the address; --timeout SECONDS waits longer",
                     ExitStatus.TIMED_OUT,
                 )

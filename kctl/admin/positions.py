@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from broker.model import TopicPartition
 from broker.net.client import Client
-from kctl.admin.log_offsets import list_offsets, log_ends, log_starts
+from kctl.admin.log_offsets import Errors, list_offsets, log_ends, log_starts
 from kctl.cli.errors import CliError
 from kctl.model.offsets import Anchor, OffsetAnswer, Position
 
@@ -15,17 +15,25 @@ async def resolve_positions(
     positions: Sequence[Position],
     *,
     read_committed: bool = False,
+    skip_unanswered: bool = False,
 ) -> list[dict[TopicPartition, int]]:
     """The offset of every partition at each position, limited to its log.
 
-    A time after the last record is the log end. CliError for a partition without a leader.
+    A time after the last record is the log end. CliError for a partition without a leader, with the
+    reason; with
+    `skip_unanswered`, in a partial query, those of brokers that did not answer are missing.
     """
-    starts = await log_starts(client, partitions)
-    ends = await log_ends(client, partitions, read_committed=read_committed)
-    silent = [str(partition) for partition in partitions if partition not in starts.keys() & ends]
+    errors: Errors = {}
+    starts = await log_starts(client, partitions, errors=errors)
+    ends = await log_ends(client, partitions, read_committed=read_committed, errors=errors)
+    silent = [partition for partition in partitions if partition not in starts.keys() & ends]
+    if skip_unanswered and not errors.keys() & set(silent):
+        # Their brokers did not answer, which is reported; see broker_queries.
+        partitions, silent = [tp for tp in partitions if tp not in silent], []
+        ends = {tp: ends[tp] for tp in partitions}
     if silent:
         raise CliError(
-            f"{', '.join(silent)} has no leader that answers",
+            f"no offsets of {', '.join(_with_reason(tp, errors) for tp in silent)}",
             "kctl topics describe shows the leaders",
         )
     return [
@@ -34,6 +42,11 @@ async def resolve_positions(
         else {tp: position.offset(starts[tp], ends[tp]) for tp in partitions}
         for position in positions
     ]
+
+
+def _with_reason(partition: TopicPartition, errors: Errors) -> str:
+    reason = errors.get(partition)
+    return f"{partition} ({reason.name})" if reason else str(partition)
 
 
 async def _at_time(

@@ -20,7 +20,7 @@ from broker.protocol.messages.list_partition_reassignments import (
     ListPartitionReassignmentsRequest,
 )
 from broker.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
-from kctl.admin.broker_queries import from_controller, unavailable_controller
+from kctl.admin.broker_queries import change_by_controller, from_controller, unavailable_controller
 from kctl.admin.cluster import describe_cluster
 from kctl.admin.topics import find_topics
 from kctl.model.assignments import Assignment, Layout
@@ -77,7 +77,7 @@ async def _alter(
         timeout_ms=round(timeout_s * 1000),
         topics=[ReassignableTopic(name=name, partitions=some) for name, some in by_topic.items()],
     )
-    answer = await client.send_to_controller(request)
+    answer = await change_by_controller(client, request)
     if answer.error_code:
         raise ApiError(ErrorCode(answer.error_code), answer.error_message or "")
     return [
@@ -141,7 +141,7 @@ async def _sizes_on(
     client: Client, broker: int, topics: list[DescribableLogDirTopic]
 ) -> dict[tuple[TopicPartition, int], int]:
     try:
-        async with asyncio.timeout(SIZES_S):
+        async with asyncio.timeout(min(SIZES_S, client.request_timeout_s / 3)):
             answer = await client.send_to(broker, DescribeLogDirsRequest(topics=topics))
     except (OSError, TimeoutError, ApiError):
         return {}
@@ -177,7 +177,7 @@ async def _metadata(
     client: Client, broker: int, request: MetadataRequest
 ) -> dict[TopicPartition, tuple[int, ...]] | None:
     try:
-        async with asyncio.timeout(SIZES_S):
+        async with asyncio.timeout(min(SIZES_S, client.request_timeout_s / 3)):
             answer = await client.send_to(broker, request)
     except (OSError, TimeoutError, ApiError):
         return None

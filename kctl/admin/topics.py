@@ -31,7 +31,7 @@ from broker.protocol.messages.metadata import (
     MetadataResponsePartition,
     MetadataResponseTopic,
 )
-from kctl.admin.broker_queries import from_controller
+from kctl.admin.broker_queries import change_by_controller, from_controller
 from kctl.model.outcomes import Outcome, outcome
 from kctl.model.topics import NewTopic, Partition, Topic, TopicAssignment
 
@@ -82,7 +82,7 @@ async def create_topics(
         timeout_ms=round(timeout_s * 1000),
         validate_only=validate_only,
     )
-    answer = await client.send_to_controller(request)
+    answer = await change_by_controller(client, request)
     results = {t.name: outcome(t.name, t.error_code, t.error_message) for t in answer.topics}
     return [results[topic.name] for topic in topics]
 
@@ -97,7 +97,7 @@ async def delete_topics(client: Client, names: Sequence[str], *, timeout_s: floa
         request = DeleteTopicsRequest(topics=states, timeout_ms=timeout_ms)
     else:
         request = DeleteTopicsRequest(topic_names=list(names), timeout_ms=timeout_ms)
-    answer = await client.send_to_controller(request)
+    answer = await change_by_controller(client, request)
     results = {
         topic.name or "": outcome(topic.name or "", topic.error_code, topic.error_message)
         for topic in answer.responses
@@ -120,7 +120,7 @@ async def add_partitions(
         timeout_ms=round(timeout_s * 1000),
         validate_only=validate_only,
     )
-    answer = await client.send_to_controller(request)
+    answer = await change_by_controller(client, request)
     return [
         outcome(result.name, result.error_code, result.error_message) for result in answer.results
     ]

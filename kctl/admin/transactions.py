@@ -23,7 +23,7 @@ from broker.protocol.messages.write_txn_markers import (
     WritableTxnMarkerTopic,
     WriteTxnMarkersRequest,
 )
-from kctl.admin.broker_queries import each_broker, every_broker
+from kctl.admin.broker_queries import change, each_broker, every_broker
 from kctl.admin.coordinators import coordinators_of
 from kctl.model.transactions import (
     ALL_TRANSACTIONS,
@@ -170,7 +170,11 @@ async def abort_transaction(client: Client, marker: Marker) -> ErrorCode:
         transaction_result=False,
         topics=[WritableTxnMarkerTopic(name=place.topic, partition_indexes=[place.partition])],
     )
-    answer = await client.send_to_leader(place, WriteTxnMarkersRequest(markers=[wanted]))
+    request = WriteTxnMarkersRequest(markers=[wanted])
+    [leader] = await client.leaders_of([place])
+    if leader < 0:
+        raise ApiError(ErrorCode.LEADER_NOT_AVAILABLE, f"{place} has no leader")
+    answer = await change(client, leader, lambda: client.send_to_leader(place, request))
     return ErrorCode(answer.markers[0].topics[0].partitions[0].error_code)
 
 

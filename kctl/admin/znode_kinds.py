@@ -121,7 +121,8 @@ def _producer_ids(_: Match, data: bytes | None) -> str:
 
 def _acls(match: Match, data: bytes | None) -> str:
     return "; ".join(
-        " ".join(str(part) for part in entry) for entry in ResourceZnode.decode(match[0], data)
+        f"{acl.principal} {acl.permission_type.name} {acl.operation.name} {acl.host}"
+        for acl in ResourceZnode.decode(match[0], data)
     )
 
 

@@ -14,7 +14,7 @@ from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
 from kctl.cli.help import format_examples, help_lines, read_help
-from kctl.cli.options import gather, shared_parameters
+from kctl.cli.options import confirm_parameter, gather, shared_parameters
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -24,6 +24,8 @@ class KctlCommand(TyperCommand):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        if any("--yes" in parameter.opts for parameter in self.params):
+            self.params = [*self.params, confirm_parameter()]
         self.params = [*self.params, *shared_parameters()]
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
@@ -72,7 +74,9 @@ class DefaultVerbGroup(KctlGroup):
         """Whether the first word after shared options is a verb."""
         words = iter(args)
         takes_value = {
-            name: not option.count for option in shared_parameters() for name in option.opts
+            name: not (option.count or option.is_flag)
+            for option in shared_parameters()
+            for name in option.opts
         }
         for word in words:
             name = word.partition("=")[0]

@@ -3,11 +3,13 @@
 Creating things is never confirmed. Commands that delete or overwrite show a plan first:
 
     --dry-run       the plan is the result, on stdout; nothing is changed
-    --yes           no confirmation
+    --yes           no confirmation, except in a protected context
+    --confirm NAME  no confirmation; NAME must be the context of the cluster, also a protected one
     on a terminal   the plan on stderr, then a prompt
     otherwise       the plan on stderr, then an error: status 1, nothing is changed
 
-A `read_only` context refuses every change; in a `protected` one its name must be typed.
+A `read_only` context refuses every change; in a `protected` one its name must be typed. Both hold
+for the cluster of the context, however it is addressed; see `guards`.
 """
 
 import sys
@@ -18,8 +20,9 @@ from typing import Annotated
 import typer
 
 from kctl.cli.errors import CliError
+from kctl.cli.guards import Guard, guards_of
 from kctl.cli.options import Session
-from kctl.cli.tables import Column, Row, table_lines
+from kctl.cli.tables import Column, Name, Row
 
 DryRun = Annotated[
     bool, typer.Option("--dry-run", help="Show what would be done without changing anything.")
@@ -35,18 +38,20 @@ class Plan:
     """E.g. `Delete 2 topics?`"""
     rows: Sequence[Row]
     columns: Sequence[Column]
-    name: str
+    name: Name
     """The key that identifies a row."""
 
 
-def refuse_if_read_only(session: Session) -> None:
-    """CliError if the current context is read-only."""
-    name, context = session.active_context
-    if context.read_only:
-        raise CliError(
-            f"context {name!r} is read-only: nothing was changed",
-            f"kctl context set {name} --no-read-only allows changes",
-        )
+def refuse_if_read_only(session: Session) -> list[Guard]:
+    """CliError if a context makes the cluster read-only; else the contexts that protect it."""
+    guards = guards_of(session)
+    for guard in guards:
+        if guard.context.read_only:
+            raise CliError(
+                f"context {guard.name!r} is read-only: nothing was changed",
+                f"kctl context set {guard.name} --no-read-only allows changes",
+            )
+    return guards
 
 
 def confirm_plan(session: Session, plan: Plan, *, yes: bool, dry_run: bool) -> bool:
@@ -57,19 +62,32 @@ def confirm_plan(session: Session, plan: Plan, *, yes: bool, dry_run: bool) -> b
     if dry_run:
         show_dry_run(session, plan)
         return False
-    refuse_if_read_only(session)
-    name, context = session.active_context
-    if yes and not context.protected:
+    guards = [guard.name for guard in refuse_if_read_only(session) if guard.context.protected]
+    if session.confirm is not None:
+        _check_confirmed(session, plan, guards)
         return True
-    for line in table_lines(plan.rows, plan.columns):
-        session.out.note(line)
+    if yes and not guards:
+        return True
+    session.out.plan(plan.rows, plan.columns)
     if not can_ask():
-        raise _nobody_to_ask(plan, name if context.protected else None)
-    if context.protected:
-        _ask_for_name(plan, name or "")
+        raise _nobody_to_ask(plan, guards)
+    if guards:
+        _ask_for_name(plan, guards[0])
     else:
         typer.confirm(plan.question, abort=True, err=True)
     return True
+
+
+def _check_confirmed(session: Session, plan: Plan, guards: Sequence[str]) -> None:
+    """CliError if `--confirm` names another context than those of this cluster."""
+    expected = guards or [name for name in [session.active_context[0]] if name]
+    if session.confirm not in expected:
+        wanted = " or ".join(expected) if expected else "none: no context is in use"
+        raise CliError(
+            f"{plan.question} --confirm {session.confirm} does not name the context of this"
+            f" cluster ({wanted}): nothing was changed",
+            "check the cluster; kctl context list shows the contexts",
+        )
 
 
 def show_dry_run(session: Session, plan: Plan) -> None:
@@ -89,11 +107,11 @@ def _ask_for_name(plan: Plan, name: str) -> None:
         raise typer.Abort
 
 
-def _nobody_to_ask(plan: Plan, protected: str | None) -> CliError:
-    if protected:
+def _nobody_to_ask(plan: Plan, guards: Sequence[str]) -> CliError:
+    if guards:
         return CliError(
-            f"{plan.question} Context {protected!r} is protected: nothing was changed",
-            "run it on a terminal and type the name of the context; --yes is not enough",
+            f"{plan.question} Context {guards[0]!r} is protected: nothing was changed",
+            f"--confirm {guards[0]} confirms it; --yes is not enough",
         )
     return CliError(
         f"{plan.question} Cannot ask for confirmation without a terminal: nothing was changed",

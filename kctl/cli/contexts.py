@@ -9,6 +9,8 @@
         command_config: /etc/kafka/client.properties
         zookeeper: zk1:2181/kafka
         protected: true
+        cluster_id: Xz4f0Rl6QZqPZBVJXo7Vmw
+        export_engine: local
 
 The file is `$KCTL_CONFIG`, else `kctl/config.yaml` in the user's configuration directory. It is
 optional: `-b HOST:PORT` is enough. Secrets belong in the client.properties of a context, not here.
@@ -18,9 +20,11 @@ import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from kctl.cli.errors import CliError, ExitStatus, usage_error
+
+EXPORT_ENGINES: Final = ("spark", "local")
 
 
 @dataclass(frozen=True)
@@ -36,6 +40,11 @@ class Context:
     """Refuse all changes: also commits of offsets, and joining consumer groups."""
     protected: bool = False
     """Confirmations require typing the context's name; `--yes` is not enough."""
+    cluster_id: str | None = None
+    """Recorded by `kctl context set`. Commands refuse to run if the brokers have another one, and
+    restrictions apply to this cluster however it is addressed; see `guards`."""
+    export_engine: str | None = None
+    """The default of `kctl spark-export --engine`: spark or local."""
 
 
 @dataclass(frozen=True)
@@ -129,7 +138,11 @@ def _context(name: str, entry: Any, path: Path) -> Context:
             raise _unusable(path, f"{key} of context {name!r} must be a {wanted.__name__}")
         if value == "":
             raise _unusable(path, f"{key} of context {name!r} is empty")
-    return Context(**entry)
+    context = Context(**entry)
+    if context.export_engine not in (None, *EXPORT_ENGINES):
+        choices = " or ".join(EXPORT_ENGINES)
+        raise _unusable(path, f"export_engine of context {name!r} must be {choices}")
+    return context
 
 
 def _unusable(path: Path, reason: str) -> CliError:

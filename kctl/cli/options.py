@@ -2,7 +2,8 @@
 
 `kctl -b h:9092 topics list` and `kctl topics list -b h:9092` are equivalent: every group and every
 command accepts the shared options and stores them in one `Session`. Precedence: the option nearest
-to the end of the command line, other options, the environment, the context.
+to the end of the command line, other options, the environment, the current context; see
+`CLUSTER_PRECEDENCE`.
 
 An option or variable that selects the cluster and is empty is a usage error. It comes from an unset
 variable in a script; ignoring it would run the command on another cluster.
@@ -10,6 +11,7 @@ variable in a script; ignoring it would run the command on another cluster.
 
 import logging
 import os
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cache, cached_property
@@ -19,16 +21,36 @@ from typing import TYPE_CHECKING, Annotated, Any, Protocol
 import typer
 from typer.main import get_command
 
-from kctl.cli.contexts import Context, config_path, read_contexts, refuse_empty_variable
+from kctl.cli.contexts import Context, Contexts, config_path, read_contexts, refuse_empty_variable
 from kctl.cli.errors import CliError, ExitStatus, usage_error
 from kctl.cli.output import NoteHandler, Output, OutputFormat
+from kctl.cli.row_options import RowOptions, parse_row_options
+from kctl.cli.theme import ColorMode, set_color_mode
 
 if TYPE_CHECKING:
     from kctl.cli.security.settings import SecuritySettings
 
 SHARED_PANEL = "Shared options"
+OUTPUT_PANEL = "Output options"
 DEFAULT_TIMEOUT_S = 30.0
 _SECURITY_VARIABLES = ("KCTL_SECURITY_", "KCTL_SASL_", "KCTL_SSL_")
+
+
+CLUSTER_PRECEDENCE = """The cluster of a command is the first of these that is given:
+
+  1. -b on the command line
+  2. --context on the command line
+  3. bootstrap.servers in the file of --command-config on the command line
+  4. KCTL_BOOTSTRAP_SERVERS
+  5. KCTL_CONTEXT
+  6. bootstrap.servers in the file of KCTL_COMMAND_CONFIG
+  7. the current context
+
+A context given at the same level as -b or KCTL_BOOTSTRAP_SERVERS must exist; its restrictions and
+client.properties apply. The client.properties are those of --command-config, else of
+KCTL_COMMAND_CONFIG, else of the context. Restrictions of any context (read-only, protected) apply
+to its cluster however it is addressed: by its cluster id, or by one of its addresses while the id
+is unknown."""
 
 
 class Connection(Protocol):
@@ -46,14 +68,24 @@ class Session:
     context: str | None = None
     command_config: str | None = None
     output: OutputFormat = OutputFormat.TABLE
+    columns: str | None = None
+    sort_by: str | None = None
+    no_headers: bool = False
+    color: ColorMode = ColorMode.AUTO
     timeout: float = DEFAULT_TIMEOUT_S
     verbose: int = 0
     given: set[str] = field(default_factory=set)
     """Names of the options above that were given on the command line, at any level."""
     may_ask: bool = True
     """Whether the user may be prompted for a password: not during shell completion."""
+    told: set[str] = field(default_factory=set)
+    """Messages that were printed and are not repeated in this run."""
     unanswered: dict[int, str] = field(default_factory=dict)
     """Messages about brokers that did not answer; their part of the result is missing."""
+    confirm: str | None = None
+    """The value of `--confirm`: the name of the context that the user means to change."""
+    find_cluster_id: "Callable[[Session], str | None] | None" = None
+    """Queries the cluster for its id. Set by `app`: this layer knows no cluster."""
     connection: "Connection | None" = None
     """The connection of this run to its cluster, once there is one; see admin.connection."""
 
@@ -64,28 +96,55 @@ class Session:
             self.connection = None
 
     def __getstate__(self) -> dict[str, object]:
-        return {**self.__dict__, "connection": None}  # Spark tasks open their own
+        # Spark tasks open their own connections.
+        return {**self.__dict__, "connection": None, "find_cluster_id": None}
 
     @property
     def out(self) -> Output:
         """Output of results and messages."""
-        return Output(self.output)
+        return Output(self.output, self.row_options, self.told)
+
+    @property
+    def row_options(self) -> RowOptions:
+        """Columns and order of rows."""
+        return parse_row_options(self.columns, self.sort_by, headers=not self.no_headers)
 
     @cached_property
     def active_context(self) -> tuple[str | None, Context]:
         """The context of this run and its name; an empty context if there is none.
 
-        A cluster given with -b or by the environment has no context, unless `--context` is given as
-        well: then the rules of that context apply.
+        See CLUSTER_PRECEDENCE.
         """
-        if not self.given & {"bootstrap_server", "context"}:
-            refuse_empty_variable("KCTL_BOOTSTRAP_SERVERS")
-            refuse_empty_variable("KCTL_CONTEXT")
-        if self.bootstrap_server and "context" not in self.given:
-            return None, Context()
-        contexts = read_contexts(config_path())
-        name = self.context or contexts.current
-        return (name, contexts.get(name)) if name else (None, Context())
+        name = self._context_name()
+        return (name, self.contexts.get(name)) if name else (None, Context())
+
+    @cached_property
+    def contexts(self) -> Contexts:
+        """All contexts."""
+        return read_contexts(config_path())
+
+    def _context_name(self) -> str | None:
+        if "context" in self.given:
+            return self.context
+        if "bootstrap_server" in self.given or self._named_by_file():
+            return None
+        refuse_empty_variable("KCTL_BOOTSTRAP_SERVERS")
+        refuse_empty_variable("KCTL_CONTEXT")
+        if self.context:
+            return self.context
+        if self.bootstrap_server or self._servers_of_file():
+            return None
+        return self.contexts.current
+
+    def _named_by_file(self) -> bool:
+        """Whether --command-config is on the command line and its file names the servers."""
+        return "command_config" in self.given and self._servers_of_file() is not None
+
+    def _servers_of_file(self) -> str | None:
+        """bootstrap.servers in the file of --command-config or KCTL_COMMAND_CONFIG."""
+        if not self.command_config:
+            return None
+        return self.client_properties().get("bootstrap.servers")
 
     def client_properties(self) -> dict[str, str]:
         """The Java client.properties of this run, including security settings of the environment.
@@ -103,9 +162,12 @@ class Session:
             return {}
         # Imported here: few runs have any.
         from kctl.cli.client_properties import read_client_properties
+        from kctl.cli.client_property_names import check_names
         from kctl.cli.security.secrets import from_environment, resolve
 
         written = read_client_properties(Path(path).expanduser()) if path else {}
+        if path and (unknown := check_names(written, Path(path))):
+            self.out.note(f"{path}: unknown keys are ignored: {', '.join(unknown)}")
         return resolve(written, os.environ) | from_environment(os.environ)
 
     @cached_property
@@ -118,9 +180,13 @@ class Session:
 
         return read_security(properties, lambda what: ask_secret(what) if self.may_ask else None)
 
+    def names_cluster(self) -> bool:
+        """Whether there are bootstrap servers."""
+        return bool(self._servers())
+
     def bootstrap_servers(self) -> str:
         """The bootstrap servers; CliError if there are none."""
-        named = self._named_servers() or self.client_properties().get("bootstrap.servers")
+        named = self._servers()
         if not named:
             raise CliError(
                 "no cluster specified",
@@ -130,12 +196,23 @@ class Session:
             )
         return named
 
+    def _servers(self) -> str | None:
+        return self._named_servers() or self.client_properties().get("bootstrap.servers")
+
     def _named_servers(self) -> str | None:
-        """From -b, else --context, else the environment, else the current context."""
+        """The servers other than those of client.properties."""
         from_context = self.active_context[1].bootstrap_servers
-        if "context" in self.given and "bootstrap_server" not in self.given:
-            return from_context or self.bootstrap_server
+        if "bootstrap_server" in self.given:
+            return self.bootstrap_server
+        if "context" in self.given:
+            return from_context
+        if self._named_by_file():
+            return None
         return self.bootstrap_server or from_context
+
+    def cluster_id(self) -> str | None:
+        """The id of the cluster; None if it cannot be queried in this run."""
+        return self.find_cluster_id(self) if self.find_cluster_id else None
 
 
 class TextFormat(StrEnum):
@@ -199,9 +276,47 @@ def _declare(
             "--output",
             metavar="FORMAT",
             envvar="KCTL_OUTPUT",
-            help="Output format: table, wide, json, jsonl, yaml, csv or name. [KCTL_OUTPUT]",
+            help="Output format: table, wide, json, jsonl, yaml, csv, name or tree. [KCTL_OUTPUT]",
             show_envvar=False,
-            rich_help_panel=SHARED_PANEL,
+            rich_help_panel=OUTPUT_PANEL,
+        ),
+    ] = None,
+    columns: Annotated[
+        str | None,
+        typer.Option(
+            "--columns",
+            metavar="NAME,…",
+            help="Show only these columns, in this order.",
+            rich_help_panel=OUTPUT_PANEL,
+        ),
+    ] = None,
+    sort_by: Annotated[
+        str | None,
+        typer.Option(
+            "--sort-by",
+            metavar="NAME,…",
+            help="Sort by these columns; -NAME sorts in descending order.",
+            rich_help_panel=OUTPUT_PANEL,
+        ),
+    ] = None,
+    no_headers: Annotated[
+        bool,
+        typer.Option(
+            "--no-headers",
+            help="Omit the headings of tables and CSV.",
+            rich_help_panel=OUTPUT_PANEL,
+        ),
+    ] = False,
+    color: Annotated[
+        ColorMode | None,
+        typer.Option(
+            "--color",
+            metavar="WHEN",
+            envvar="KCTL_COLOR",
+            help="Use colour: auto (on a terminal, unless NO_COLOR is set), always or never. "
+            "[KCTL_COLOR]",
+            show_envvar=False,
+            rich_help_panel=OUTPUT_PANEL,
         ),
     ] = None,
     timeout: Annotated[
@@ -231,6 +346,28 @@ def _declare(
     """Declarations only; `shared_parameters` turns them into Typer parameters."""
 
 
+def _declare_confirm(
+    confirm: Annotated[
+        str | None,
+        typer.Option(
+            "--confirm",
+            metavar="NAME",
+            help="Confirm the change on the cluster of this context, also a protected one; fails "
+            "on any other cluster.",
+        ),
+    ] = None,
+) -> None:
+    """The option that commands with `--yes` have too."""
+
+
+@cache
+def confirm_parameter() -> Any:
+    """`--confirm NAME` as a Typer parameter."""
+    probe = typer.Typer(add_completion=False)
+    probe.command()(_declare_confirm)
+    return next(one for one in get_command(probe).params if one.name == "confirm")
+
+
 @cache
 def shared_parameters() -> tuple[Any, ...]:
     """The shared options as Typer parameters, to be added to any group or command."""
@@ -243,6 +380,10 @@ def refuse_empty_option(option: str, value: object) -> None:
     """A usage error if the value of `option` is an empty string."""
     if isinstance(value, str) and not value.strip(" ,"):
         raise usage_error(f"{option} is empty", "check the variable it is set from, or omit it")
+
+
+_CHOICES: dict[str, Callable[[Any], Any]] = {"output": OutputFormat, "color": ColorMode}
+"""Typer converts a choice to an enum only when it calls a function."""
 
 
 def gather(ctx: Any) -> None:
@@ -259,8 +400,11 @@ def gather(ctx: Any) -> None:
             session.given.add(name)
         elif value is None or name in session.given:
             continue
-        # Typer converts a choice to an enum only when it calls a function.
-        setattr(session, name, OutputFormat(value) if name == "output" else value)
+        setattr(session, name, _CHOICES.get(name, lambda same: same)(value))
+    set_color_mode(session.color)
+    _ = session.row_options  # a usage error if they are malformed
+    if confirm := ctx.params.pop("confirm", None):
+        session.confirm = confirm
     if not session.timeout > 0:  # also refuses nan
         raise usage_error(f"--timeout {session.timeout:g}: must be greater than 0", "e.g. 10")
     if session.verbose:

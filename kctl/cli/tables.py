@@ -1,16 +1,30 @@
-"""Formatting of rows as text in columns; no terminal, no colour.
+"""Formatting of rows as text in columns.
 
 Not done with rich: tables of large clusters have thousands of rows, and plain padded lines work
-with grep, awk and copying.
+with grep, awk and copying. Without a `Look` there is no colour and no limit of the width.
+
+On a terminal that is too narrow, lines never wrap: columns are dropped, the least important first,
+and then long cells are cut.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Final
+
+from kctl.cli.terminal import visible
+from kctl.cli.theme import Paint, Spans, Style, plain, word_style
 
 Row = Mapping[str, object]
+Name = str | Callable[[Row], str]
+"""What `-o name` prints of a row: the value of a key, or the result of a function."""
 
-GAP = "   "
-NOTHING = "-"
+GAP: Final = "   "
+NOTHING: Final = "-"
+ELLIPSIS: Final = "…"
+DEFAULT_PRIORITY: Final = 5
+_SHORTEST_CUT: Final = 20
+"""Columns of text are cut to this width before one is dropped."""
+_SHORTEST: Final = 8
 
 
 @dataclass(frozen=True)
@@ -25,11 +39,74 @@ class Column:
     """Shown with `-o wide` only."""
     right: bool = False
     """Right-aligned, for numbers."""
+    format: Callable[[object], str] | None = None
+    """Text of a value that is not None, in tables only: human-readable sizes, for example."""
+    raw: str = ""
+    """The key that CSV shows instead, for a column whose value is text made for people."""
+    style: Callable[[Row], Style | None] | None = None
+    """The colour of a cell."""
+    spans: Callable[[Row], Spans] | None = None
+    """The text of a cell in pieces with their own colours; instead of `format` and `style`."""
+    chart: Callable[[Sequence[Row]], Sequence[Spans]] | None = None
+    """Draws one cell per row. The column exists on terminals only, not in other formats."""
+    priority: int | None = None
+    """0: never dropped. On a narrow terminal the column with the highest number is dropped first,
+    the rightmost of equals. By default 0 for the first column of a table, else 5."""
 
     @property
     def heading(self) -> str:
         """The heading of the column."""
         return self.title or self.key.replace("_", "-").upper()
+
+    def cell(self, row: Row) -> Spans:
+        """The cell of a row, safe for a terminal."""
+        if self.spans:
+            return tuple((visible(text), style) for text, style in self.spans(row))
+        value = row.get(self.key)
+        text = self.format(value) if self.format and value is not None else cell(value)
+        return ((visible(text), self.style(row) if self.style else None),)
+
+
+Columns = Sequence[Column]
+"""The columns of a table; commands that only pass them on name this type."""
+
+
+@dataclass(frozen=True)
+class Look:
+    """How a table is shown."""
+
+    width: int | None = None
+    """Columns of the terminal; None if lines may have any length."""
+    paint: Paint = plain
+    headers: bool = True
+    charts: bool = False
+    """Whether columns with charts are shown."""
+
+
+PLAIN: Final = Look()
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table as lines, and the columns that did not fit."""
+
+    lines: list[str]
+    hidden: list[Column]
+
+
+def by_word(key: str) -> Callable[[Row], Style | None]:
+    """A column's style: the meaning of its status word."""
+    return lambda row: word_style(str(row.get(key)))
+
+
+def partition_name(row: Row) -> str:
+    """`orders:0`, as arguments name a partition."""
+    return f"{row['topic']}:{row['partition']}"
+
+
+def name_of(row: Row, name: Name) -> str:
+    """What `-o name` prints of a row."""
+    return cell(row.get(name)) if isinstance(name, str) else name(row)
 
 
 def cell(value: object) -> str:
@@ -43,18 +120,42 @@ def cell(value: object) -> str:
     return str(value)
 
 
-def table_lines(rows: Iterable[Row], columns: Sequence[Column]) -> list[str]:
+def table_lines(rows: Iterable[Row], columns: Sequence[Column], look: Look = PLAIN) -> list[str]:
     """The heading and one line per row; columns as wide as their widest cell."""
-    grid = [[column.heading for column in columns]]
-    grid += [[cell(row.get(column.key)) for column in columns] for row in rows]
-    widths = [max(map(display_width, cells)) for cells in zip(*grid, strict=True)]
-    return [_line(cells, widths, columns) for cells in grid]
+    return make_table(list(rows), columns, look).lines
 
 
-def record_lines(record: Row, columns: Sequence[Column]) -> list[str]:
-    """One record as aligned `heading: value` lines."""
+def make_table(rows: Sequence[Row], columns: Sequence[Column], look: Look = PLAIN) -> Table:
+    """The table, fitted to the width of `look`."""
+    shown = [column for column in columns if look.charts or not column.chart]
+    cells = [_cells(column, rows) for column in shown]
+    widths = [
+        max([display_width(column.heading) if look.headers else 0, *map(_width, of_column)])
+        for column, of_column in zip(shown, cells, strict=True)
+    ]
+    fitted = _fit(shown, widths, look.width) if look.width else dict(enumerate(widths))
+    lines = [_heading(shown, fitted, look)] if look.headers else []
+    lines += [
+        _line([(shown[at], cells[at][number], width) for at, width in fitted.items()], look.paint)
+        for number in range(len(rows))
+    ]
+    return Table(lines, [column for at, column in enumerate(shown) if at not in fitted])
+
+
+def record_lines(record: Row, columns: Sequence[Column], look: Look = PLAIN) -> list[str]:
+    """One record as aligned `heading: value` lines; a list too long for a line takes several."""
     width = max(len(column.heading) for column in columns) + 1
-    return [f"{column.heading + ':':<{width}} {cell(record.get(column.key))}" for column in columns]
+    lines = []
+    for column in columns:
+        value = record.get(column.key)
+        spans = column.cell(record)
+        heading = look.paint(f"{column.heading + ':':<{width}}", Style.FAINT)
+        if look.width and isinstance(value, list) and _width(spans) > look.width - width - 1:
+            items = [visible(str(item)) for item in value]
+            lines += [f"{heading} {items[0]}", *(f"{'':{width}} {item}" for item in items[1:])]
+        else:
+            lines.append(f"{heading} {_painted(spans, look.paint)}")
+    return lines
 
 
 def display_width(text: str) -> int:
@@ -66,9 +167,91 @@ def display_width(text: str) -> int:
     return cell_len(text)
 
 
-def _line(cells: Sequence[str], widths: Sequence[int], columns: Sequence[Column]) -> str:
-    padded = []
-    for text, width, column in zip(cells, widths, columns, strict=True):
-        blanks = " " * (width - display_width(text))
-        padded.append(blanks + text if column.right else text + blanks)
-    return GAP.join(padded).rstrip()
+def _cells(column: Column, rows: Sequence[Row]) -> Sequence[Spans]:
+    return column.chart(rows) if column.chart else [column.cell(row) for row in rows]
+
+
+def _width(spans: Spans) -> int:
+    return sum(display_width(text) for text, _ in spans)
+
+
+def _fit(columns: Sequence[Column], widths: Sequence[int], limit: int) -> dict[int, int]:
+    """The columns that fit into `limit`, by number, and their widths."""
+    priorities = [_priority(column, at) for at, column in enumerate(columns)]
+    least = [
+        width if column.right or column.chart or not priorities[at] else min(width, _SHORTEST_CUT)
+        for at, (column, width) in enumerate(zip(columns, widths, strict=True))
+    ]
+    kept = list(range(len(columns)))
+    while _total([least[at] for at in kept]) > limit:
+        last = max(kept, key=lambda at: (priorities[at], at))
+        if not priorities[last]:
+            break
+        kept.remove(last)
+    fitted = {at: least[at] for at in kept}
+    _cut(fitted, limit)
+    spare = limit - _total(fitted.values())
+    for at in kept:  # give back what cutting and dropping have left over
+        added = min(spare, widths[at] - fitted[at])
+        if added > 0 and fitted[at] == least[at]:
+            fitted[at] += added
+            spare -= added
+    return fitted
+
+
+def _priority(column: Column, at: int) -> int:
+    return (DEFAULT_PRIORITY if at else 0) if column.priority is None else column.priority
+
+
+def _total(widths: Iterable[int]) -> int:
+    found = list(widths)
+    return sum(found) + len(GAP) * max(0, len(found) - 1)
+
+
+def _cut(fitted: dict[int, int], limit: int) -> None:
+    """Make the widest columns narrower until the others fit, too."""
+    while (excess := _total(fitted.values()) - limit) > 0:
+        widest = max(fitted, key=lambda at: fitted[at])
+        if fitted[widest] <= _SHORTEST:
+            return  # too narrow for anything: the terminal wraps
+        second = max((width for at, width in fitted.items() if at != widest), default=_SHORTEST)
+        narrower = max(_SHORTEST, min(fitted[widest] - 1, second))
+        fitted[widest] = max(narrower, fitted[widest] - excess)
+
+
+def _heading(columns: Sequence[Column], fitted: Mapping[int, int], look: Look) -> str:
+    headings = [
+        (columns[at], ((columns[at].heading, None),), width) for at, width in fitted.items()
+    ]
+    return look.paint(_line(headings, plain), Style.HEADING)
+
+
+def _line(cells: Sequence[tuple[Column, Spans, int]], paint: Paint) -> str:
+    """One line; blanks at its end are left out."""
+    pieces = []
+    for at, (column, spans, width) in enumerate(cells):
+        cut = spans if (own := _width(spans)) <= width else _shortened(spans, width)
+        blanks = " " * (width - min(own, width))
+        text = _painted(cut, paint)
+        is_last = at == len(cells) - 1
+        pieces.append(blanks + text if column.right else text if is_last else text + blanks)
+    return GAP.join(pieces).rstrip()
+
+
+def _shortened(spans: Spans, width: int) -> Spans:
+    """Spans cut to `width`, with an ellipsis at the end."""
+    left = width - 1
+    kept: list[tuple[str, Style | None]] = []
+    for text, style in spans:
+        while text and display_width(text) > left:
+            text = text[:-1]
+        kept.append((text, style))
+        left -= display_width(text)
+        if left <= 0:
+            break
+    last_style = kept[-1][1] if kept else None
+    return (*kept, (ELLIPSIS + " " * left, last_style))
+
+
+def _painted(spans: Spans, paint: Paint) -> str:
+    return "".join(paint(text, style) for text, style in spans)

@@ -14,6 +14,7 @@ _UNITS_MS: Final = {
     "w": 7 * 86_400_000,
 }
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_LATEST_MS: Final = 2**63 - 1
 _NO_TIMESTAMP: Final = -1
 _SHORT: Final = re.compile(r"(?:\d+(?:ms|[smhdw]))+")
 _PIECE: Final = re.compile(r"(\d+)(ms|[smhdw])")
@@ -40,6 +41,13 @@ def parse_time_ms(text: str, now_ms: int) -> int:
     `-15m` is relative to `now_ms`; digits are milliseconds; `now` is `now_ms`; anything else is ISO
     8601, in UTC unless it has a zone: `2026-11-01`, `2026-11-01T00:00Z`, `2026-11-01T08:00+08:00`.
     """
+    moment_ms = _time_ms(text, now_ms)
+    if not -_LATEST_MS <= moment_ms <= _LATEST_MS:
+        raise ValueError(f"{text!r} is out of range")
+    return moment_ms
+
+
+def _time_ms(text: str, now_ms: int) -> int:
     if text == "now":
         return now_ms
     if text.startswith("-"):
@@ -48,13 +56,11 @@ def parse_time_ms(text: str, now_ms: int) -> int:
         return int(text)
     try:
         moment = datetime.fromisoformat(text)
-    except ValueError as error:
+        return round((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp() * 1000)
+    except (ValueError, OverflowError) as error:
         raise ValueError(
             f"{text!r} is not a time; expected e.g. 2026-11-01T00:00Z, -15m or milliseconds"
         ) from error
-    if moment.tzinfo is None:
-        moment = moment.replace(tzinfo=UTC)
-    return round(moment.timestamp() * 1000)
 
 
 def format_duration(milliseconds: int) -> str:

@@ -19,7 +19,10 @@ WHICH_CLUSTER = ("bootstrap_server", "context", "command_config")
 def complete(
     ctx: typer.Context,
     kind: Annotated[
-        Kind, typer.Argument(metavar="KIND", help="topics, groups, brokers or contexts.")
+        Kind,
+        typer.Argument(
+            metavar="KIND", help="topics, groups, brokers, contexts, users or principals."
+        ),
     ],
     words: Annotated[
         list[str] | None, typer.Argument(metavar="WORD…", help="The command line typed so far.")

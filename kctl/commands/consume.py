@@ -1,13 +1,12 @@
 """`kctl consume`: read records from topics."""
 
-import csv
-import io
+import json
 import re
 import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from threading import Event
 from typing import TYPE_CHECKING, Annotated
 
@@ -19,30 +18,33 @@ from kctl.admin.connection import ask
 from kctl.admin.log_offsets import partitions_of
 from kctl.admin.positions import resolve_positions
 from kctl.admin.topics import find_topics
+from kctl.cli.arguments.amounts import INT32_MAX
 from kctl.cli.arguments.positions import parse_position, parse_range
 from kctl.cli.arguments.topics import INTERNAL_TOPICS, Regex, Selection, select
 from kctl.cli.command_tree import command, lone_command
 from kctl.cli.confirmation import refuse_if_read_only
-from kctl.cli.errors import CliError, ExitStatus, usage
+from kctl.cli.errors import CliError, ExitStatus, usage, usage_error
 from kctl.cli.interrupts import TERMINATION, ctrl_c_noted
 from kctl.cli.options import Session, session_of
 from kctl.cli.output import OutputFormat
-from kctl.cli.times import iso_time, now_ms
+from kctl.cli.times import now_ms
 from kctl.model.offsets import END, START, STORED, Position
 from kctl.model.records import TopicRecord
 from kctl.records.filters import all_of, parse_filter
-from kctl.records.format import Formatter, compile_format, format_headers
-from kctl.records.json_lines import format_json_line
+from kctl.records.format import Formatter
+from kctl.records.json_lines import format_json_documents
+from kctl.records.newest import Newest
+from kctl.records.printing import KAFKA_TEXT, csv_fields, formatter
 from kctl.streaming.choices import IsolationLevel, split_properties
-from kctl.views.kafka_text.console_consumer import FORMATTER_PROPERTIES, console_text
+from kctl.views.kafka_text.console_consumer import FORMATTER_PROPERTIES
 
 if TYPE_CHECKING:
     from kctl.streaming.reading import Reader
 
 app = lone_command()
 
-CSV_FIELDS = ["topic", "partition", "offset", "timestamp", "key", "value", "headers"]
-_KAFKA = "kafka"
+MAX_LAST = 100_000
+"""Records of --last are kept in memory: this many of every partition."""
 _INTERNAL = ",".join(f"^{name}$" for name in sorted(INTERNAL_TOPICS))
 """Topics that a group subscription with a pattern excludes, as a librdkafka pattern."""
 
@@ -66,6 +68,7 @@ class Request:
     "consume",
     examples=[
         "kctl consume orders --from -10 --exit",
+        "kctl consume orders --last 10",
         "kctl consume orders --from @2026-11-01T00:00Z --to -15m -o jsonl",
         "kctl consume orders -n 3 --format '%t-%p@%o %T{iso} %k=%s\\n'",
         "kctl consume orders --exit --grep k:^a --grep v:[0-9]",
@@ -120,6 +123,16 @@ def consume(
         int | None,
         typer.Option("-n", "--max-messages", min=1, help="Exit after this many records."),
     ] = None,
+    last_records: Annotated[
+        int | None,
+        typer.Option(
+            "--last",
+            metavar="N",
+            min=1,
+            max=MAX_LAST,
+            help="Print the newest N records of all partitions together, newest first, and exit.",
+        ),
+    ] = None,
     idle: Annotated[
         float | None,
         typer.Option(metavar="SECONDS", min=0, help="Exit when no record arrives for this long."),
@@ -129,7 +142,13 @@ def consume(
     ] = None,
     partitions: Annotated[
         list[int] | None,
-        typer.Option("-p", "--partition", min=0, help="Read only this partition. Can be repeated."),
+        typer.Option(
+            "-p",
+            "--partition",
+            min=0,
+            max=INT32_MAX,
+            help="Read only this partition. Can be repeated.",
+        ),
     ] = None,
     group: Annotated[
         str | None,
@@ -177,12 +196,15 @@ def consume(
 
     Starts at the beginning of the log and waits for new records at the end, until stopped by
     Ctrl-C, --exit, --to, -n or --idle. Prints one value per line; -o jsonl prints complete records
-    in the form that `kctl produce --input json` reads. With --regex, the topics that exist at the
-    start are read; a consumer group also reads matching topics that are created later.
+    in the form that `kctl produce --input json` reads. Records of __consumer_offsets and
+    __transaction_state are decoded unless --format is given. With --regex, the topics that exist
+    at the start are read; a consumer group also reads matching topics that are created later.
     """
     session = session_of(ctx)
     console, properties = split_properties(settings or [], FORMATTER_PROPERTIES)
-    write = usage(formatter, session.output, text_format, null, console)
+    write = usage(formatter, session.out, text_format, null, console)
+    if text_format is None:
+        write = _decoding(session.output, write)
     wanted = all_of(usage(parse_filter, text) for text in filters or [])
     first, last = _bounds("start" if from_beginning else begin, end, group)
     request = Request(
@@ -201,6 +223,14 @@ def consume(
         settings=tuple(properties),
     )
     _check(request)
+    if last_records is not None:
+        if begin or end or from_beginning or group or number:
+            raise usage_error(
+                "--last cannot be combined with --from, --to, -n or --group", "omit them"
+            )
+        with ctrl_c_noted(*TERMINATION) as interrupted:
+            _show_last(session, request, last_records, wanted, write, interrupted)
+        return
     limit = Limit(number, idle if timeout_ms is None else timeout_ms / 1000)
     try:
         with open_reader(session, request) as reader, ctrl_c_noted(*TERMINATION) as interrupted:
@@ -210,8 +240,59 @@ def consume(
     except KeyboardInterrupt:
         raise typer.Exit(ExitStatus.INTERRUPTED) from None
     finally:
-        if text_format == _KAFKA:
+        if text_format == KAFKA_TEXT:
             session.out.note(f"Processed a total of {limit.shown} messages")
+
+
+def _show_last(
+    session: Session,
+    request: Request,
+    count: int,
+    wanted: Callable[[TopicRecord], bool],
+    write: Formatter,
+    interrupted: Event,
+) -> None:
+    """Write the newest records of all partitions that match, newest first.
+
+    Reads backwards, each time twice as far, in the partitions that have more: offsets of
+    transaction markers and of compacted records hold no records.
+    """
+    from kctl.streaming.reading import PartitionReader, open_consumer  # imports librdkafka
+
+    known = ask(session, lambda client: _known(client, request.topics))
+    starts, ends = _offsets(session, replace(request, begin=START, end=END), known)
+    newest = Newest(count, starts, ends or {})
+    with open_consumer(_consumer_properties(session, request)) as consumer:
+        while (piece := newest.next_piece()) and not interrupted.is_set():
+            reader = PartitionReader(consumer, *piece)
+            for batch in reader.batches(lambda: None):
+                newest.add(record for record in batch if wanted(record))
+                if interrupted.is_set():
+                    break
+    if session.output is OutputFormat.CSV and session.out.options.headers:
+        session.out.lines([",".join(csv_fields(session.out))])
+    session.out.chunks(map(write, newest.records()))
+    if interrupted.is_set():
+        raise typer.Exit(ExitStatus.INTERRUPTED)
+
+
+def _decoding(output: OutputFormat, write: Formatter) -> Formatter:
+    """`write` for records whose internal topics are decoded: nested in JSON, else as JSON text."""
+
+    def decoded(record: TopicRecord) -> bytes:
+        if record.topic not in INTERNAL_TOPICS:
+            return write(record)
+        from kctl.dump.reading.decoders import decoded_record  # imported here: rarely needed
+
+        documents = decoded_record(record.topic, record.key, record.value)
+        if documents is None:
+            return write(record)
+        if output in (OutputFormat.JSON, OutputFormat.JSONL):
+            return format_json_documents(record, *documents).encode() + b"\n"
+        key, value = (None if one is None else json.dumps(one).encode() for one in documents)
+        return write(replace(record, key=key, value=value))
+
+    return decoded
 
 
 @dataclass
@@ -236,13 +317,13 @@ def _show(
     interrupted: Event,
 ) -> None:
     """Write matching records until the limit, the idle timeout or Ctrl-C."""
-    if session.output is OutputFormat.CSV:
-        session.out.lines([",".join(CSV_FIELDS)])
+    if session.output is OutputFormat.CSV and session.out.options.headers:
+        session.out.lines([",".join(csv_fields(session.out))])
     heard = time.monotonic()
     for batch in reader.batches(limit.left):
         chosen = [record for record in batch if wanted(record)]
         if chosen:
-            session.out.chunks(map(write, chosen))
+            session.out.safe_chunks(map(write, chosen))
             sys.stdout.flush()  # the reader of the pipe is waiting for it
         reader.took(batch)
         limit.shown += len(chosen)
@@ -262,25 +343,14 @@ def open_reader(session: Session, request: Request) -> Iterator["Reader"]:
     if request.group:
         refuse_if_read_only(session)
 
-    async def prepare(client: Client) -> dict[str, list[int]]:
-        return await partitions_of(client, await _topics(client, request.topics))
+    known = ask(session, lambda client: _known(client, request.topics))
+    from kctl.streaming.reading import (  # imports librdkafka
+        GroupReader,
+        PartitionReader,
+        open_consumer,
+    )
 
-    known = ask(session, prepare)
-    # imports librdkafka
-    from kctl.streaming.config import client_properties, refuse_commits_if_read_only
-    from kctl.streaming.reading import GroupReader, PartitionReader, open_consumer
-
-    properties = {
-        "group.id": request.group or "kctl-consume",
-        "enable.auto.commit": bool(request.group) and request.commit,
-        "enable.auto.offset.store": False,
-        "enable.partition.eof": True,
-        "isolation.level": request.isolation_level,
-        "auto.offset.reset": "latest" if request.begin == END else "earliest",
-        **({"topic.blacklist": _INTERNAL} if request.topics.exclude_internal else {}),
-        **client_properties(session, request.settings),
-    }
-    refuse_commits_if_read_only(session, properties)
+    properties = _consumer_properties(session, request)
     if request.group:
         with open_consumer(properties) as consumer:
             yield GroupReader(
@@ -293,6 +363,30 @@ def open_reader(session: Session, request: Request) -> Iterator["Reader"]:
     starts, ends = _offsets(session, request, known)
     with open_consumer(properties) as consumer:
         yield PartitionReader(consumer, starts, ends)
+
+
+async def _known(client: Client, selection: Selection) -> dict[str, list[int]]:
+    """The partitions of the selected topics."""
+    return await partitions_of(client, await _topics(client, selection))
+
+
+def _consumer_properties(session: Session, request: Request) -> dict[str, object]:
+    """Properties of the consumer; CliError if it would commit in a read-only context."""
+    # imports librdkafka
+    from kctl.streaming.config import client_properties, refuse_commits_if_read_only
+
+    properties = {
+        "group.id": request.group or "kctl-consume",
+        "enable.auto.commit": bool(request.group) and request.commit,
+        "enable.auto.offset.store": False,
+        "enable.partition.eof": True,
+        "isolation.level": request.isolation_level,
+        "auto.offset.reset": "latest" if request.begin == END else "earliest",
+        **({"topic.blacklist": _INTERNAL} if request.topics.exclude_internal else {}),
+        **client_properties(session, request.settings),
+    }
+    refuse_commits_if_read_only(session, properties)
+    return properties
 
 
 async def _topics(client: Client, selection: Selection) -> list[str]:
@@ -333,9 +427,11 @@ def _offsets(
     committed = request.isolation_level is IsolationLevel.READ_COMMITTED
 
     async def resolve(client: Client) -> list[Offsets]:
-        return await resolve_positions(client, places, positions, read_committed=committed)
+        return await resolve_positions(
+            client, places, positions, read_committed=committed, skip_unanswered=True
+        )
 
-    found = ask(session, resolve)
+    found = ask(session, resolve, partial=True)
     return found[0], found[1] if request.end else None
 
 
@@ -370,40 +466,3 @@ def _check(request: Request) -> None:
         raise CliError(
             "a group can only stop at the end of the log", "use --exit", ExitStatus.USAGE
         )
-
-
-def formatter(
-    output: OutputFormat, text_format: str | None, null: str, console: dict[str, str]
-) -> Formatter:
-    """How records are written; ValueError if the format is not valid."""
-    if text_format == _KAFKA:
-        return lambda record: console_text(record, console)
-    if text_format is not None:
-        return compile_format(text_format, null.encode())
-    match output:
-        case OutputFormat.JSON | OutputFormat.JSONL:
-            return lambda record: format_json_line(record).encode() + b"\n"
-        case OutputFormat.CSV:
-            return _csv_line
-        case OutputFormat.NAME:
-            return compile_format("%t-%p@%o\\n")
-        case OutputFormat.WIDE:
-            return compile_format("%t-%p@%o\\t%T{iso}\\t%k\\t%s\\n", b"-")
-        case OutputFormat.YAML:
-            raise ValueError("records cannot be shown as yaml; use -o jsonl")
-        case _:
-            return compile_format("%s\\n", null.encode())
-
-
-def _csv_line(record: TopicRecord) -> bytes:
-    contents = ("" if data is None else _shown(data) for data in (record.key, record.value))
-    place = record.topic, record.partition, record.offset, iso_time(record.timestamp_ms)
-    text = io.StringIO()
-    csv.writer(text, lineterminator="\n").writerow(
-        [*place, *contents, _shown(format_headers(record))]
-    )
-    return text.getvalue().encode()
-
-
-def _shown(data: bytes) -> str:
-    return data.decode(errors="replace")

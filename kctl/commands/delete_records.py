@@ -1,7 +1,6 @@
 """`kctl delete-records`."""
 
 import json
-import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
@@ -14,6 +13,8 @@ from kctl.admin.connection import ask
 from kctl.admin.delete_records import delete_records
 from kctl.admin.log_offsets import list_offsets, log_ends, log_starts
 from kctl.admin.topics import find_topics
+from kctl.cli.arguments.amounts import INT64_MAX
+from kctl.cli.arguments.files import BAD_JSON, json_reason, read_text
 from kctl.cli.arguments.partitions import (
     PartitionChoice,
     no_partition_matches,
@@ -59,7 +60,8 @@ def delete(
         ),
     ] = None,
     offset: Annotated[
-        int | None, typer.Option("--offset", help="Delete records before this offset.", min=0)
+        int | None,
+        typer.Option("--offset", help="Delete records before this offset.", min=0, max=INT64_MAX),
     ] = None,
     before: Annotated[
         str | None,
@@ -94,7 +96,7 @@ def delete(
             "no offset or time specified", "use one of --offset, --time, --all and --file"
         )
     if file is not None:
-        wanted = parse_offsets_file(_read(file), str(file))
+        wanted = parse_offsets_file(read_text(file), str(file))
     else:
         wanted = ask(session, lambda client: _resolve(client, partitions or [], offset, before))
     plan, rows = _plan(session, wanted)
@@ -123,8 +125,9 @@ def parse_offsets_file(text: str, source: str) -> dict[TopicPartition, int]:
         if document.get("version", 1) != 1:
             raise CliError(f"{source}: version {document['version']} is not supported", hint)
         entries = [_entry(entry) for entry in document["partitions"]]
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise CliError(f"{source} is not a JSON file of offsets: {error!r}", hint) from error
+    except BAD_JSON as error:
+        message = f"{source} is not a JSON file of offsets: {json_reason(error)}"
+        raise CliError(message, hint) from error
     wanted = dict(entries)
     if len(wanted) < len(entries):
         names = [partition for partition, _ in entries]
@@ -137,15 +140,6 @@ def parse_offsets_file(text: str, source: str) -> dict[TopicPartition, int]:
 
 def _entry(entry: Any) -> tuple[TopicPartition, int]:
     return TopicPartition(str(entry["topic"]), int(entry["partition"])), int(entry["offset"])
-
-
-def _read(file: Path) -> str:
-    if str(file) == "-":
-        return sys.stdin.read()
-    try:
-        return file.read_text()
-    except OSError as error:
-        raise CliError(f"cannot read {file}: {error.strerror}", "check the path") from error
 
 
 async def _resolve(

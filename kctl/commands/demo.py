@@ -5,6 +5,7 @@ output is what a user gets.
 """
 
 import os
+import secrets
 import shlex
 import subprocess
 import sys
@@ -21,6 +22,8 @@ from kctl.cli.command_tree import command, lone_command
 from kctl.cli.errors import ExitStatus
 from kctl.cli.options import session_of
 from kctl.cli.output import Output
+from kctl.cli.private_files import write_private
+from kctl.dev.brokers import dev_brokers, stop_all
 from kctl.dev.launch import start_broker
 
 app = lone_command()
@@ -89,6 +92,18 @@ TOUR = [
             "kctl perf consume load --num-records 100000",
         ),
     ),
+    Stop(
+        "Security: a second broker with TLS, SCRAM logins and ACLs",
+        (
+            "kctl dev up --secure --port 0 --dir {files}/secure",
+            "kctl --context dev-secure users set shop --password-file {files}/shop.password",
+            "kctl --context dev-secure acls add topic:orders --allow shop --producer",
+            "kctl --context dev-secure acls explain shop read topic:orders",
+            "kctl --context dev-secure quotas set producer_byte_rate=1MB --user shop",
+            "kctl --context dev-secure quotas resolve --user shop",
+            "kctl dev down --dir {files}/secure --delete-data",
+        ),
+    ),
     Stop("Machine-readable output: every command has -o json", ("kctl brokers list -o json",)),
     Stop(
         "Output of Kafka's own tools, for existing scripts",
@@ -107,6 +122,7 @@ def demo(ctx: typer.Context) -> None:
     out = session_of(ctx).out
     with tempfile.TemporaryDirectory(prefix="kctl-demo-") as directory:
         (Path(directory) / ORDERS_FILE).write_text(ORDERS)
+        write_private(Path(directory) / "shop.password", secrets.token_urlsafe())
         started = time.monotonic()
         with running_broker(Path(directory)) as address:
             milliseconds = 1000 * (time.monotonic() - started)
@@ -114,7 +130,7 @@ def demo(ctx: typer.Context) -> None:
             for stop in TOUR:
                 _title(out, stop.title)
                 for line in stop.commands:
-                    _show(out, _placed(line, Path(directory)), address)
+                    _show(out, _placed(line, Path(directory)), address, Path(directory))
     _title(out, "End of the tour. The broker was stopped and its files were deleted")
 
 
@@ -137,6 +153,7 @@ def running_broker(directory: Path) -> Iterator[str]:
         yield starting.wait_until_started()
     finally:
         starting.stop()
+        stop_all(dev_brokers(directory / "secure"))  # if the tour was interrupted
 
 
 def _title(out: Output, title: str) -> None:
@@ -144,10 +161,15 @@ def _title(out: Output, title: str) -> None:
     out.heading(f"── {title}")
 
 
-def _show(out: Output, line: str, address: str) -> None:
+def _show(out: Output, line: str, address: str, directory: Path) -> None:
     out.lines(["", f"$ {line}"])
     sys.stdout.flush()  # the command that follows writes to the same stdout
-    environ = {**os.environ, "KCTL_BOOTSTRAP_SERVERS": address, "KCTL_OUTPUT": "table"}
+    own = {
+        "KCTL_BOOTSTRAP_SERVERS": address,
+        "KCTL_OUTPUT": "table",
+        "KCTL_CONFIG": str(directory / "contexts.yaml"),  # the user's contexts stay as they are
+    }
+    environ = {**os.environ, **own}
     words = [sys.executable, "-m", "kctl", *shlex.split(line)[1:]]
     status = subprocess.run(words, env=environ, stderr=subprocess.STDOUT).returncode  # noqa: S603
     if status != ExitStatus.OK:

@@ -14,6 +14,7 @@ from broker.net.client import Client
 from kctl.admin.connection import ask
 from kctl.admin.elect_leaders import elect_leaders
 from kctl.admin.topics import find_topics, live_brokers
+from kctl.cli.arguments.files import read_text
 from kctl.cli.arguments.partitions import PartitionChoice, PartitionRule, compiled, parse_partitions
 from kctl.cli.arguments.plan_files import parse_elections
 from kctl.cli.arguments.topics import KAFKA_PANEL, Regex
@@ -21,8 +22,8 @@ from kctl.cli.command_tree import command, lone_command
 from kctl.cli.confirmation import DryRun, Plan, Yes, confirm_plan
 from kctl.cli.errors import CliError, ExitStatus, usage_error
 from kctl.cli.interrupts import ctrl_c_noted
+from kctl.cli.missing import no_such, no_such_broker
 from kctl.cli.options import KafkaText, Session, session_of
-from kctl.commands.reassign.options import read_text
 from kctl.model.elections import Candidate, Election, ElectionType
 from kctl.model.outcomes import Outcome
 from kctl.model.topics import Topic
@@ -195,11 +196,32 @@ def _candidates(
     there = {topic.name for topic in topics}
     wanted = [word.partition(":")[0] for word in named] + [tp.topic for tp in choice.exact]
     if missing := sorted(set(wanted) - there):
-        raise CliError(
-            f"no such topic: {', '.join(map(repr, missing))}",
-            "kctl topics list shows the topics",
-        )
+        raise no_such("topic", missing, there)
+    _require_partitions(topics, [*_named_partitions(named), *choice.exact])
+    holding = {b for topic in topics for p in topic.partitions for b in p.replicas} | alive
+    if choice.broker is not None and choice.broker not in holding:
+        raise no_such_broker([choice.broker], alive)
     return candidates_of(choice.pick(topics), election_type, alive, choice.broker)
+
+
+def _named_partitions(named: Sequence[str]) -> list[TopicPartition]:
+    """The partitions that are named one by one: `orders:0,1`."""
+    return [
+        TopicPartition(topic, int(number))
+        for topic, _, numbers in (word.partition(":") for word in named)
+        for number in numbers.split(",")
+        if number
+    ]
+
+
+def _require_partitions(topics: Sequence[Topic], wanted: Sequence[TopicPartition]) -> None:
+    counts = {topic.name: len(topic.partitions) for topic in topics}
+    for place in wanted:
+        if place.partition >= counts[place.topic]:
+            raise CliError(
+                f"{place.topic} has no partition {place.partition}",
+                f"it has 0 to {counts[place.topic] - 1}",
+            )
 
 
 def _plan(election_type: ElectionType, candidates: Sequence[Candidate]) -> Plan:

@@ -7,7 +7,7 @@ import typer
 from broker.model import TopicPartition
 from broker.net.client import Client
 from kctl.admin.connection import ask
-from kctl.admin.log_offsets import list_offsets
+from kctl.admin.log_offsets import Errors, list_offsets
 from kctl.admin.topics import find_topics
 from kctl.cli.arguments.partitions import (
     PartitionChoice,
@@ -20,11 +20,13 @@ from kctl.cli.arguments.partitions import (
 )
 from kctl.cli.arguments.topics import KAFKA_PANEL
 from kctl.cli.command_tree import command, lone_command
-from kctl.cli.errors import usage_error
+from kctl.cli.errors import CliError, usage_error
 from kctl.cli.options import KafkaText, session_of
 from kctl.model.offsets import OffsetAnswer
 from kctl.views.kafka_text.records import offset_lines
-from kctl.views.offsets import OFFSET_COLUMNS, offset_row
+from kctl.views.offsets import FAILED_OFFSET_COLUMNS, OFFSET_COLUMNS, offset_row
+from kctl.views.outcomes import HINTS
+from kctl.views.quantities import plural
 
 app = lone_command()
 
@@ -90,30 +92,45 @@ def offsets(
 ) -> None:
     """Show offsets of partitions: log start, log end, or at a given time.
 
-    No offset is shown for a partition without a leader or without a matching record.
+    No offset is shown for a partition without a matching record. If a partition has no leader, or
+    its leader returns an error, the error is shown and the status is 1.
     """
     session = session_of(ctx)
     timestamp = parse_timestamp(at)
     choice = PartitionChoice(_rules(partitions, topic, numbers, rules), exclude_internal)
 
+    errors: Errors = {}
+    present_names: list[str] = []
+
     async def question(client: Client) -> dict[TopicPartition, OffsetAnswer | None]:
         present = await find_topics(client)
+        present_names.extend(one.name for one in present)
         chosen = choice.pick(TopicPartition(t.name, p.id) for t in present for p in t.partitions)
         wanted = dict.fromkeys(chosen, timestamp)
-        found = await list_offsets(client, wanted, read_committed=read_committed)
+        found = await list_offsets(client, wanted, read_committed=read_committed, errors=errors)
         return {partition: found.get(partition) for partition in chosen}
 
     found = ask(session, question, partial=True)
     if not found:
         raise no_partition_matches(
-            *(partitions or ()), topic, numbers and f"--partitions {numbers}", rules
+            *(partitions or ()),
+            topic,
+            numbers and f"--partitions {numbers}",
+            rules,
+            topics=present_names if partitions else (),
         )
     if text_format:
         known = {p: a.offset for p, a in found.items() if a and a.is_known}
         session.out.lines(offset_lines(known))
     else:
-        session.out.rows(
-            [offset_row(p, a) for p, a in found.items()], OFFSET_COLUMNS, name="offset"
+        rows = [offset_row(p, a, errors.get(p)) for p, a in found.items()]
+        session.out.rows(rows, FAILED_OFFSET_COLUMNS if errors else OFFSET_COLUMNS, name="offset")
+    if errors:
+        first = min(errors)
+        raise CliError(
+            f"no offset of {plural(len(errors), 'partition')}; the first, {first}:"
+            f" {errors[first].name}",
+            HINTS.get(errors[first], ""),
         )
 
 

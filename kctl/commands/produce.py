@@ -12,7 +12,8 @@ import typer
 
 from broker.net.client import Client
 from kctl.admin.connection import ask
-from kctl.admin.log_offsets import known_partitions
+from kctl.admin.log_offsets import known_partitions, partitions_of
+from kctl.cli.arguments.amounts import INT32_MAX
 from kctl.cli.command_tree import command, lone_command
 from kctl.cli.confirmation import DryRun, refuse_if_read_only
 from kctl.cli.errors import CliError, ExitStatus, usage
@@ -28,8 +29,9 @@ from kctl.records.lines import (
     split_pieces,
 )
 from kctl.streaming.choices import Acks, Compression, Partitioner, split_properties
+from kctl.streaming.partitioning import explain_partition
 from kctl.views.quantities import plural
-from kctl.views.written import COLUMNS, written_row
+from kctl.views.written import COLUMNS, EXPLAINED_COLUMNS, explained_row, written_row
 
 if TYPE_CHECKING:
     from kctl.streaming.sending import Sender
@@ -59,6 +61,8 @@ class Delivery:
     sync: bool
     transactional_id: str | None
     settings: tuple[str, ...]
+    auto_create: bool = False
+    """Whether brokers may create the topic, if auto.create.topics.enable is set."""
 
 
 @command(
@@ -69,6 +73,7 @@ class Delivery:
         "kctl produce orders orders.jsonl --input json --acks all --compression zstd",
         "kctl produce orders photo.png --input whole --key photo -H type=png",
         "kctl produce orders orders.txt --transactional-id loader",
+        "kctl produce orders orders.txt --key-separator : --explain",
     ],
 )
 def produce(
@@ -104,7 +109,10 @@ def produce(
         bool, typer.Option("-Z", "--null-empty", help="Write empty keys and values as null.")
     ] = False,
     partition: Annotated[
-        int | None, typer.Option("-p", "--partition", min=0, help="Write to this partition only.")
+        int | None,
+        typer.Option(
+            "-p", "--partition", min=0, max=INT32_MAX, help="Write to this partition only."
+        ),
     ] = None,
     timestamp: Annotated[
         str | None,
@@ -116,6 +124,17 @@ def produce(
         Partitioner,
         typer.Option(help="By key hash as in Java clients or librdkafka, round robin, or random."),
     ] = Partitioner.JAVA,
+    keep_partitions: Annotated[
+        bool,
+        typer.Option(
+            "--keep-partitions",
+            help="Write JSON records to their own partition instead of the one of their key.",
+        ),
+    ] = False,
+    auto_create: Annotated[
+        bool,
+        typer.Option("--auto-create", help="Let the brokers create the topic if it is missing."),
+    ] = False,
     acks: Annotated[
         Acks, typer.Option("-a", "--acks", help="Acknowledgements to wait for.")
     ] = Acks.ALL,
@@ -140,13 +159,20 @@ def produce(
             "kafka-console-producer.",
         ),
     ] = None,
+    explain: Annotated[
+        bool,
+        typer.Option(
+            "--explain", help="Show the partition of each record and why; nothing is sent."
+        ),
+    ] = False,
     dry_run: DryRun = False,
 ) -> None:
-    """Write records to a topic.
+    """Write records to an existing topic.
 
     Each line is a record. With --input json each line is an object as printed by
     `kctl consume -o jsonl`, so consumed records can be produced again with their keys, headers and
-    timestamps.
+    timestamps. Their partition is the one of their key, because the topic may have another number
+    of partitions; see --keep-partitions.
     """
     session = session_of(ctx)
     reader, properties = split_properties(settings or [], READER_PROPERTIES)
@@ -161,16 +187,35 @@ def produce(
         json=input_form is InputForm.JSON,
         timestamp_ms=None if timestamp is None else usage(parse_time_ms, timestamp, now_ms()),
         partition=partition,
+        keep_partitions=keep_partitions,
     )
     ends = None if input_form is InputForm.WHOLE else usage(parse_separator, delimiter)
     records = read_records(files or [STDIN], form, ends)
+    if explain:
+        _explain(session, topic, records, partitioner)
+        return
     if dry_run:
         count = sum(1 for _ in records)
-        session.out.note(f"{count} records for {topic} are valid; nothing was sent")
+        session.out.note(f"{plural(count, 'valid record')} for {topic}; nothing was sent")
         return
     refuse_if_read_only(session)
-    delivery = Delivery(acks, compression, partitioner, sync, transactional_id, tuple(properties))
+    delivery = Delivery(
+        acks, compression, partitioner, sync, transactional_id, tuple(properties), auto_create
+    )
     _send_all(session, topic, records, delivery)
+
+
+def _explain(
+    session: Session, topic: str, records: Iterator[TopicRecord], partitioner: Partitioner
+) -> None:
+    """Show the partition of each record."""
+    found = ask(session, lambda client: partitions_of(client, [topic]))
+    num_partitions = len(found[topic])
+    rows = (
+        explained_row(number, record.key, *explain_partition(record, partitioner, num_partitions))
+        for number, record in enumerate(records, 1)
+    )
+    session.out.rows(rows, EXPLAINED_COLUMNS, name="partition")
 
 
 def read_records(
@@ -213,7 +258,7 @@ def _send_all(
     _show(session, sender)
     if sender.outcome.failed:
         raise CliError(
-            f"{sender.outcome.failed} records were not written: {sender.outcome.first_error}"
+            f"{plural(sender.outcome.failed, 'record')} not written: {sender.outcome.first_error}"
         )
 
 
@@ -221,7 +266,9 @@ def _start(session: Session, topic: str, delivery: Delivery) -> "Sender":
     """A sender, after the cluster has answered: librdkafka itself would retry for minutes."""
 
     async def count(client: Client) -> int:
-        return len((await known_partitions(client, [topic]))[topic] or [0])
+        if delivery.auto_create:
+            return len((await known_partitions(client, [topic]))[topic] or [0])
+        return len((await partitions_of(client, [topic]))[topic])
 
     partitions = ask(session, count)
     from kctl.streaming.config import client_properties  # imports librdkafka
@@ -249,4 +296,4 @@ def _show(session: Session, sender: "Sender") -> None:
         session.out.rows(rows, COLUMNS, name="partition")
         return
     where = f"in {plural(len(written), 'partition')}"
-    session.out.note(f"{sender.outcome.records} records written {where}")
+    session.out.note(f"{plural(sender.outcome.records, 'record')} written {where}")

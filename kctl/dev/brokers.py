@@ -7,7 +7,6 @@
 """
 
 import fcntl
-import os
 import shutil
 import signal
 from collections.abc import Mapping, Sequence
@@ -16,6 +15,8 @@ from pathlib import Path
 
 from broker.log.layout import LOCK_FILE
 from kctl.cli.errors import CliError
+from kctl.cli.private_files import write_private
+from kctl.cli.state_home import state_home
 from kctl.dev.launch import StartingBroker, start_broker, started_address
 from kctl.dev.processes import DevProcess
 
@@ -27,8 +28,7 @@ def state_directory(given: Path | None = None) -> Path:
     """
     if given is not None:
         return given.resolve()
-    base = os.environ.get("XDG_STATE_HOME") or str(Path.home() / ".local" / "state")
-    return (Path(base) / "kctl" / "dev").resolve()
+    return state_home() / "dev"
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ class DevBroker:
         self.directory.mkdir(parents=True, exist_ok=True)
         own = {"broker.id": str(self.broker_id), "log.dirs": str(self.data)}
         lines = [f"{key}={value}\n" for key, value in (own | dict(settings)).items()]
-        self.properties_file.write_text("".join(lines))
+        write_private(self.properties_file, "".join(lines))  # it may have passwords
 
     def launch(self) -> StartingBroker:
         """Start it with its settings, without waiting; CliError if that is not possible."""

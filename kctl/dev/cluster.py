@@ -2,6 +2,7 @@
 
 import asyncio
 
+from broker.net.authentication import PLAINTEXT, Security
 from broker.net.client import Client, NoBrokerAvailable, RequestTimedOut
 from kctl.cli.errors import CliError
 
@@ -23,20 +24,20 @@ def cluster_settings(zookeeper: str, brokers: int) -> dict[str, str]:
     }
 
 
-def wait_until_ready(addresses: list[str]) -> None:
+def wait_until_ready(addresses: list[str], security: Security = PLAINTEXT) -> None:
     """Return when all brokers are registered and there is a controller; CliError after a minute."""
     try:
-        asyncio.run(_know_each_other(addresses))
+        asyncio.run(_know_each_other(addresses, security))
     except (TimeoutError, OSError) as error:
         raise CliError(
             "the brokers are running but do not form a cluster", "see kctl dev logs"
         ) from error
 
 
-async def _know_each_other(addresses: list[str]) -> None:
+async def _know_each_other(addresses: list[str], security: Security) -> None:
     async with asyncio.timeout(_READY_TIMEOUT_S):
         for address in addresses:
-            async with Client(address) as client:
+            async with Client(address, security=security) as client:
                 while not await _knows(client, len(addresses)):  # noqa: ASYNC110  # there is no event to wait for
                     await asyncio.sleep(_POLL_S)
 

@@ -1,4 +1,7 @@
-"""`python -m kctl.docs` writes man/, completions/ and docs/settings.md; `--check` compares them."""
+"""`python -m kctl.docs` writes the generated files; `--check` compares them.
+
+man/, completions/, docs/settings.md, docs/monitoring/dashboard.json.
+"""
 
 from pathlib import Path
 from typing import Annotated, Final
@@ -9,10 +12,15 @@ from broker.config.reference import settings_page
 from kctl.cli.errors import ExitStatus
 from kctl.cli.output import Output
 from kctl.docs.completion import completion_scripts
+from kctl.docs.dashboard import dashboard_json
 from kctl.docs.man import man_page, page_name
 from kctl.docs.tree import walk_commands
 
-SETTINGS_PAGE: Final = Path("docs/settings.md")
+SINGLE_FILES: Final = {
+    Path("docs/settings.md"): settings_page,
+    Path("docs/monitoring/dashboard.json"): dashboard_json,
+}
+"""Generated files outside of the folders that hold nothing else."""
 
 
 def wanted_files() -> dict[Path, str]:
@@ -21,7 +29,7 @@ def wanted_files() -> dict[Path, str]:
     pages = {Path("man") / page_name(command): man_page(command) for command in commands}
     scripts = completion_scripts(commands)
     completions = {Path("completions") / name: text for name, text in scripts.items()}
-    return pages | completions | {SETTINGS_PAGE: settings_page()}
+    return pages | completions | {path: text() for path, text in SINGLE_FILES.items()}
 
 
 def stale_files(root: Path, wanted: dict[Path, str]) -> list[Path]:
@@ -31,7 +39,7 @@ def stale_files(root: Path, wanted: dict[Path, str]) -> list[Path]:
         for folder in ("man", "completions")
         for path in (root / folder).glob("*")
     }
-    present |= {SETTINGS_PAGE} if (root / SETTINGS_PAGE).exists() else set()
+    present |= {path for path in SINGLE_FILES if (root / path).exists()}
     behind = {path for path in present & wanted.keys() if (root / path).read_text() != wanted[path]}
     return sorted(behind | (present ^ wanted.keys()))
 
@@ -40,7 +48,7 @@ def write_files(root: Path, wanted: dict[Path, str]) -> None:
     """Update the files below `root`, and delete those of removed commands."""
     for path in stale_files(root, wanted):
         if path in wanted:
-            (root / path).parent.mkdir(exist_ok=True)
+            (root / path).parent.mkdir(parents=True, exist_ok=True)
             (root / path).write_text(wanted[path])
         else:
             (root / path).unlink()
@@ -52,7 +60,7 @@ def main(
     ] = False,
     root: Annotated[Path, typer.Option(help="The project's root.")] = Path(),
 ) -> None:
-    """Write man/ and completions/ from the command tree, docs/settings.md from the settings."""
+    """Write the files that are generated from commands, settings and metrics."""
     wanted = wanted_files()
     stale = stale_files(root, wanted)
     if not check:

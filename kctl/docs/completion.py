@@ -46,9 +46,19 @@ _LIVE_OPTIONS = {
     "--brokers": "brokers",
     "--drain": "brokers",
     "--add-brokers": "brokers",
+    "--user": "users",
+    "--principal": "principals",
+    "--allow": "principals",
+    "--deny": "principals",
 }
-_LIVE_ARGUMENTS = {"TOPIC": "topics", "SOURCE": "topics", "GROUP": "groups"}
-_NEW_NAMES = ("kctl topics create",)
+_LIVE_ARGUMENTS = {
+    "TOPIC": "topics",
+    "SOURCE": "topics",
+    "GROUP": "groups",
+    "USER": "users",
+    "PRINCIPAL": "principals",
+}
+_NEW_NAMES = ("kctl topics create", "kctl users set")
 """Commands whose argument is the name of something new."""
 
 

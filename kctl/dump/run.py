@@ -1,7 +1,7 @@
 """One run of dump-log: file after file, with errors contained per file.
 
 An unreadable file is reported in one line and the others are still shown; the exit status is then
-not 0.
+1. Batches with a wrong CRC are shown and reported; the exit status is then 3.
 """
 
 import sys
@@ -14,7 +14,7 @@ from broker.errors import CorruptRecord
 from broker.log.checkpoints import CorruptCheckpoint
 from broker.protocol.errors import DecodeError
 from kctl.cli.errors import CliError, ExitStatus
-from kctl.cli.output import Output, OutputFormat
+from kctl.cli.output import Output
 from kctl.dump.checking.findings import FINDING_COLUMNS, Finding
 from kctl.dump.kafka_text.options import Afterwards, KafkaOptions
 from kctl.dump.kafka_text.text import dump_file
@@ -51,6 +51,12 @@ class Fence:
         self._out.error(explained(error))
         self.status = ExitStatus.FAILED
 
+    def found(self, problem: str) -> None:
+        """Print what is wrong with a batch that could be read nevertheless."""
+        sys.stdout.flush()
+        self._out.note(problem)
+        self.status = self.status or ExitStatus.FOUND
+
     @contextmanager
     def guard(self) -> Iterator[None]:
         """Report a file that cannot be read inside the block."""
@@ -82,14 +88,14 @@ class FindingWriter:
     def add(self, finding: Finding) -> None:
         """Add a finding."""
         self.count += 1
-        if self._out.format in (OutputFormat.TABLE, OutputFormat.WIDE):
+        if self._out.format.is_for_people:
             self._out.lines([str(finding)])
         else:
             self._rows.append(finding.row())
 
     def close(self, *, is_complete: bool = True) -> None:
         """Show the list, or that no problems were found if the check was complete."""
-        if self._out.format not in (OutputFormat.TABLE, OutputFormat.WIDE):
+        if not self._out.format.is_for_people:
             self._out.rows(self._rows, FINDING_COLUMNS, name="file")
         elif not self.count and is_complete:
             self._out.lines(["no problems found"])
@@ -158,7 +164,13 @@ def _size(path: Path) -> int:
 def watched(view: View, file: DumpFile, fence: Fence, watch: Watch) -> View:
     """The view for one file, with its decoder and callbacks."""
     decoder = view.decoder or decoder_for(file.path.absolute().parent.name)
-    return replace(view, decoder=decoder, on_problem=fence.report, on_position=watch(file))
+    return replace(
+        view,
+        decoder=decoder,
+        on_problem=fence.report,
+        on_bad_crc=fence.found,
+        on_position=watch(file),
+    )
 
 
 def _guarded(file: DumpFile, view: View, fence: Fence) -> Iterator[Row]:

@@ -104,6 +104,15 @@ class GroupLag:
         return max(known, default=None)
 
 
+@dataclass(frozen=True)
+class TopicLag:
+    """The lag of one group on one topic."""
+
+    group_id: str
+    topic: str
+    partitions: tuple[PartitionLag, ...]
+
+
 class Trend(StrEnum):
     """Development of a partition's lag over a window of samples."""
 

@@ -29,3 +29,14 @@ class LogDir:
     total_bytes: int | None
     usable_bytes: int | None
     replicas: tuple[Replica, ...]
+
+
+@dataclass(frozen=True)
+class DirectoryMove:
+    """A replica that moves to another directory of its broker."""
+
+    partition: TopicPartition
+    broker: int
+    source: str
+    target: str
+    size_bytes: int

@@ -174,3 +174,21 @@ class Progress:
         if not self.bytes_per_s or self.done_bytes >= self.all_bytes:
             return None
         return (self.all_bytes - self.done_bytes) / self.bytes_per_s
+
+
+@dataclass(frozen=True)
+class BehindBroker:
+    """A broker whose added replicas are not complete."""
+
+    broker: int
+    state: str
+    """`is up`, `is down` or `does not answer`."""
+    partitions: tuple[TopicPartition, ...]
+
+
+@dataclass(frozen=True)
+class Stall:
+    """No byte was copied for a while."""
+
+    seconds: float
+    behind: tuple[BehindBroker, ...]

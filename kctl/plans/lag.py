@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 
 from broker.model import TopicPartition
 from kctl.model.groups import Group
-from kctl.model.lag import LogBounds, PartitionLag
+from kctl.model.lag import GroupLag, LogBounds, PartitionLag, TopicLag
 
 
 def partition_lags(
@@ -32,3 +32,12 @@ def first_unread(lags: Iterable[PartitionLag]) -> dict[TopicPartition, int]:
         for lag in lags
         if lag.lag is not None and lag.lag > 0
     }
+
+
+def by_topic(group: GroupLag) -> list[TopicLag]:
+    """The lag of a group on each of its topics, sorted by name."""
+    topics: dict[str, list[PartitionLag]] = {}
+    for lag in group.partitions:
+        topics.setdefault(lag.place.topic, []).append(lag)
+    name = group.group.group_id
+    return [TopicLag(name, topic, tuple(lags)) for topic, lags in sorted(topics.items())]

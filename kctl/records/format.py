@@ -36,17 +36,20 @@ _CODINGS: Final[dict[str, Coding]] = {
 }
 
 
-def compile_format(text: str, null: bytes = b"") -> Formatter:
-    """A function that formats records; ValueError names the invalid part of the format."""
-    parts = [_part(match, null) for match in _TOKEN.finditer(text)]
+def compile_format(text: str, null: bytes = b"", shown: Coding = bytes) -> Formatter:
+    """A function that formats records; ValueError names the invalid part of the format.
+
+    `shown` is applied to keys, values and headers, not to the rest of the format.
+    """
+    parts = [_part(match, null, shown) for match in _TOKEN.finditer(text)]
     return lambda record: b"".join(part(record) for part in parts)
 
 
-def _part(match: re.Match[str], null: bytes) -> Formatter:
+def _part(match: re.Match[str], null: bytes, shown: Coding) -> Formatter:
     if match["stray"]:
         raise ValueError(f"{match['stray']!r} at the end of the format is incomplete")
     if match["letter"]:
-        return _letter(match["letter"], match["form"], null)
+        return _letter(match["letter"], match["form"], null, shown)
     if match["hex"]:
         return _constant(bytes.fromhex(match["hex"]))
     if match["escape"]:
@@ -62,11 +65,13 @@ def _constant(data: bytes) -> Formatter:
     return lambda _: data
 
 
-def _letter(letter: str, form: str | None, null: bytes) -> Formatter:
+def _letter(letter: str, form: str | None, null: bytes, shown: Coding) -> Formatter:
     if letter == "%":
         return _constant(b"%" + (b"" if form is None else b"{%s}" % form.encode()))
     if letter in "ksv":
-        return _contents(letter, form or "", null)
+        return _contents(letter, form or "", null, shown)
+    if letter == "h" and not form:
+        return lambda record: shown(format_headers(record))
     if letter == "T" and form == "iso":
         return lambda record: (iso_time(record.timestamp_ms) or "").encode()
     if form:
@@ -76,7 +81,7 @@ def _letter(letter: str, form: str | None, null: bytes) -> Formatter:
     return _LETTERS[letter]
 
 
-def _contents(letter: str, form: str, null: bytes) -> Formatter:
+def _contents(letter: str, form: str, null: bytes, shown: Coding) -> Formatter:
     if form not in _CODINGS:
         known = ", ".join(filter(None, _CODINGS))
         raise ValueError(f"%{letter}{{{form}}} is unknown; the forms are {known}")
@@ -84,7 +89,7 @@ def _contents(letter: str, form: str, null: bytes) -> Formatter:
 
     def write(record: TopicRecord) -> bytes:
         data = record.key if letter == "k" else record.value
-        return null if data is None else coding(data)
+        return null if data is None else shown(coding(data))
 
     return write
 

@@ -18,7 +18,7 @@ import json
 from collections.abc import Mapping
 
 from kctl.model.records import CREATE_TIME, Headers, TopicRecord
-from kctl.views.text import BASE64, UTF_8, safe_text
+from kctl.views.text import BASE64, JSON, UTF_8, safe_text
 
 _CONTENTS = {"key", "value", "headers"}
 _ENCODINGS = (None, UTF_8, BASE64, "json")
@@ -43,11 +43,22 @@ def format_json_line(record: TopicRecord) -> str:
     return json.dumps(record_object(record), ensure_ascii=False)
 
 
+def format_json_documents(record: TopicRecord, key: object, value: object) -> str:
+    """As `format_json_line`, with decoded documents as key and value."""
+    documents = {
+        "key": key,
+        "key_encoding": None if key is None else JSON,
+        "value": value,
+        "value_encoding": None if value is None else JSON,
+    }
+    return json.dumps(record_object(record) | documents, ensure_ascii=False)
+
+
 def parse_json_line(line: str | bytes) -> TopicRecord:
     """The record in a line; ValueError names the invalid field."""
     try:
         fields = json.loads(line)
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+    except (ValueError, RecursionError) as error:
         raise ValueError(f"not JSON: {error}") from error
     if not isinstance(fields, dict):
         raise ValueError("not a JSON object")
@@ -60,11 +71,11 @@ def parse_json_line(line: str | bytes) -> TopicRecord:
         key=_bytes_of(fields, "key"),
         value=_bytes_of(fields, "value"),
         headers=_headers_of(fields.get("headers")),
-        timestamp_ms=_integer(fields, "timestamp"),
+        timestamp_ms=_integer(fields, "timestamp", 64),
         timestamp_type=str(fields.get("timestamp_type") or CREATE_TIME),
         topic=_topic(fields.get("topic")),
-        partition=_integer(fields, "partition"),
-        offset=_integer(fields, "offset"),
+        partition=_integer(fields, "partition", 32),
+        offset=_integer(fields, "offset", 64),
     )
 
 
@@ -104,9 +115,13 @@ def _header_of(header: object) -> tuple[str, bytes | None]:
     return header["key"], _bytes_of(header, "value")
 
 
-def _integer(fields: Mapping[str, object], name: str) -> int | None:
+def _integer(fields: Mapping[str, object], name: str, bits: int) -> int | None:
     value = fields.get(name)
-    if isinstance(value, int | None) and not isinstance(value, bool):
+    if value is None:
+        return None
+    if isinstance(value, int) and not isinstance(value, bool):
+        if abs(value) >= 1 << (bits - 1):
+            raise ValueError(f"{name} is out of range: {value}")
         return value
     raise ValueError(f"{name} is {value!r}, not a number")
 

@@ -15,7 +15,7 @@ class LineForm:
     """How a piece of input becomes a record."""
 
     key_separator: bytes | None = None
-    """Separator of key and value; a line without it has no key."""
+    """Separator of key and value; a line without it is refused, unless there is a `key`."""
     key: bytes | None = None
     """Key of lines without a key."""
     headers: Headers = ()
@@ -24,6 +24,8 @@ class LineForm:
     json: bool = False
     timestamp_ms: int | None = None
     partition: int | None = None
+    keep_partitions: bool = False
+    """Whether the partition of a JSON object is used; else the key decides."""
 
     def record(self, piece: bytes) -> TopicRecord:
         """The record of one piece; headers of the form follow those of the piece."""
@@ -33,13 +35,16 @@ class LineForm:
             key=self.key if found.key is None else found.key,
             headers=found.headers + self.headers,
             timestamp_ms=self._or(found.timestamp_ms, self.timestamp_ms),
-            partition=self._or(self.partition, found.partition),
+            partition=self._or(self.partition, found.partition if self.keep_partitions else None),
         )
 
     def _plain(self, piece: bytes) -> TopicRecord:
         key: bytes | None = None
         if self.key_separator and self.key_separator in piece:
             key, piece = piece.split(self.key_separator, 1)
+        elif self.key_separator and self.key is None:
+            shown = self.key_separator.decode("utf-8", "backslashreplace")
+            raise ValueError(f"no key separator {shown!r}; -k KEY is for lines without one")
         return TopicRecord(key=self._null(key), value=self._null(piece))
 
     def _null(self, data: bytes | None) -> bytes | None:

@@ -15,7 +15,7 @@ from kctl.cli.options import Session
 from kctl.cli.tables import Column
 from kctl.spark.decoding.schema import encode_struct, infer_struct
 from kctl.spark.engine.jobs import DiskFull, JobFailed
-from kctl.spark.engine.session import SparkOptions
+from kctl.spark.engine.local import EngineOptions, LocalOptions
 from kctl.spark.execution.progress import progress_bar
 from kctl.spark.execution.runner import run_plan
 from kctl.spark.planning.continuation import continue_settings
@@ -83,12 +83,14 @@ class ExportRequest:
     mode: Mode
     from_dirs: tuple[Path, ...]
     task_bytes: int
-    spark: SparkOptions
+    engine: EngineOptions
 
 
 def run_export(request: ExportRequest, session: Session, *, dry_run: bool) -> None:
     """Run the export; CliError if it fails, and then nothing is published."""
-    with open_export_directory(request.to, request.spark, request.settings.export_format) as target:
+    with open_export_directory(
+        request.to, request.engine, request.settings.export_format
+    ) as target:
         _check_target(target, request.mode)
         if dry_run:
             is_resumed = request.mode is Mode.RESUME
@@ -115,8 +117,9 @@ def _run(request: ExportRequest, target: ExportDirectory, session: Session) -> N
         settings = TaskSettings.from_json(plan.options)
         if settings.bootstrap_servers:
             settings = replace(settings, security=session.security)
-        with progress_bar(plan) as watch:
-            results = run_plan(plan, target, settings, request.spark, watch)
+        starting = "starting" if isinstance(request.engine, LocalOptions) else "starting Spark"
+        with progress_bar(plan, starting) as watch:
+            results = run_plan(plan, target, settings, request.engine, watch)
         path = target.commit(plan, results)
     _summarise(session, plan, results, path, time.monotonic() - started)
 

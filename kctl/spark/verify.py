@@ -7,7 +7,7 @@ from pathlib import Path
 from kctl.cli.errors import CliError
 from kctl.cli.options import Session
 from kctl.cli.tables import Column
-from kctl.spark.engine.session import SparkOptions
+from kctl.spark.engine.local import EngineOptions
 from kctl.spark.planning.origin import difference
 from kctl.spark.planning.plan import OffsetRange
 from kctl.spark.planning.selection import Source
@@ -33,7 +33,7 @@ class Finding:
 
 
 def verify_exports(
-    location: str, from_dirs: tuple[Path, ...], session: Session, options: SparkOptions
+    location: str, from_dirs: tuple[Path, ...], session: Session, options: EngineOptions
 ) -> list[Finding]:
     """Verify every export in a directory; CliError if there are no exports."""
     with open_export_directory(location, options) as target:

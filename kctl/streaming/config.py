@@ -19,6 +19,7 @@ logger.addHandler(
 
 _FALSE = {"false", "f", "0"}
 """librdkafka's spellings, in lower case."""
+_UNAUTHORIZED_HINT = "kctl acls explain USER OPERATION RESOURCE shows why"
 _TIMEOUTS = {KafkaError._TIMED_OUT, KafkaError._MSG_TIMED_OUT, KafkaError._TRANSPORT}
 
 
@@ -66,4 +67,5 @@ def refused(error: KafkaException | KafkaError | ValueError, what: str) -> CliEr
     if cause.code() == KafkaError._INVALID_ARG:
         return CliError(f"{what}: {cause.str()}", "see the -X settings", ExitStatus.USAGE)
     status = ExitStatus.TIMED_OUT if cause.code() in _TIMEOUTS else ExitStatus.FAILED
-    return CliError(f"{what}: {cause.str()} ({cause.name()})", "", status)
+    hint = _UNAUTHORIZED_HINT if cause.name().endswith("_AUTHORIZATION_FAILED") else ""
+    return CliError(f"{what}: {cause.str()} ({cause.name()})", hint, status)

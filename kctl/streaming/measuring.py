@@ -104,6 +104,8 @@ class ProducerTest:
                 break
             except BufferError:
                 self._producer.poll(_POLL_S)
+            except KafkaException as error:
+                raise _not_sent(error) from error
         self._producer.poll(0)
 
     def _delivered(self, error: KafkaError | None, message: Message) -> None:
@@ -116,6 +118,14 @@ class ProducerTest:
 
     def _result(self, now_s: float) -> Result:
         return self._throughput.summary(now_s) | self._latencies.summary()
+
+
+def _not_sent(error: KafkaException) -> CliError:
+    """A record that librdkafka did not accept, mostly because of its size."""
+    failure = refused(error, "cannot send a record")
+    if error.args[0].code() == KafkaError.MSG_SIZE_TOO_LARGE:
+        failure.hint = "-X message.max.bytes=N allows larger records; see also max.message.bytes"
+    return failure
 
 
 def measure_consumer(
@@ -175,7 +185,10 @@ def _round_trips(
         for _ in range(load.num_records):
             payload = os.urandom(load.record_size)
             started_s = time.perf_counter()
-            producer.produce(load.topic, payload, partition=0)
+            try:
+                producer.produce(load.topic, payload, partition=0)
+            except KafkaException as error:
+                raise _not_sent(error) from error
             producer.flush(timeout_s)
             message = consumer.poll(timeout_s)
             if message is None or message.error():

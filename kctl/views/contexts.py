@@ -13,6 +13,8 @@ COLUMNS = [
     Column("protected"),
     Column("command_config", wide=True),
     Column("zookeeper", wide=True),
+    Column("cluster_id", wide=True),
+    Column("export_engine", wide=True),
 ]
 
 

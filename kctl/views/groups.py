@@ -1,10 +1,12 @@
 """Rows and columns of `kctl groups`."""
 
+from collections.abc import Sequence
+
 from broker.model import TopicPartition
 from kctl.cli.tables import Column
 from kctl.cli.times import format_duration
 from kctl.model.groups import Group, GroupListing
-from kctl.model.lag import GroupLag, Movement, PartitionLag
+from kctl.model.lag import GroupLag, Movement, PartitionLag, TopicLag
 from kctl.model.offset_resets import ResetPlan
 
 LIST_COLUMNS = [
@@ -12,6 +14,21 @@ LIST_COLUMNS = [
     Column("state"),
     Column("type"),
     Column("protocol_type", wide=True),
+]
+
+LAG_COLUMNS = [
+    Column("total_lag", right=True),
+    Column("max_lag", right=True),
+    Column("max_time_lag", right=True),
+    Column("verdicts"),
+]
+LIST_LAG_COLUMNS = [*LIST_COLUMNS, *LAG_COLUMNS]
+
+TOPIC_COLUMNS = [
+    Column("group"),
+    Column("topic"),
+    Column("partitions", right=True),
+    *LAG_COLUMNS,
 ]
 
 OFFSET_COLUMNS = [
@@ -53,10 +70,7 @@ TOTAL_COLUMNS = [
     Column("state"),
     Column("members", right=True),
     Column("partitions", right=True),
-    Column("total_lag", right=True),
-    Column("max_lag", right=True),
-    Column("max_time_lag", right=True),
-    Column("verdicts"),
+    *LAG_COLUMNS,
 ]
 
 WATCH_COLUMNS = [
@@ -175,11 +189,35 @@ def total_row(one: GroupLag) -> dict[str, object]:
         "state": one.group.state,
         "members": len(one.group.members),
         "partitions": len(one.partitions),
-        "total_lag": one.total_lag,
-        "max_lag": one.max_lag,
-        "max_time_lag": _duration(one.max_time_lag_ms),
-        "max_time_lag_ms": one.max_time_lag_ms,
-        "verdicts": sorted({lag.verdict.value for lag in one.partitions}),
+        **_lag_fields(one.partitions),
+    }
+
+
+def topic_row(one: TopicLag) -> dict[str, object]:
+    """Sums over the partitions of one topic of one group."""
+    return {
+        "group": one.group_id,
+        "topic": one.topic,
+        "partitions": len(one.partitions),
+        **_lag_fields(one.partitions),
+    }
+
+
+def list_lag_row(group: GroupListing, one: GroupLag | None) -> dict[str, object]:
+    """A group as a row of LIST_LAG_COLUMNS; None if its lag is unknown."""
+    nothing: dict[str, object] = dict.fromkeys(column.key for column in LAG_COLUMNS)
+    return list_row(group) | (nothing if one is None else _lag_fields(one.partitions))
+
+
+def _lag_fields(partitions: Sequence[PartitionLag]) -> dict[str, object]:
+    times = [lag.time_lag_ms for lag in partitions if lag.time_lag_ms is not None]
+    oldest_ms = max(times, default=None)
+    return {
+        "total_lag": sum(lag.lag or 0 for lag in partitions),
+        "max_lag": max((lag.lag or 0 for lag in partitions), default=0),
+        "max_time_lag": _duration(oldest_ms),
+        "max_time_lag_ms": oldest_ms,
+        "verdicts": sorted({lag.verdict.value for lag in partitions}),
     }
 
 

@@ -1,9 +1,9 @@
 """Rows and columns of `kctl offsets` and `kctl delete-records`."""
 
-from datetime import UTC, datetime
-
+from broker.errors import ErrorCode
 from broker.model import TopicPartition
 from kctl.cli.tables import Column
+from kctl.cli.times import iso_time
 from kctl.model.offsets import HIGH_WATERMARK, Deletion, OffsetAnswer
 
 OFFSET_COLUMNS = [
@@ -14,6 +14,9 @@ OFFSET_COLUMNS = [
     Column("time", wide=True),
     Column("leader_epoch", wide=True, right=True),
 ]
+
+FAILED_OFFSET_COLUMNS = [*OFFSET_COLUMNS, Column("error")]
+"""Used if a partition failed."""
 
 DELETION_PLAN_COLUMNS = [
     Column("topic"),
@@ -34,18 +37,20 @@ FAILED_DELETION_COLUMNS = [*DELETION_COLUMNS, Column("error")]
 """Used if a partition failed."""
 
 
-def offset_row(partition: TopicPartition, answer: OffsetAnswer | None) -> dict[str, object]:
+def offset_row(
+    partition: TopicPartition, answer: OffsetAnswer | None, error: ErrorCode | None = None
+) -> dict[str, object]:
     """The offset of a partition; None where it or its time is unknown."""
     known = answer if answer and answer.is_known else None
     timestamp = known.timestamp if known and known.timestamp >= 0 else None
-    moment = None if timestamp is None else datetime.fromtimestamp(timestamp / 1000, UTC)
     return {
         "topic": partition.topic,
         "partition": partition.partition,
         "offset": known.offset if known else None,
         "timestamp": timestamp,
-        "time": moment and moment.isoformat(timespec="milliseconds"),
+        "time": iso_time(timestamp),
         "leader_epoch": known.leader_epoch if known and known.leader_epoch >= 0 else None,
+        "error": error.name if error else None,
     }
 
 

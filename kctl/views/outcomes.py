@@ -26,6 +26,20 @@ HINTS = {
     "cleanup.policy",
     ErrorCode.REQUEST_TIMED_OUT: "the change may still be applied: check again; --timeout "
     "SECONDS waits longer",
+    ErrorCode.SECURITY_DISABLED: "the brokers have no authorizer: set authorizer.class.name",
+    ErrorCode.CLUSTER_AUTHORIZATION_FAILED: "it needs an ACL on the cluster: kctl acls add cluster",
+    ErrorCode.TOPIC_AUTHORIZATION_FAILED: "kctl acls explain USER OPERATION topic:NAME shows why",
+    ErrorCode.GROUP_AUTHORIZATION_FAILED: "kctl acls explain USER OPERATION group:NAME shows why",
+    ErrorCode.DELEGATION_TOKEN_AUTH_DISABLED: "the brokers have no delegation.token.secret.key",
+    ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED: "log in with SASL or a client certificate",
+    ErrorCode.NON_EMPTY_GROUP: "the group has members: stop its consumers, or use kctl groups "
+    "remove-members",
+    ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC: "a member of the group is subscribed to the topic: stop "
+    "its consumers first",
+    ErrorCode.LEADER_NOT_AVAILABLE: "kctl topics describe --unavailable shows partitions without a "
+    "leader",
+    ErrorCode.OFFSET_NOT_AVAILABLE: "a new leader has not yet caught up: try again",
+    ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT: "the segments have an old message format",
     ErrorCode.OFFSET_OUT_OF_RANGE: "kctl offsets shows the log end offset",
 }
 
@@ -36,7 +50,12 @@ def show_outcomes(out: Output, outcomes: Sequence[Outcome], kind: str, done: str
     if len(outcomes) > 1 or not failed:
         columns = [Column(kind), Column("status"), *([Column("message")] if failed else [])]
         out.rows([_row(one, kind, done) for one in outcomes], columns, name=kind)
-    if failed:
+    raise_failures(outcomes, kind)
+
+
+def raise_failures(outcomes: Sequence[Outcome], kind: str) -> None:
+    """CliError with the first failure, if there is one."""
+    if failed := [one for one in outcomes if one.error]:
         raise _failure(failed, len(outcomes), kind)
 
 

@@ -4,7 +4,9 @@ from dataclasses import asdict
 
 from kctl.cli.tables import Column
 from kctl.cli.times import format_duration
+from kctl.model.log_dirs import DirectoryMove
 from kctl.model.reassignments import (
+    BehindBroker,
     BrokerLoad,
     LogDirMove,
     PartitionChange,
@@ -12,8 +14,9 @@ from kctl.model.reassignments import (
     Progress,
     Reassignment,
     ReassignmentCost,
+    Stall,
 )
-from kctl.views.quantities import human_bytes
+from kctl.views.quantities import human_bytes, plural
 
 CHANGE_COLUMNS = [
     Column("topic"),
@@ -22,6 +25,14 @@ CHANGE_COLUMNS = [
     Column("then"),
     Column("adding"),
     Column("removing"),
+    Column("move_bytes", "BYTES", right=True),
+]
+DIRECTORY_COLUMNS = [
+    Column("topic"),
+    Column("partition", right=True),
+    Column("broker", right=True),
+    Column("source", "FROM"),
+    Column("target", "TO"),
     Column("move_bytes", "BYTES", right=True),
 ]
 BROKER_COLUMNS = [
@@ -166,3 +177,34 @@ def progress_text(progress: Progress) -> str:
     if progress.seconds_left is not None:
         parts.append(f"{format_duration(round(progress.seconds_left * 1000))} left")
     return ", ".join(parts)
+
+
+def run_summary(moved_bytes: int, partitions: int, seconds: float) -> str:
+    """`moved 4 partitions, 1.2 GB in 36s (33.3 MB/s)`."""
+    taken = format_duration(round(seconds * 1000))
+    rate = f" ({human_bytes(moved_bytes / seconds)}/s)" if moved_bytes and seconds >= 1 else ""
+    return f"moved {plural(partitions, 'partition')}, {human_bytes(moved_bytes)} in {taken}{rate}"
+
+
+def stall_text(stall: Stall) -> str:
+    """`no progress for 20s: broker 3 is down, and behind on 4 partitions: t-0, t-1, …`."""
+    brokers = "; ".join(_behind(one) for one in stall.behind)
+    return f"no progress for {format_duration(round(stall.seconds * 1000))}: {brokers}"
+
+
+def _behind(one: BehindBroker) -> str:
+    listed = ", ".join(map(str, one.partitions[:3])) + ", …" * (len(one.partitions) > 3)
+    count = plural(len(one.partitions), "partition")
+    return f"broker {one.broker} {one.state}, and is behind on {count}: {listed}"
+
+
+def directory_row(move: DirectoryMove) -> dict[str, object]:
+    """A move between directories as a row of DIRECTORY_COLUMNS."""
+    return {
+        "topic": move.partition.topic,
+        "partition": move.partition.partition,
+        "broker": move.broker,
+        "source": move.source,
+        "target": move.target,
+        "move_bytes": move.size_bytes,
+    }

@@ -41,6 +41,7 @@ DELETION_COLUMNS = [
     Column("topic"),
     Column("partitions", right=True),
     Column("records", right=True),
+    Column("bytes", right=True),
 ]
 
 
@@ -139,6 +140,8 @@ def _status(found: Description, topic: Topic, partition: Partition) -> str:
     problems = problems_of(found, topic, partition)
     if "under-replicated" not in problems:
         problems = [problem for problem in problems if problem != "at-min-isr"]
+    if partition.adding or partition.removing:
+        problems.append("reassigning")
     return ",".join(problems) or "ok"
 
 
@@ -190,9 +193,16 @@ def alteration_rows(
     return [{"topic": topic.name, **row} for row in rows]
 
 
-def deletion_rows(topics: Sequence[Topic], records: Mapping[str, int]) -> list[dict[str, object]]:
-    """A row of DELETION_COLUMNS per topic; `records` are counts by name."""
+def deletion_rows(
+    topics: Sequence[Topic], records: Mapping[str, int], sizes: Mapping[str, int]
+) -> list[dict[str, object]]:
+    """A row of DELETION_COLUMNS per topic, with its records and the bytes of all replicas."""
     return [
-        {"topic": topic.name, "partitions": len(topic.partitions), "records": records[topic.name]}
+        {
+            "topic": topic.name,
+            "partitions": len(topic.partitions),
+            "records": records[topic.name],
+            "bytes": sizes[topic.name],
+        }
         for topic in topics
     ]

@@ -2,6 +2,7 @@
 
 from broker.model import TopicPartition
 from kctl.cli.tables import Column
+from kctl.views.text import safe_text
 
 COLUMNS = [
     Column("topic"),
@@ -23,3 +24,19 @@ def written_row(
         "first_offset": first_offset,
         "last_offset": last_offset,
     }
+
+
+EXPLAINED_COLUMNS = [
+    Column("record", right=True),
+    Column("key"),
+    Column("partition", right=True),
+    Column("reason"),
+]
+
+
+def explained_row(
+    number: int, key: bytes | None, partition: int | None, reason: str
+) -> dict[str, object]:
+    """The partition of one record, and why, as a row of EXPLAINED_COLUMNS."""
+    text = None if key is None else safe_text(key)[0]
+    return {"record": number, "key": text, "partition": partition, "reason": reason}

@@ -32,7 +32,9 @@ from broker.replica.purgatory import DelayedOperation, Purgatory
 from tests.protocol.golden import samples
 from tests.support.wire import CORRELATION_ID, PEER, read_answer, request_frame
 
-SERVICES: Any = SimpleNamespace(purgatory=Purgatory())  # handlers of these tests use no other
+SERVICES: Any = SimpleNamespace(
+    purgatory=Purgatory(), request_metrics=None, client_quotas=None
+)  # no other is used
 AWAITABLE = "collections.abc.Awaitable"
 ROWS = [pytest.param(row, id=row.api_key.name) for row in TABLE.values()]
 

@@ -74,7 +74,7 @@ def test_regression_metadata_waits_for_the_first_update_of_the_controller() -> N
     async def ask_and_tell() -> list[int]:
         metadata = MetadataCache("cluster")
         peer = SimpleNamespace(listener_name="PLAINTEXT")
-        services = SimpleNamespace(metadata=metadata)
+        services = SimpleNamespace(metadata=metadata, authorizer=None)
         context: Any = SimpleNamespace(api_version=12, peer=peer, services=services)
         waiting: Any = handle(MetadataRequest(topics=None), context)
         asked = asyncio.ensure_future(waiting)

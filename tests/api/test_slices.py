@@ -48,6 +48,7 @@ def test_results_are_in_order_and_other_tasks_run_meanwhile() -> None:
 def test_many_keys_are_looked_up_in_slices_and_create_the_topic_once() -> None:
     requested: list[str] = []
     services = SimpleNamespace(
+        authorizer=None,
         metadata=MetadataCache("cluster"),
         groups=SimpleNamespace(partition_for=lambda key: partition_for(key, 50)),
         auto_creation=SimpleNamespace(request_creation=requested.append),

@@ -77,6 +77,15 @@ class Load:
         """All clients, consumers last."""
         return (*self.sending, self.transacting, *self.pair, self.read_committed)
 
+    def progress(self) -> dict[str, int]:
+        """By client: how much it has completed."""
+        sent = {each.topic: len(each.promised) for each in self.sending}
+        return sent | {
+            "transactional producer": len(self.transacting.committed),
+            "group": sum(member.num_commits for member in self.pair),
+            "read_committed group": self.read_committed.num_commits,
+        }
+
     def stop(self) -> None:
         """Stop in order; raises the error of a client that failed."""
         for work in self.works:

@@ -1,42 +1,27 @@
 """Replicas compared on disk: the same batches, byte for byte, up to the high watermark."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 from confluent_kafka import Consumer, TopicPartition
 
 from broker.records.batch import iterate_batches
+from tests.chaos.liveness import check_watermarks, partitions_of
 from tests.crash.workload import TIMEOUT_S
-from tests.support.cluster import Cluster, wait_until
-
-HEAL_S = 60
-
-
-def _wait_for_isr(cluster: Cluster, topic: str, partition: int, replicas: list[int]) -> None:
-    wait_until(
-        lambda: sorted(cluster.isr(topic, partition)) == sorted(replicas),
-        f"{topic}-{partition} in sync on {replicas}",
-        HEAL_S,
-    )
+from tests.support.cluster import Cluster
 
 
 def check_replicas(cluster: Cluster) -> int:
-    """Wait until all replicas are in sync and compare them; returns the number of batches."""
-    names = list(_partitions(cluster))
-    for topic, partition, replicas in names:
-        _wait_for_isr(cluster, topic, partition, replicas)
+    """Wait until all high watermarks are at the log end; compare all replicas up to there.
+
+    Returns the number of batches. The load has ended, and all replicas are in sync.
+    """
+    names = list(partitions_of(cluster))
     watermarks = _high_watermarks(cluster, [name[:2] for name in names])
+    check_watermarks(cluster, {name[:2]: end for name, end in zip(names, watermarks, strict=True)})
     return sum(
         _check_partition(cluster, *name, watermark)
         for name, watermark in zip(names, watermarks, strict=True)
     )
-
-
-def _partitions(cluster: Cluster) -> Iterator[tuple[str, int, list[int]]]:
-    for topic in cluster.tree.get_children("/brokers/topics"):
-        assignment = cluster.znode(f"/brokers/topics/{topic}")["partitions"]
-        for partition, replicas in assignment.items():
-            yield topic, int(partition), replicas
 
 
 def _high_watermarks(cluster: Cluster, names: list[tuple[str, int]]) -> list[int]:
@@ -69,13 +54,15 @@ def _check_partition(
 
 
 def _batches(directory: Path, high_watermark: int) -> list[tuple[int, bytes]]:
-    """Base offset and bytes of every batch below the high watermark.
+    """Base offset and bytes of every batch; none lies beyond the high watermark.
 
     Where segments begin is each replica's own affair, so it is not compared.
     """
-    return [
-        (batch.base_offset, bytes(batch.view))
+    batches = [
+        batch
         for segment in sorted(directory.glob("*.log"))
         for batch in iterate_batches(segment.read_bytes())
-        if batch.last_offset < high_watermark
     ]
+    beyond = [batch.last_offset for batch in batches if batch.last_offset >= high_watermark]
+    assert not beyond, f"{directory.name}: {beyond[0]} is beyond {high_watermark}"
+    return [(batch.base_offset, bytes(batch.view)) for batch in batches]

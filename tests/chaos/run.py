@@ -3,14 +3,22 @@
 import random
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 
+from tests.chaos import disk_faults, faults, network_faults
 from tests.chaos.clients import Load, start_load
-from tests.chaos.faults import HEAL_S, Fault, Stage
+from tests.chaos.disk_faults import mount_disk
+from tests.chaos.ensemble import running_ensemble
+from tests.chaos.faults import Fault
+from tests.chaos.liveness import check_recovery
+from tests.chaos.namespaces import have_namespaces
+from tests.chaos.network import HOSTS, ZOOKEEPER, in_host, running_network
 from tests.chaos.replicas import check_replicas
+from tests.chaos.shifted_clock import write_shift
+from tests.chaos.stage import BROKERS, HEAL_S, Stage
 from tests.support.cluster import Cluster, running_cluster, wait_until
-from tests.support.zookeeper import running_zookeeper
 
 SETTINGS = {
     "min.insync.replicas": 2,
@@ -26,16 +34,57 @@ SETTINGS = {
 Say = Callable[[str], None]
 
 
+def all_faults() -> tuple[Fault, ...]:
+    """The faults that are possible here."""
+    if have_namespaces():
+        return (*faults.ALL, *disk_faults.ALL, *network_faults.ALL)
+    return (*faults.ALL, *disk_faults.WITHOUT_MOUNTS)
+
+
 @contextmanager
-def stage(directory: Path, seed: int) -> Iterator[Stage]:
-    """Three brokers on a ZooKeeper of their own, which can be restarted."""
-    home = directory / "zookeeper"
-    home.mkdir()
-    with (
-        running_zookeeper(home) as zookeeper,
-        running_cluster(directory, zookeeper.fresh_chroot(), settings=SETTINGS) as cluster,
-    ):
-        yield Stage(cluster, zookeeper, random.Random(seed))
+def stage(directory: Path, seed: int, num_zookeepers: int = 3) -> Iterator[Stage]:
+    """Three brokers on a ZooKeeper of their own, with a network and disks if possible."""
+    clocks = {broker_id: directory / f"clock-{broker_id}" for broker_id in BROKERS}
+    for clock in clocks.values():
+        write_shift(clock, 0)
+    with ExitStack() as running:
+        network = running.enter_context(running_network()) if have_namespaces() else None
+        ensemble = running.enter_context(
+            running_ensemble(
+                directory / "zookeeper", num_zookeepers, HOSTS[ZOOKEEPER], _in_zookeeper
+            )
+            if network
+            else running_ensemble(directory / "zookeeper", num_zookeepers)
+        )
+        hosts = {broker_id: HOSTS[f"broker-{broker_id}"] for broker_id in BROKERS}
+        cluster = running.enter_context(
+            running_cluster(
+                directory,
+                ensemble.fresh_chroot(),
+                settings=SETTINGS,
+                hosts=hosts if network else {},
+                wrap=partial(_in_broker, clocks),
+                before_start=_mount_disks,
+            )
+        )
+        yield Stage(cluster, ensemble, random.Random(seed), network, clocks)
+
+
+def _in_zookeeper(command: list[str]) -> list[str]:
+    return in_host(ZOOKEEPER, command)
+
+
+def _in_broker(clocks: dict[int, Path], broker_id: int, command: list[str]) -> list[str]:
+    """The command of a broker, on its host and with a clock that can be set."""
+    python, _, _, *arguments = command
+    command = [python, "-m", "tests.chaos.shifted_clock", str(clocks[broker_id]), *arguments]
+    return in_host(f"broker-{broker_id}", command) if have_namespaces() else command
+
+
+def _mount_disks(cluster: Cluster) -> None:
+    if have_namespaces():
+        for broker_id in BROKERS:
+            mount_disk(cluster.log_dir(broker_id))
 
 
 def run_chaos(place: Stage, faults: Iterable[Fault], seconds: float, say: Say) -> None:
@@ -44,6 +93,8 @@ def run_chaos(place: Stage, faults: Iterable[Fault], seconds: float, say: Say) -
     try:
         wait_until(lambda: _everybody_is_at_work(load), "everybody is at work", HEAL_S)
         let_happen(place, faults, seconds, say)
+        recovery_s = check_recovery(place.cluster, load)
+        say(f"{recovery_s:.1f} s after the last fault all ISRs are complete and all clients move")
         load.stop()
     finally:
         load.give_up()

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.chaos.faults import ALL, in_rounds
-from tests.chaos.run import run_chaos, stage
+from tests.chaos.faults import in_rounds
+from tests.chaos.run import all_faults, run_chaos, stage
 
 SECONDS = int(os.environ.get("CHAOS_SECONDS", "180"))
 SEED = int(os.environ.get("CHAOS_SEED", "0")) or random.randrange(1, 1_000_000)
@@ -29,4 +29,4 @@ def test_no_guarantee_is_broken_by_any_fault(
 
     say(f"\nCHAOS_SEED={SEED} CHAOS_SECONDS={SECONDS}")
     with stage(tmp_path, SEED) as place:
-        run_chaos(place, in_rounds(ALL, place.random), SECONDS, say)
+        run_chaos(place, in_rounds(all_faults(), place.random), SECONDS, say)

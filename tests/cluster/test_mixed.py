@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import pytest
 from confluent_kafka import Consumer, KafkaError, Message, Producer
@@ -16,6 +17,8 @@ from broker.errors import ErrorCode
 from broker.model import TopicPartition
 from tests.cluster.asking import delete_topic, in_sync, led_by, make_topic, reassign, reassigning
 from tests.cluster.records import fetch, log_bytes, produce, replicated_topic, values
+from tests.cluster.rolling import SETTINGS as ROLLING_SETTINGS
+from tests.cluster.rolling import roll
 from tests.support.cluster import SESSION_TIMEOUT_MS, Cluster, running_cluster, wait_until
 from tests.support.real_kafka import joined_kafka
 from tests.support.zookeeper import ZooKeeper
@@ -32,6 +35,10 @@ SETTINGS = {
     "controlled.shutdown.retry.backoff.ms": 200,
     "zookeeper.session.timeout.ms": SESSION_TIMEOUT_MS,
 }
+
+
+ROLLING_LIMIT_S = 10.0
+"""Kafka starts slowly, and takes the processors from the others while it does."""
 
 
 @pytest.fixture(scope="module")
@@ -189,3 +196,15 @@ def test_killed_leader_of_ours_is_replaced_by_kafka_and_returns(cluster: Cluster
         lambda: len({log_bytes(cluster, broker_id, name) for broker_id in EVERYBODY}) == 1,
         "all replicas are the same",
     )
+
+
+@pytest.mark.parametrize("apache", [{3}, {2, 3}], ids=["one Apache", "two Apache"])
+def test_rolling_restart_of_a_mixed_cluster_delays_no_acknowledgement_for_long(
+    tmp_path: Path, zookeeper_server: ZooKeeper, apache: set[int]
+) -> None:
+    chroot = zookeeper_server.fresh_chroot()
+    settings = ROLLING_SETTINGS | {"controlled.shutdown.retry.backoff.ms": 200}
+    with running_cluster(tmp_path, chroot, settings=settings, apache=frozenset(apache)) as mixed:
+        waits = roll(mixed, "rolling", rounds=1)
+    print("longest acknowledgement at each restart:", waits)
+    assert max(waits) < ROLLING_LIMIT_S

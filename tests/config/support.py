@@ -32,6 +32,7 @@ class ConfigApis:
         # Not parse_config: descriptions must not depend on whether a setting is supported.
         self.dynamic = DynamicConfig(BrokerConfig.parse(static), broker_id)
         self._services = SimpleNamespace(
+            authorizer=None,
             dynamic=self.dynamic,
             config_store=self.store,
             metadata=SimpleNamespace(topics=dict.fromkeys(topics)),

@@ -54,10 +54,10 @@ def test_broker_defaults_of_topics_are_dynamic() -> None:
 
 def test_only_secrets_are_sensitive() -> None:
     sensitive = {key for key, setting in BrokerConfig.settings.items() if setting.is_sensitive}
-    assert len(sensitive) == 14
+    assert len(sensitive) == 15
     assert all(
         key.endswith(
-            ("password", "key", "secret", "chain", "certificates", "jaas.config", "digest")
+            ("password", "key", "secret", "token", "chain", "certificates", "jaas.config", "digest")
         )
         for key in sensitive
     )

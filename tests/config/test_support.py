@@ -18,30 +18,22 @@ from tests.config.support import ConfigApis
 ACL_AUTHORIZER = "kafka.security.authorizer.AclAuthorizer"
 
 UNSUPPORTED = [
-    {"listeners": "PLAINTEXT://:1,SSL://:2"},
-    {"listeners": "PLAINTEXT://:1,SASL_PLAINTEXT://:2"},
-    {"listeners": "PLAINTEXT://:1,SASL_SSL://:2"},
-    {
-        "listeners": "PLAINTEXT://:1,OUTSIDE://:2",
-        "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,OUTSIDE:SASL_SSL",
-    },
-    {"listener.security.protocol.map": "PLAINTEXT:SSL"},
-    {"listeners": "SSL://:1", "security.inter.broker.protocol": "SSL"},
-    {
-        "listeners": "PLAINTEXT://:1,CONTROL://:2",
-        "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROL:PLAINTEXT",
-        "control.plane.listener.name": "CONTROL",
-    },
-    {"authorizer.class.name": ACL_AUTHORIZER},
+    {"listeners": "PLAINTEXT://:1,SASL_PLAINTEXT://:2"},  # GSSAPI is the default
+    {"listeners": "PLAINTEXT://:1,SASL_SSL://:2", "sasl.enabled.mechanisms": "PLAIN,GSSAPI"},
+    {"listeners": "PLAINTEXT://:1,SASL_SSL://:2", "sasl.enabled.mechanisms": "DIGEST-MD5"},
+    {"ssl.engine.factory.class": "org.example.Factory"},
+    {"ssl.provider": "BC"},
+    {"sasl.client.callback.handler.class": "org.example.Handler"},
+    {"sasl.login.class": "org.example.Login"},
+    {"sasl.login.callback.handler.class": "org.example.Handler"},
     {"authorizer.class.name": "org.example.MyAuthorizer"},
+    {"authorizer.class.name": ACL_AUTHORIZER, "authorizer.zookeeper.url": "elsewhere:2181"},
     {"principal.builder.class": "org.example.Builder"},
     {"security.providers": "org.example.Provider"},
     {"create.topic.policy.class.name": "org.example.Policy"},
     {"alter.config.policy.class.name": "org.example.Policy"},
     {"client.quota.callback.class": "org.example.Callback"},
     {"replica.selector.class": "org.example.Selector"},
-    {"delegation.token.secret.key": "canary-secret"},
-    {"delegation.token.master.key": "canary-secret"},
     {"process.roles": "broker"},
     {"process.roles": "broker,controller"},
     {"controller.quorum.voters": "1@host:9093"},
@@ -60,7 +52,7 @@ def test_unsupported_setting_is_refused(given: dict[str, str]) -> None:
     with pytest.raises(UnsupportedSetting) as refusal:
         parse_config(given)
     line = str(refusal.value)
-    assert any(line.startswith(f"{key}=") for key in given)
+    assert any(line.startswith(f"{key}=") for key in [*given, "sasl.enabled.mechanisms"])
     assert "\n" not in line
     assert any(remedy in line for remedy in ("remove", "set it to", "map its name"))
     assert "canary-secret" not in line
@@ -70,6 +62,7 @@ def test_unsupported_setting_is_refused(given: dict[str, str]) -> None:
     "given",
     [
         {"authorizer.class.name": ""},
+        {"authorizer.class.name": ACL_AUTHORIZER},
         {"process.roles": ""},
         {"remote.log.storage.system.enable": "false"},
         {
@@ -89,30 +82,53 @@ def start(tmp_path: Path, **settings: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
 
 
-def test_broker_with_a_secured_listener_does_not_start(tmp_path: Path) -> None:
+def test_broker_with_kerberos_does_not_start(tmp_path: Path) -> None:
     stopped = start(
         tmp_path,
         listeners="PLAINTEXT://127.0.0.1:0,SASL_SSL://127.0.0.1:0",
-        authorizer_class_name=ACL_AUTHORIZER,
-        super_users="User:admin",
+        sasl_enabled_mechanisms="GSSAPI",
     )
     assert stopped.returncode == 1
     (line,) = stopped.stderr.splitlines()
     assert line == (
-        "kctl-broker: listeners=PLAINTEXT://127.0.0.1:0,SASL_SSL://127.0.0.1:0: listener SASL_SSL "
-        "needs security protocol SASL_SSL, but this broker supports only PLAINTEXT; "
-        "remove the listener or map its name to PLAINTEXT"
+        "kctl-broker: sasl.enabled.mechanisms=GSSAPI: listener SASL_SSL: this broker has no "
+        "Kerberos; set it to one or more of PLAIN, SCRAM-SHA-256, SCRAM-SHA-512, OAUTHBEARER"
     )
     assert not list(tmp_path.iterdir())
 
 
-def test_broker_with_an_authorizer_does_not_start(tmp_path: Path) -> None:
+def test_broker_with_tls_but_without_certificate_does_not_start(tmp_path: Path) -> None:
+    stopped = start(tmp_path, listeners="PLAINTEXT://127.0.0.1:0,SSL://127.0.0.1:0")
+    assert stopped.returncode == 1
+    (line,) = stopped.stderr.splitlines()
+    assert line == (
+        "kctl-broker: listener SSL: a TLS listener requires a key store: set ssl.keystore.location"
+    )
+
+
+def test_rejected_setting_of_one_listener_is_refused() -> None:
+    with pytest.raises(UnsupportedSetting, match="loads no classes"):
+        parse_config({"listener.name.plaintext.ssl.engine.factory.class": "org.example.Factory"})
+
+
+def test_broker_with_an_unknown_authorizer_does_not_start(tmp_path: Path) -> None:
     stopped = start(
-        tmp_path, listeners="PLAINTEXT://127.0.0.1:0", authorizer_class_name=ACL_AUTHORIZER
+        tmp_path, listeners="PLAINTEXT://127.0.0.1:0", authorizer_class_name="org.example.Mine"
     )
     assert stopped.returncode == 1
     (line,) = stopped.stderr.splitlines()
-    assert line.startswith(f"kctl-broker: authorizer.class.name={ACL_AUTHORIZER}: ")
+    assert line.startswith("kctl-broker: authorizer.class.name=org.example.Mine: ")
+
+
+def test_broker_with_a_malformed_super_user_does_not_start(tmp_path: Path) -> None:
+    stopped = start(
+        tmp_path,
+        listeners="PLAINTEXT://127.0.0.1:0",
+        authorizer_class_name=ACL_AUTHORIZER,
+        super_users="User:admin;alice",
+    )
+    assert stopped.returncode == 1
+    assert stopped.stderr.splitlines()[-1].startswith("kctl-broker: super.users=User:admin;alice: ")
 
 
 @pytest.mark.parametrize(
@@ -143,6 +159,8 @@ def test_known_settings_without_effect_are_listed_in_one_warning(
             "super.users": "User:admin",
             "allow.everyone.if.no.acl.found": "true",
             "listener.name.plaintext.max.connections": "5",
+            "listener.name.plaintext.num.io.threads": "5",
+            "listener.name.plaintext.ssl.client.auth": "required",
             "num.partitions": "2",
         }
     )
@@ -150,7 +168,7 @@ def test_known_settings_without_effect_are_listed_in_one_warning(
     assert (record.levelno, record.getMessage()) == (
         logging.WARNING,
         "settings without effect on this broker: allow.everyone.if.no.acl.found, "
-        "listener.name.plaintext.max.connections, super.users",
+        "listener.name.plaintext.num.io.threads, super.users",
     )
 
 

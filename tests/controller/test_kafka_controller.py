@@ -206,3 +206,41 @@ async def test_the_first_controller_creates_the_feature_node_as_kafka_does(tmp_p
         world.start_controller()
         await world.controller.start()
         assert (await world.store.get("/feature")).data == finalized
+
+
+async def test_regression_late_timer_of_a_resigned_controller_does_not_end_the_next_one(
+    tmp_path: Path,
+) -> None:
+    """Found by seed 2025 of the simulation: the preferred leader election of the old controller
+    ran in the new one, could not write, and made that resign too."""
+    async with simulation(tmp_path) as world:
+        await world.settle()
+        old = world.controller._active
+        assert old is not None
+        await world.store.delete(ControllerZnode.PATH)
+        await world.until(lambda: world.controller.is_active and world.controller.epoch == 2)
+        old.services.later("leader rebalance", lambda: old.services.store.write([]))
+        await world.settle()
+        assert world.controller.epoch == 2
+
+
+async def test_regression_event_of_a_resigned_controller_does_not_stand_for_that_of_the_next(
+    tmp_path: Path,
+) -> None:
+    async with simulation(tmp_path) as world:
+        await world.settle()
+        old = world.controller._active
+        assert old is not None
+        await world.store.delete(ControllerZnode.PATH)
+        await world.until(lambda: world.controller.is_active and world.controller.epoch == 2)
+        new = world.controller._active
+        assert new is not None
+        ran: list[str] = []
+
+        async def run(name: str) -> None:
+            ran.append(name)
+
+        old.services.later("broker change", lambda: run("old"))
+        new.services.later("broker change", lambda: run("new"))
+        await world.settle()
+        assert ran == ["new"]

@@ -206,6 +206,7 @@ class Following(Work):
         """Partitions and offsets where a second read returned another value."""
         self.committed: dict[int, int] = {}
         """Offset by partition. Invariant: acknowledged by the coordinator."""
+        self.num_commits = 0
         self.went_back: list[tuple[int, int]] = []
         """Partitions and offsets that were read again although they were committed."""
         settings = {
@@ -243,6 +244,7 @@ class Following(Work):
         except KafkaException:
             return  # the commit was not acknowledged, so the records are read again
         self.committed |= {each.partition: each.offset for each in done or [] if not each.error}
+        self.num_commits += 1
 
     def finish(self) -> None:
         """Leave the group."""

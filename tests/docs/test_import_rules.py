@@ -17,6 +17,7 @@ ROOT = Path(__file__).parents[2]
 BROKER_LAYERS = [
     {"__main__"},
     {"server"},
+    {"admin"},
     {"api"},
     {"group", "txn"},
     {"replica", "controller"},
@@ -54,6 +55,8 @@ LAYER_OF = {"broker": by_package(BROKER_LAYERS), "kctl": by_package(KCTL_LAYERS)
 
 KCTL_MAY_USE = {
     "broker.__version__",
+    "broker.admin.exposition",
+    "broker.admin.http_server",
     "broker.protocol",
     "broker.records",
     "broker.log",
@@ -62,13 +65,16 @@ KCTL_MAY_USE = {
     "broker.net.failures",
     "broker.security",
     "broker.assignment",
+    "broker.java_strings",
     "broker.model",
     "broker.errors",
 }
 # Modules that read and write znodes use the broker's own code for that.
 KCTL_MAY_ALSO_USE = {
     f"kctl.admin.{module}": {"broker.metadata"}
-    for module in ("metadata_copy", "metadata_place", "old_groups", "znode_kinds", "znodes")
+    for module in (
+        *("metadata_copy", "metadata_place", "old_groups", "user_znodes", "znode_kinds", "znodes"),
+    )
 } | {"kctl.docs.__main__": {"broker.config"}}
 
 

@@ -29,8 +29,8 @@ def contexts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KCTL_CONFIG", str(tmp_path / "contexts.yaml"))
     named = {
         "free": Context("h:1"),
-        "looking": Context("h:1", read_only=True),
-        "prod": Context("h:1", protected=True),
+        "looking": Context("h:2", read_only=True),
+        "prod": Context("h:3,h:4", protected=True),
     }
     write_contexts(config_path(), Contexts("free", named))
 
@@ -99,6 +99,34 @@ def test_protected_context_requires_typing_its_name(monkeypatch: pytest.MonkeyPa
     answer(monkeypatch, "y")
     with pytest.raises(typer.Abort):
         confirm_plan(Session(context="prod"), PLAN, yes=True, dry_run=False)
+
+
+@pytest.mark.parametrize(("address", "words"), [("h:2", "read-only"), ("x:1,H:4", "protected")])
+def test_address_of_a_restricted_context_is_restricted_too(address: str, words: str) -> None:
+    session = Session(bootstrap_server=address, given={"bootstrap_server"})
+    with pytest.raises(CliError, match=words):
+        confirm_plan(session, PLAN, yes=True, dry_run=False)
+
+
+def test_script_confirms_with_the_name_of_the_context() -> None:
+    for name in ("prod", "free"):
+        session = Session(context=name, given={"context"}, confirm=name)
+        assert confirm_plan(session, PLAN, yes=False, dry_run=False)
+    session = Session(bootstrap_server="h:3", given={"bootstrap_server"}, confirm="prod")
+    assert confirm_plan(session, PLAN, yes=False, dry_run=False)
+
+
+@pytest.mark.parametrize(
+    "session",
+    [
+        Session(context="free", given={"context"}, confirm="prod"),
+        Session(context="prod", given={"context"}, confirm="free"),
+        Session(bootstrap_server="h:9", given={"bootstrap_server"}, confirm="prod"),
+    ],
+)
+def test_confirmation_of_another_context_is_refused(session: Session) -> None:
+    with pytest.raises(CliError, match="does not name the context of this cluster"):
+        confirm_plan(session, PLAN, yes=True, dry_run=False)
 
 
 def test_bootstrap_option_disables_the_context_unless_it_is_given_too() -> None:

@@ -2,6 +2,7 @@
 
 import shlex
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -94,6 +95,7 @@ def contexts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (Session(), "dev:1", "dev"),
         (Session(context="prod"), "prod:1", "prod"),
         (Session(bootstrap_server="env:1"), "env:1", None),
+        (Session(bootstrap_server="env:1", context="prod"), "env:1", "prod"),
         (Session(bootstrap_server="cli:1", given={"bootstrap_server"}), "cli:1", None),
         (Session(bootstrap_server="env:1", context="prod", given={"context"}), "prod:1", "prod"),
         (
@@ -120,6 +122,32 @@ def test_bootstrap_servers_come_from_client_properties_when_nothing_else_names_t
     properties = tmp_path / "client.properties"
     properties.write_text("bootstrap.servers=file:1\n")
     assert Session(command_config=str(properties)).bootstrap_servers() == "file:1"
+
+
+@pytest.mark.usefixtures("contexts")
+def test_servers_of_client_properties_on_the_command_line_win_over_the_current_context(
+    tmp_path: Path,
+) -> None:
+    properties = tmp_path / "client.properties"
+    properties.write_text("bootstrap.servers=file:1\n")
+    session = Session(
+        command_config=str(properties), given={"command_config"}, bootstrap_server="env:1"
+    )
+    assert (session.bootstrap_servers(), session.active_context[0]) == ("file:1", None)
+    given = {"command_config", "context"}
+    session = Session(command_config=str(properties), given=given, context="prod")
+    assert (session.bootstrap_servers(), session.active_context[0]) == ("prod:1", "prod")
+    of_environment = Session(command_config=str(properties))
+    assert (of_environment.bootstrap_servers(), of_environment.active_context[0]) == (
+        "file:1",
+        None,
+    )
+
+
+def test_variable_with_an_unknown_context_is_refused(run: Run) -> None:
+    env = {"KCTL_CONTEXT": "nosuch", "KCTL_BOOTSTRAP_SERVERS": "127.0.0.1:1"}
+    result = run("topics", "list", **env)
+    assert (result.exit_code, "no such context: 'nosuch'" in result.stderr) == (2, True)
 
 
 @pytest.mark.parametrize(
@@ -217,3 +245,64 @@ class TestEmptySelectionOfTheCluster:
             assert (result.exit_code, "--zookeeper is empty" in result.stderr) == (2, True)
         result = run("zk", "ls", KCTL_ZOOKEEPER="")
         assert (result.exit_code, "KCTL_ZOOKEEPER is empty" in result.stderr) == (2, True)
+
+
+class TestProtectionFollowsTheCluster:
+    """Two clusters; a protected context names one of them by its cluster id."""
+
+    @pytest.fixture
+    def prod(self, run: Run, shared_broker: RunningBroker) -> Run:
+        """The context prod is a running broker under one name; 127.0.0.1 is another."""
+        port = shared_broker.bootstrap_servers.rpartition(":")[2]
+        assert run("context", "set", "other", "-b", "localhost:1").exit_code == 0
+        saved = run("context", "set", "prod", "-b", f"localhost:{port}", "--protected")
+        assert saved.exit_code == 0, saved.stderr
+        run("topics", "create", "orders", "--if-not-exists", "--context", "prod")
+        return run
+
+    def test_cluster_id_is_recorded(self, prod: Run, shared_broker: RunningBroker) -> None:
+        servers = shared_broker.bootstrap_servers
+        cluster_id = prod("cluster", "id", "-b", servers).output.strip()
+        assert prod("context", "show", "prod", "-o", "json").json["cluster_id"] == cluster_id
+
+    def test_unreachable_cluster_is_saved_without_an_id(self, run: Run) -> None:
+        result = run("context", "set", "down", "-b", "127.0.0.1:1")
+        assert (result.exit_code, "its cluster id is unknown" in result.stderr) == (0, True)
+        assert run("context", "show", "down", "-o", "json").json["cluster_id"] is None
+
+    def test_another_address_of_a_protected_cluster_is_protected(
+        self, prod: Run, shared_broker: RunningBroker
+    ) -> None:
+        words = ("-b", shared_broker.bootstrap_servers, *CHANGE)
+        result = prod(*words)
+        assert (result.exit_code, "'prod' is protected" in result.stderr) == (1, True)
+        assert "--confirm prod confirms it" in result.stderr
+        prod("context", "set", "alias", "-b", shared_broker.bootstrap_servers)
+        assert "'prod' is protected" in prod(*CHANGE, "--context", "alias").stderr
+        assert "does not name" in prod(*words, "--confirm", "alias").stderr
+        assert "orders" in prod("topics", "list", "-o", "name", "--context", "prod").output
+        assert prod(*words, "--confirm", "prod").exit_code == 0
+
+    def test_another_address_of_a_read_only_cluster_is_read_only(
+        self, prod: Run, shared_broker: RunningBroker
+    ) -> None:
+        prod("context", "set", "prod", "--read-only")
+        servers = ("-b", shared_broker.bootstrap_servers)
+        for command in (CHANGE, ("topics", "create", "new"), ("produce", "orders")):
+            result = prod(*command, *servers)
+            assert (result.exit_code, "'prod' is read-only" in result.stderr) == (1, True)
+
+    def test_address_that_leads_to_another_cluster_is_refused(
+        self, prod: Run, tmp_path: Path, shared_broker: RunningBroker
+    ) -> None:
+        path = tmp_path / "config" / "kctl.yaml"
+        contexts = read_contexts(path)
+        stale = replace(contexts.named["prod"], cluster_id="another", protected=False)
+        write_contexts(path, replace(contexts, named={**contexts.named, "prod": stale}))
+        for command in (CHANGE, ("topics", "list")):
+            result = prod(*command, "--context", "prod")
+            assert (result.exit_code, "belongs to cluster another" in result.stderr) == (1, True)
+        servers = shared_broker.bootstrap_servers
+        assert "orders" in prod("topics", "list", "-o", "name", "-b", servers).output
+        assert prod("context", "set", "prod", "-b", servers).exit_code == 0
+        assert prod("topics", "list", "--context", "prod").exit_code == 0

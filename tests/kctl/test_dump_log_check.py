@@ -7,7 +7,9 @@ from typing import Any
 
 import pytest
 
+from kctl.dump.reading.readers import open_records
 from tests.log.support import golden_copy
+from tests.support.broker import running_broker
 from tests.support.kctl import Kctl
 
 LOGS = Path(__file__).parents[1] / "golden" / "logs"
@@ -98,6 +100,16 @@ def test_golden_damage_is_reported_with_its_position(
     kctl: Kctl, name: str, expected: list[tuple[str, str, int | None]]
 ) -> None:
     assert places(kctl, LOGS / "corrupt" / name) == expected
+
+
+def offsets_in(directory: Path) -> set[int]:
+    """The offsets of the batches that can be read."""
+    return {
+        offset
+        for path in directory.glob("*.log")
+        for _, batch in open_records(path).batches()
+        for offset in range(batch.header.base_offset, batch.last_offset + 1)
+    }
 
 
 class TestDamage:
@@ -363,6 +375,60 @@ class TestRepair:
         assert [row["problem"] for row in findings(kctl, target)] == [
             "offsets 500 to 669 are missing"
         ]
+
+    def test_intact_batches_behind_a_damaged_one_can_be_kept(
+        self, kctl: Kctl, tmp_path: Path
+    ) -> None:
+        target = tmp_path / "new-0"
+
+        done = self.repair(kctl, LOGS / "corrupt/flipped-0", target, "--skip-damaged")
+
+        (lost,) = [row for row in done if row["action"] == "dropped"]
+        assert (lost["position"], lost["reason"]) == (7744, "bad crc")
+        whole = offsets_in(LOGS / "corrupt/flipped-0")
+        missing = sorted(whole - offsets_in(target))
+        assert (missing[0], len(missing) < 50) == (500, True)
+        problems = [row["problem"] for row in findings(kctl, target)]
+        assert problems == [f"offsets {missing[0]} to {missing[-1]} are missing"]
+        for old in (LOGS / "corrupt/flipped-0").glob("*.log"):
+            kept = b"".join(
+                old.read_bytes()[row["position"] : row["position"] + row["bytes"]]
+                for row in done
+                if row["file"] == str(old) and row["action"] == "kept"
+            )
+            assert (target / old.name).read_bytes() == kept
+
+    @pytest.mark.parametrize("field", [8, 16, 61])
+    def test_next_batch_is_found_behind_a_damaged_length_magic_or_record(
+        self, kctl: Kctl, rolled: Path, tmp_path: Path, field: int
+    ) -> None:
+        path = sorted(rolled.glob("*.log"))[1]
+        sizes = [batch.size_in_bytes for _, batch in open_records(path).batches()]
+        change(path, lambda data: data.__setitem__(sizes[0] + field, 0x7F))
+        before = path.read_bytes()
+
+        done = self.repair(kctl, rolled, tmp_path / "new-0", "--skip-damaged")
+
+        lost = [row for row in done if row["action"] == "dropped"]
+        assert [(row["position"], row["bytes"]) for row in lost] == [(sizes[0], sizes[1])]
+        salvaged = (tmp_path / "new-0" / path.name).read_bytes()
+        assert salvaged == before[: sizes[0]] + before[sizes[0] + sizes[1] :]
+
+    def test_broker_serves_a_log_with_gaps(self, kctl: Kctl, tmp_path: Path) -> None:
+        log_dir = tmp_path / "data"
+        with running_broker(tmp_path) as broker:
+            servers = ("-b", broker.bootstrap_servers)
+            kctl("topics", "create", "salvaged", "-p", "1", *servers)
+            for word in ("one", "two", "three"):
+                kctl("produce", "salvaged", *servers, stdin=f"{word}\n")
+        path = log_dir / "salvaged-0" / "00000000000000000000.log"
+        change(path, lambda data: data.__setitem__(data.index(b"two"), 0x7F))
+        self.repair(kctl, log_dir / "salvaged-0", tmp_path / "new-0", "--skip-damaged")
+        shutil.rmtree(log_dir / "salvaged-0")
+        shutil.move(tmp_path / "new-0", log_dir / "salvaged-0")
+        with running_broker(tmp_path) as broker:
+            read = kctl("consume", "salvaged", "--exit", "-b", broker.bootstrap_servers)
+        assert read.output == "one\nthree\n"
 
     def test_indexes_are_those_that_kafka_wrote(self, kctl: Kctl, tmp_path: Path) -> None:
         damaged = golden_copy(MAGIC_2 / "rolled-0", tmp_path / "rolled-0")

@@ -1,11 +1,15 @@
 """`kctl dump-log show`: tables, JSON, CSV, filters, statistics, invalid input."""
 
 import base64
+import contextlib
 import csv
 import io
 import json
 import os
+import pty
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +34,21 @@ def rows(kctl: Kctl, *args: str | Path) -> list[dict[str, Any]]:
 
 def offsets(kctl: Kctl, *args: str | Path) -> list[int]:
     return [row["offset"] for row in rows(kctl, *args, "--records")]
+
+
+def on_a_terminal(*args: str) -> list[str]:
+    """The lines that a run of kctl writes to a terminal, without colour."""
+    ours, theirs = pty.openpty()
+    environment = os.environ | {"NO_COLOR": "1", "COLUMNS": "200"}
+    command = [sys.executable, "-m", "kctl", *args]
+    process = subprocess.Popen(command, stdout=theirs, env=environment)
+    os.close(theirs)
+    seen = b""
+    with contextlib.suppress(OSError):  # EIO: the other end is closed
+        while data := os.read(ours, 4096):
+            seen += data
+    assert process.wait(30) == 0
+    return seen.decode().splitlines()
 
 
 @pytest.fixture
@@ -217,13 +236,13 @@ class TestTable:
         ]
         assert max(map(len, lines[1:])) <= 100
 
-    def test_records_fit_a_hundred_columns_and_stay_on_one_line(
-        self, kctl: Kctl, segment: Path
+    def test_records_fit_a_hundred_columns_of_a_terminal_and_stay_on_one_line(
+        self, segment: Path
     ) -> None:
         long = build_batch([(4, NOW_MS, b"k" * 100, b"v" * 1000, ())], BatchSettings())
         segment.write_bytes(segment.read_bytes() + long)
 
-        lines = kctl("dump-log", str(segment), "--records").output.splitlines()
+        lines = on_a_terminal("dump-log", str(segment), "--records")
 
         assert len(lines) == 2 + 5
         assert max(map(len, lines[1:])) <= 100
@@ -504,3 +523,21 @@ class TestVerbs:
 
     def test_help_is_shown_without_arguments(self, kctl: Kctl) -> None:
         assert kctl("dump-log").output.startswith("Usage: kctl dump-log")
+
+
+@pytest.mark.parametrize("options", [(), ("--records", "-o", "wide"), ("--records", "-o", "csv")])
+def test_bad_crc_is_shown_reported_and_status_3(kctl: Kctl, options: tuple[str, ...]) -> None:
+    result = kctl("dump-log", str(LOGS / "corrupt/flipped-0"), "--kind", "log", *options)
+    assert result.exit_code == 3, result.stderr
+    assert "position 7744: bad crc, offsets 500 to" in result.stderr
+    assert "bad-crc" in result.output
+
+
+def test_values_are_not_cut_in_a_pipe(kctl: Kctl, tmp_path: Path) -> None:
+    path = tmp_path / NAME
+    value = b"x" * 500 + b" the end"
+    path.write_bytes(build_batch([(0, NOW_MS, b"k" * 100, value, ())], BatchSettings()))
+    for options in ((), ("-o", "wide")):
+        result = kctl("dump-log", str(path), "--records", *options)
+        assert value.decode() in result.output
+        assert "k" * 100 in result.output

@@ -1,9 +1,16 @@
 """`kctl groups` on our broker."""
 
+import fcntl
 import json
+import os
+import pty
+import struct
+import subprocess
+import sys
+import termios
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -290,3 +297,151 @@ def test_group_of_a_topic_that_was_deleted_is_still_shown(run: Run) -> None:
     assert run("topics", "delete", "vanished", "--yes").exit_code == 0
     rows = run("groups", "describe", "orphan", "-o", "json").json
     assert "stays" in [row["topic"] for row in rows]
+
+
+def test_list_shows_lag_on_request(run: Run) -> None:
+    read_all(run, "list-lag", "list-lag-g")
+    more(run, "list-lag", 3, "-1h")
+    rows = run("groups", "list", "--lag", "-o", "json").json
+    (row,) = [row for row in rows if row["group"] == "list-lag-g"]
+    assert (row["total_lag"], row["max_lag"], row["verdicts"]) == (3, 3, ["unread"])
+    assert row["max_time_lag"].startswith("1h")
+    assert "TOTAL-LAG" not in run("groups", "list").output
+
+
+def test_unknown_state_is_refused(run: Run) -> None:
+    result = run("groups", "list", "--state", "Foo")
+    assert (result.exit_code, "no such group state: 'Foo'" in result.stderr) == (2, True)
+    assert run("groups", "list", "--state", "stable,EMPTY").exit_code == 0
+
+
+def test_describe_sums_up_by_topic(run: Run) -> None:
+    for topic, unread in (("sum-a", 2), ("sum-b", 3)):
+        read_all(run, topic, "sums")
+        more(run, topic, unread, "-1h")
+    rows = run("groups", "describe", "sums", "--by-topic", "-o", "json").json
+    assert [(row["topic"], row["partitions"], row["total_lag"]) for row in rows] == [
+        ("sum-a", 1, 2),
+        ("sum-b", 1, 3),
+    ]
+    assert run("groups", "describe", "sums", "--by-topic", "--totals").exit_code == 2
+
+
+def test_watch_filters_sorts_and_fails_on_a_condition(run: Run) -> None:
+    for topic, unread in (("w-a", 1), ("w-b", 4), ("w-c", 0)):
+        read_all(run, topic, "watched")
+        if unread:
+            more(run, topic, unread, "-1h")
+    words = ("groups", "watch", "watched", "-n", "1", "-o", "json")
+    assert [row["topic"] for row in run(*words).json] == ["w-a", "w-b", "w-c"]
+    assert [row["topic"] for row in run(*words, "--sort", "lag").json] == ["w-b", "w-a", "w-c"]
+    assert [row["topic"] for row in run(*words, "--only-lagging").json] == ["w-a", "w-b"]
+    assert [row["topic"] for row in run(*words, "--topic", "w-c").json] == ["w-c"]
+    assert [row["total_lag"] for row in run(*words, "--totals").json] == [5]
+    for condition, status in (
+        *(("lag>3", 3), ("lag>4", 0), ("time-lag>30m", 3), ("time-lag>2h", 0)),
+        *(("verdict=unread", 3), ("verdict=stalled", 0), ("verdict=nonsense", 2)),
+    ):
+        result = run(*words, "--fail-if", condition)
+        assert result.exit_code == status, (condition, result.stderr)
+
+
+def test_stalled_member_can_be_paged_on(run: Run, group_broker: RunningBroker) -> None:
+    read_all(run, "paged", "paged-g")
+    with member(group_broker, "paged", "paged-g", enable_auto_commit=False):
+        more(run, "paged", 3)
+        words = ("groups", "watch", "paged-g", "-n", "4", "-i", "0.2", "-w", "0.5")
+        result = run(*words, "--fail-if", "verdict=stalled")
+    assert result.exit_code == 3, result.output
+    assert "paged-g: verdict=stalled" in result.stderr
+
+
+def test_rows_that_do_not_fit_the_terminal_are_counted(
+    run: Run, group_broker: RunningBroker
+) -> None:
+    run("topics", "create", "tall", "-p", "30")
+    words = ("groups", "reset-offsets", "tall-g", "--topic", "tall", "--to-earliest", "--execute")
+    assert run(*words).exit_code == 0
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 12, 140, 0, 0))
+    command = [sys.executable, "-m", "kctl", "groups", "watch", "tall-g", "-n", "1"]
+    environment = {k: v for k, v in os.environ.items() if k not in ("LINES", "COLUMNS")}
+    process = subprocess.Popen(
+        [*command, "-b", group_broker.bootstrap_servers],
+        stdout=theirs,
+        stderr=theirs,
+        env=environment | {"TERM": "xterm"},
+    )
+    os.close(theirs)
+    seen = b""
+    with suppress(OSError):
+        while data := os.read(ours, 4096):
+            seen += data
+    assert process.wait(30) == 0
+    lines = seen.decode().splitlines()
+    assert len(lines) == 1 + 9 + 1
+    assert "21 more" in lines[-1]
+
+
+def test_group_is_copied_with_all_its_topics(run: Run) -> None:
+    read_all(run, "copy-a", "copied")
+    read_all(run, "copy-b", "copied", 3)
+    for words in ((), ("--all-topics",)):
+        group = f"copy-{len(words)}"
+        reset = ("groups", "reset-offsets", group, "--to-group", "copied", *words, "--execute")
+        assert run(*reset).exit_code == 0
+        rows = run("groups", "describe", group, "-o", "json").json
+        offsets = [(row["topic"], row["current_offset"]) for row in rows]
+        assert offsets == [("copy-a", 5), ("copy-b", 3)]
+
+
+def test_offsets_of_a_group_with_members_can_be_saved(
+    run: Run, group_broker: RunningBroker, tmp_path: Path
+) -> None:
+    read_all(run, "saved", "saved-g")
+    words = ("groups", "reset-offsets", "saved-g", "--all-topics", "--to-current")
+    with member(group_broker, "saved", "saved-g"):
+        result = run(*words, "--export")
+        assert result.exit_code == 0, result.stderr
+        refused = run(*words, "--export", "--execute")
+        assert refused.exit_code == 1
+    (tmp_path / "offsets.csv").write_text(result.output)
+    restored = ("--from-file", str(tmp_path / "offsets.csv"), "--execute")
+    run("groups", "reset-offsets", "saved-g", "--all-topics", "--to-earliest", "--execute")
+    assert run("groups", "reset-offsets", "saved-g", *restored).exit_code == 0
+    assert offset_of(run, "saved-g") == 5
+
+
+def test_partition_that_does_not_exist_is_named(run: Run) -> None:
+    read_all(run, "narrow", "narrow-g")
+    words = ("groups", "reset-offsets", "narrow-g", "--to-earliest", "--topic", "narrow:99")
+    result = run(*words)
+    assert (result.exit_code, "narrow has no partition 99" in result.stderr) == (1, True)
+
+
+def test_groups_that_do_not_exist_are_not_deleted_in_a_dry_run(run: Run) -> None:
+    read_all(run, "near", "near-group")
+    for words in (("delete", "near-grup", "--dry-run"), ("watch", "near-grup", "-n", "1")):
+        result = run("groups", *words)
+        assert (result.exit_code, "no such group: 'near-grup'" in result.stderr) == (1, True)
+        assert "did you mean near-group" in result.stderr
+
+
+def test_deletion_of_offsets_tells_partitions_without_any(run: Run) -> None:
+    read_all(run, "twice", "twice-g")
+    words = ("groups", "delete-offsets", "twice-g", "--topic", "twice", "--yes", "-o", "json")
+    more(run, "twice", 1)
+    run("consume", "twice", "--group", "twice-g", "--exit")
+    assert [row["status"] for row in run(*words).json] == ["deleted"]
+    other = ("groups", "reset-offsets", "twice-g", "--topic", "near", "--to-earliest", "--execute")
+    run("topics", "create", "near", "--if-not-exists")
+    run(*other)
+    assert [row["status"] for row in run(*words).json] == ["no offset"]
+
+
+def test_group_with_members_says_how_to_delete_it(run: Run, group_broker: RunningBroker) -> None:
+    read_all(run, "manned", "manned-g")
+    with member(group_broker, "manned", "manned-g"):
+        assert "stop its consumers" in run("groups", "delete", "manned-g", "--yes").stderr
+        words = ("groups", "delete-offsets", "manned-g", "--topic", "manned", "--yes")
+        assert "stop its consumers" in run(*words).stderr

@@ -8,6 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from kctl.cli.output import OutputFormat
+from kctl.cli.theme import ColorMode
 from tests.support.kctl import CLEAN_ENVIRONMENT, Kctl
 from tests.support.probe import probe_app
 
@@ -17,8 +18,8 @@ def session(*args: str, env: Mapping[str, str] | None = None) -> dict[str, Any]:
     result = CliRunner(env=CLEAN_ENVIRONMENT).invoke(probe_app, args, env=env)
     assert result.exit_code == 0, result.stderr
     text = result.stdout
-    for output_format in OutputFormat:
-        text = text.replace(repr(output_format), repr(output_format.value))
+    for choice in (*OutputFormat, *ColorMode):
+        text = text.replace(repr(choice), repr(choice.value))
     shown: dict[str, Any] = ast.literal_eval(text)
     return shown
 

@@ -1,5 +1,6 @@
 """Queries to several brokers while one of them is hung, or dead but still registered."""
 
+import json
 import time
 from collections.abc import Iterator
 
@@ -66,6 +67,27 @@ READING = [
     ("transactions", "list"),
     ("transactions", "producers", "orders"),
     ("log-dirs", "--by", "broker"),
+    ("groups", "list", "--lag"),
+    ("groups", "describe", "--all", "--members"),
+    ("groups", "watch", "--all", "-n", "1"),
+    ("consume", "orders", "--exit"),
+    ("consume", "orders", "--last", "3"),
+    ("replicas", "verify", "orders"),
+    ("offsets", "orders", "--time", "earliest"),
+    ("topics", "describe", "orders", "-o", "json"),
+]
+NOT_NEEDING_THE_BROKER = [
+    ("brokers", "list"),
+    ("topics", "list"),
+    ("topics", "configs", "orders"),
+    ("configs", "describe", "topic:orders"),
+    ("configs", "describe", "brokers"),
+    ("cluster", "id"),
+    ("cluster", "describe"),
+    ("reassign", "list"),
+    ("elect-leaders", "orders", "--dry-run"),
+    ("topics", "create", "tried", "--replica-assignment", "1", "--dry-run"),
+    ("topics", "delete", "orders", "--dry-run"),
 ]
 
 
@@ -115,15 +137,33 @@ class TestHungBroker:
         configs = on(cluster, "configs", "describe", f"broker:{victim}", "-o", "json")
         assert (configs.exit_code, configs.json) == (4, []), configs.stderr
 
-    @pytest.mark.parametrize(
-        "args",
-        [("brokers", "list"), ("topics", "list"), ("cluster", "id"), ("reassign", "list")],
-        ids=" ".join,
-    )
+    @pytest.mark.parametrize("args", NOT_NEEDING_THE_BROKER, ids=" ".join)
     def test_query_that_does_not_need_the_broker_succeeds(
         self, cluster: Cluster, args: tuple[str, ...]
     ) -> None:
-        assert on(cluster, *args).exit_code == 0
+        result = on(cluster, *args)
+        assert result.exit_code == 0, result.stderr
+
+    def test_records_of_the_other_brokers_are_consumed(self, cluster: Cluster, victim: int) -> None:
+        found = on(cluster, "consume", "orders", "--exit", "-o", "jsonl").output.splitlines()
+        partitions = {json.loads(line)["partition"] for line in found}
+        assert partitions == {0, 1, 2} - {victim - 1}
+
+    def test_drain_of_the_hung_broker_is_planned(self, cluster: Cluster, victim: int) -> None:
+        result = on(cluster, "reassign", "plan", "orders", "--drain", str(victim), "-o", "json")
+        assert [row["now"] for row in result.json] == [[victim]], result.stderr
+
+    def test_change_on_the_hung_broker_names_it(self, cluster: Cluster, victim: int) -> None:
+        for args in (
+            ("delete-records", f"orders:{victim - 1}", "--offset", "0", "--yes"),
+            ("configs", "set", f"broker:{victim}", "log.cleaner.threads=1", "--yes"),
+        ):
+            started_s = time.monotonic()
+            result = on(cluster, *args)
+            assert result.exit_code in (1, 4), result.stderr
+            assert f"broker {victim} ({cluster.address(victim)}) did not answer" in result.stderr
+            assert "no answer from" not in result.stderr
+            assert time.monotonic() - started_s < 5 * TIMEOUT_S
 
     def test_search_for_hanging_transactions_does_not_call_an_incomplete_answer_clean(
         self, cluster: Cluster, victim: int
@@ -153,6 +193,7 @@ def test_change_that_timed_out_says_that_it_may_have_been_made(cluster: Cluster)
         result = on(cluster, *create, bootstrap=other)
         dry_run = on(cluster, *create, "--dry-run", bootstrap=other)
     assert result.exit_code == 4, result.stderr
+    assert f"broker {controller} ({cluster.address(controller)}) did not answer" in result.stderr
     assert "the change may have been made\n" in result.stderr
     assert "kctl topics describe late shows whether it was" in result.stderr
     assert (dry_run.exit_code, "may have been" in dry_run.stderr) == (4, False)
@@ -165,6 +206,18 @@ def test_without_a_given_timeout_a_hung_broker_costs_seconds(cluster: Cluster, v
         assert result.exit_code == 4
         assert "did not answer within 5 s" in result.stderr
         assert time.monotonic() - started_s < 15
+
+
+def test_without_a_given_timeout_a_hung_controller_costs_seconds(cluster: Cluster) -> None:
+    controller = cluster.controller_id() or 0
+    other = controller % 3 + 1
+    with cluster.paused(controller):
+        started_s = time.monotonic()
+        result = run_kctl("topics", "create", "later", "-p", "1", "-b", cluster.address(other))
+        assert result.exit_code == 4
+        assert f"broker {controller} ({cluster.address(controller)})" in result.stderr
+        assert "the change may have been made" in result.stderr
+        assert time.monotonic() - started_s < 20
 
 
 def test_dead_broker_that_is_still_registered_is_named(cluster: Cluster, victim: int) -> None:

@@ -51,6 +51,7 @@ def test_produced_records_are_consumed(run: Run) -> None:
 
 
 def test_throughput_limits_the_rate(run: Run) -> None:
+    run("topics", "create", "slow")
     words = ["perf", "produce", "slow", "-n", "20", "--throughput", "100", "-o", "json"]
     assert run(*words).json["seconds"] >= 0.19
 

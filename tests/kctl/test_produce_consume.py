@@ -49,11 +49,61 @@ def consumed(run: Run, *args: str) -> list[dict[str, Any]]:
 
 def test_lines_with_keys_are_produced_and_consumed(run: Run) -> None:
     name = topic(run, "lines")
-    written = run("produce", name, "-K", ":", stdin="a:1\nb:2\nno key\n")
+    written = run("produce", name, "-K", ":", stdin="a:1\nb:2\n")
     assert (written.exit_code, written.output) == (0, "")
-    assert "3 records written in 1 partition" in written.stderr
-    read = run("consume", name, "--exit", "--format", r"%o %k=%s\n", "--null", "-")
+    assert "2 records written in 1 partition" in written.stderr
+    assert run("produce", name, "-K", ":", "-k", "-", stdin="no key\n").exit_code == 0
+    read = run("consume", name, "--exit", "--format", r"%o %k=%s\n")
     assert read.output == "0 a=1\n1 b=2\n2 -=no key\n"
+
+
+def test_line_without_the_key_separator_is_refused(run: Run) -> None:
+    name = topic(run, "no-separator")
+    result = run("produce", name, "-K", ":", stdin="no key\n")
+    assert (result.exit_code, "-:1: no key separator ':'" in result.stderr) == (1, True)
+    assert run("consume", name, "--exit").output == ""
+
+
+def test_topic_that_does_not_exist_is_created_only_on_request(run: Run) -> None:
+    topic(run, "existing")
+    for command in (("produce", "existin"), ("perf", "produce", "existin", "-n", "1")):
+        result = run(*command, stdin="a\n")
+        assert result.exit_code == 1
+        assert "no such topic: 'existin'" in result.stderr
+        assert "did you mean existing" in result.stderr
+    assert "existin\n" not in run("topics", "list", "-o", "name").output
+    created = run("produce", "made-on-request", "--auto-create", stdin="a\n")
+    assert created.exit_code == 0, created.stderr
+    assert run("consume", "made-on-request", "--exit").output == "a\n"
+
+
+def test_records_are_produced_again_by_key_to_fewer_partitions(run: Run) -> None:
+    source, target = topic(run, "six", 6), topic(run, "two", 2)
+    keys = [f"key-{number}" for number in range(12)]
+    run("produce", source, "-K", ":", stdin="".join(f"{key}:{key}\n" for key in keys))
+    lines = run("consume", source, "--exit", "-o", "jsonl").output
+    again = run("produce", target, "--input", "json", stdin=lines)
+    assert again.exit_code == 0, again.stderr
+    places = {record["key"]: record["partition"] for record in consumed(run, target)}
+    assert places == {key: java_partition(key.encode(), 2) for key in keys}
+    kept = run("produce", target, "--input", "json", "--keep-partitions", stdin=lines)
+    assert (kept.exit_code, "_UNKNOWN_PARTITION" in kept.stderr) == (1, True)
+
+
+@pytest.mark.parametrize("partitioner", ["java", "librdkafka"])
+def test_explained_partition_is_the_one_that_is_written(run: Run, partitioner: str) -> None:
+    name = topic(run, f"explained-{partitioner}", 5)
+    lines = "".join(f"{'k' * length}:v\n" for length in range(1, 14))
+    words = ("produce", name, "-K", ":", "--partitioner", partitioner)
+    rows = run(*words, "--explain", "-o", "json", stdin=lines).json
+    assert consumed(run, name) == []
+    assert run(*words, stdin=lines).exit_code == 0
+    written = {record["key"]: record["partition"] for record in consumed(run, name)}
+    assert {row["key"]: row["partition"] for row in rows} == written
+    given = run("produce", name, "-p", "7", "--explain", "-o", "json", stdin="a\n").json
+    assert given[0]["reason"] == "given, but not below 5"
+    none = run("produce", name, "--explain", "-o", "json", stdin="a\n").json
+    assert (none[0]["partition"], none[0]["reason"].split(":")[0]) == (None, "no key")
 
 
 def test_options_of_the_console_tools_are_accepted(run: Run) -> None:
@@ -169,7 +219,7 @@ def test_transaction_with_invalid_input_is_aborted(run: Run) -> None:
 def test_dry_run_reads_everything_and_sends_nothing(run: Run) -> None:
     name = topic(run, "dry")
     result = run("produce", name, "--dry-run", stdin="a\nb\n")
-    assert (result.exit_code, "2 records" in result.stderr) == (0, True)
+    assert (result.exit_code, "2 valid records" in result.stderr) == (0, True)
     assert run("consume", name, "--exit").output == ""
 
 
@@ -319,3 +369,43 @@ def test_json_documents_that_are_no_records_are_not_written_as_nulls(run: Run) -
     assert result.exit_code == 1
     assert "neither key nor value nor headers; --input lines" in result.stderr
     assert run("consume", "documents", "--exit").output == ""
+
+
+def test_last_records_are_the_newest_of_all_partitions(run: Run) -> None:
+    name = topic(run, "newest", 3)
+    lines = [
+        json.dumps({"value": str(number), "timestamp": 1000 + number, "partition": number % 3})
+        for number in range(30)
+    ]
+    words = ("produce", name, "--input", "json", "--keep-partitions")
+    assert run(*words, stdin="\n".join(lines) + "\n").exit_code == 0
+    last = ("consume", name, "--last")
+    assert run(*last, "4").output == "29\n28\n27\n26\n"
+    assert run(*last, "2", "-p", "1").output == "28\n25\n"
+    assert len(run(*last, "100").output.splitlines()) == 30
+    assert run(*last, "2", "--grep", "v:^1.$").output == "19\n18\n"
+    assert run(*last, "2", "--from", "start").exit_code == 2
+
+
+def test_last_records_are_found_behind_transaction_markers(run: Run) -> None:
+    name = topic(run, "newest-txn")
+    for number in range(4):
+        words = ("produce", name, "--transactional-id", "newest-loader")
+        assert run(*words, stdin=f"{number}\n").exit_code == 0
+    assert run("consume", name, "--last", "3").output == "3\n2\n1\n"
+
+
+def test_records_of_internal_topics_are_decoded(run: Run) -> None:
+    name = topic(run, "decoded")
+    run("produce", name, "--transactional-id", "decoded-loader", stdin="a\n")
+    run("consume", name, "--exit", "--group", "decoded-group")
+    offsets = run("consume", "__consumer_offsets", "--exit", "-o", "jsonl").output.splitlines()
+    found = [json.loads(line) for line in offsets]
+    keys = [one["key"] for one in found if one["key_encoding"] == "json"]
+    assert len(keys) == len(found)
+    assert any("decoded-group" in str(key) and name in str(key) for key in keys)
+    text = run("consume", "__transaction_state", "--exit", "-o", "wide").output
+    assert '"decoded-loader"' in text
+    assert "Ongoing" in text
+    raw = run("consume", "__consumer_offsets", "--exit", "--format", "%S\\n").output
+    assert all(line.lstrip("-").isdecimal() for line in raw.split())

@@ -2,6 +2,7 @@
 
 import io
 import json
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -84,7 +85,9 @@ def test_invalid_json_line_names_the_problem(line: str, reason: str) -> None:
 def test_line_is_split_into_key_and_value_at_the_first_separator() -> None:
     form = LineForm(key_separator=b":")
     assert form.record(b"k:v:w") == TopicRecord(key=b"k", value=b"v:w")
-    assert form.record(b"v") == TopicRecord(value=b"v")
+    with pytest.raises(ValueError, match="no key separator ':'"):
+        form.record(b"v")
+    assert replace(form, key=b"k").record(b"v") == TopicRecord(key=b"k", value=b"v")
     assert form.record(b":") == TopicRecord(key=b"", value=b"")
 
 

@@ -33,12 +33,19 @@ CHANGING = [
     "groups delete settled --yes",
     "metadata copy /nowhere zookeeper://localhost:1/x",
     "throttle set 1MB kept --yes",
+    "acls add topic:kept --allow alice",
+    "users set alice --password-env HOME",
+    "quotas set producer_byte_rate=1 --user alice",
+    "tokens create",
+    "tokens renew some-token",
 ]
 NEED_MORE = {
     # Their plan is empty on an idle cluster with one broker; they confirm it with `confirm_plan`,
     # or are tested with reassignments (test_reassign_commands.py).
     *("groups remove-members", "transactions abort", "elect-leaders", "throttle clear"),
     *("reassign run", "reassign execute", "reassign cancel", "reassign verify"),
+    # Tested with ACLs, users and quotas that exist (test_security_commands.py).
+    *("acls remove", "acls apply", "users delete", "quotas delete", "tokens expire"),
 }
 READING = {
     *("topics list", "topics describe", "topics configs", "configs describe", "configs diff"),
@@ -46,6 +53,8 @@ READING = {
     *("transactions describe", "transactions producers", "transactions hanging"),
     *("cluster describe", "cluster id", "brokers list", "api-versions", "log-dirs"),
     *("reassign plan", "reassign list", "throttle list", "replicas verify"),
+    *("acls list", "acls explain", "acls audit", "acls export", "users list"),
+    *("quotas list", "quotas resolve", "tokens list"),
     *("zk ls", "zk get", "zk tree", "spark-export run", "spark-export verify"),
 }
 OF_THIS_MACHINE = ("dump-log", "context", "dev")

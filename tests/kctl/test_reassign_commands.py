@@ -11,8 +11,10 @@ from broker.net.client import Client
 from kctl.admin.throttles import alter_each
 from kctl.model.outcomes import Outcome
 from kctl.operations.reassignment import throttling
+from kctl.operations.reassignment.rollback import rollback_home
 from kctl.plans.throttles import ConfigChanges
 from tests.support.broker import RunningBroker, running_broker
+from tests.support.cluster import wait_until
 from tests.support.kctl import Kctl, KctlResult
 
 Run = Callable[..., KctlResult]
@@ -124,9 +126,48 @@ def test_execute_writes_the_rollback_first(run: Run, topic: str, tmp_path: Path)
     assert json.loads(Path("back.json").read_text())["partitions"][1]["replicas"] == [1]
     again = run("reassign", "execute", plan, "--rollback", "back.json", "--yes")
     assert (again.exit_code, "back.json already exists" in again.stderr) == (1, True)
+    before = len(list(rollback_home().glob("*.json")))
     for _ in range(3):
-        assert run("reassign", "execute", plan, "--yes").exit_code == 0
-    assert len(list(Path().glob("kctl-rollback-*.json"))) == 3
+        result = run("reassign", "execute", plan, "--yes")
+        assert (result.exit_code, str(rollback_home()) in result.stderr) == (0, True)
+    assert len(list(rollback_home().glob("*.json"))) == before + 3
+    assert list(Path().glob("*rollback*")) == []
+
+
+def test_home_of_rollbacks_that_cannot_be_written_changes_nothing(
+    run: Run, topic: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", "/proc")
+    plan = write_plan(tmp_path / "plan.json", topic, [1])
+    result = run("reassign", "execute", plan, "--yes")
+    assert (result.exit_code, "nothing was changed" in result.stderr) == (1, True)
+    assert "--rollback FILE" in result.stderr
+
+
+def test_rollback_of_a_move_between_directories_moves_back(kctl: Kctl, tmp_path: Path) -> None:
+    first, second = tmp_path / "first", tmp_path / "second"
+    with running_broker(tmp_path, log_dirs=f"{first},{second}", broker_id=1) as broker:
+        servers = ("-b", broker.bootstrap_servers)
+        assert kctl("topics", "create", "jbod", "-p", "1", *servers).exit_code == 0
+        wait_until(lambda: list(tmp_path.glob("*/jbod-0")), "the replica exists")
+        source = next(tmp_path.glob("*/jbod-0")).parent
+        target = second if source == first else first
+        plan = tmp_path / "plan.json"
+        entry = {"topic": "jbod", "partition": 0, "replicas": [1], "log_dirs": [str(target)]}
+        plan.write_text(json.dumps({"version": 1, "partitions": [entry]}))
+        started = kctl("reassign", "execute", str(plan), "--yes", *servers)
+        assert started.exit_code == 0, started.stderr
+        wait_until(lambda: (target / "jbod-0").exists(), "it is moved")
+        command = started.stderr.partition("rollback: kctl ")[2].splitlines()[0].split()
+        assert command[:2] == ["reassign", "execute"]
+        back = json.loads(Path(command[2]).read_text())["partitions"][0]
+        assert back["log_dirs"] == [str(source)]
+        wait_until(
+            lambda: kctl("reassign", "verify", str(plan), *servers).exit_code == 0, "complete"
+        )
+        undone = kctl(*command, "--yes", *servers)
+        assert undone.exit_code == 0, undone.stderr
+        wait_until(lambda: (source / "jbod-0").exists(), "it is moved back")
 
 
 def test_throttle_that_is_interrupted_while_it_is_set_is_taken_back(
@@ -148,7 +189,7 @@ def test_without_a_terminal_nothing_happens(run: Run, topic: str, tmp_path: Path
     plan = write_plan(tmp_path / "plan.json", topic, [1])
     result = run("reassign", "execute", plan)
     assert (result.exit_code, "nothing was changed" in result.stderr) == (1, True)
-    assert list(Path().glob("kctl-rollback-*")) == []
+    assert "rollback:" not in result.stderr
 
 
 def test_read_only_context_refuses_reassignments_and_throttle_changes(
@@ -262,3 +303,40 @@ def test_replication_factor_beyond_the_brokers_is_refused(run: Run, topic: str) 
     assert run("topics", "alter", topic, "--replication-factor", "1", "--yes").exit_code == 0
     both = run("topics", "alter", topic, "--replication-factor", "1", "-p", "5", "--yes")
     assert both.exit_code == 2
+
+
+def test_directories_are_balanced_and_drained_by_plans(kctl: Kctl, tmp_path: Path) -> None:
+    first, second = tmp_path / "first", tmp_path / "second"
+    plan = str(tmp_path / "plan.json")
+    with running_broker(tmp_path, log_dirs=f"{first},{second}", broker_id=1) as broker:
+
+        def run(*args: str) -> KctlResult:
+            return kctl(*args, "-b", broker.bootstrap_servers)
+
+        def apply(*goal: str) -> None:
+            made = run("reassign", "plan", *goal, "--out", plan)
+            assert made.exit_code == 0, made.stderr
+            assert "kctl reassign execute" in made.stderr
+            done = run("reassign", "execute", plan, "--yes")
+            assert done.exit_code == 0, done.stderr
+            wait_until(lambda: run("reassign", "verify", plan).exit_code == 0, "it is complete")
+
+        run("topics", "create", "jbod", "-p", "6")
+        producer = Producer({"bootstrap.servers": broker.bootstrap_servers})
+        for partition in range(6):
+            producer.produce("jbod", b"x" * 50_000 * (partition + 1), partition=partition)
+        assert producer.flush(20) == 0
+        apply("--drain-dir", str(first))
+        assert not list(first.glob("jbod-?"))
+        apply("--balance-dirs")
+        sizes = [
+            sum(path.stat().st_size for path in directory.glob("jbod-?/*.log"))
+            for directory in (first, second)
+        ]
+        assert max(sizes) < 1.2 * min(sizes), sizes
+        even = run("reassign", "plan", "--balance-dirs")
+        assert (even.exit_code, "nothing to reassign" in even.stderr) == (0, True)
+        unknown = run("reassign", "plan", "--drain-dir", "/nowhere")
+        assert "no such log directory: /nowhere" in unknown.stderr
+        both = run("reassign", "plan", "--balance-dirs", "--drain", "1")
+        assert both.exit_code == 2

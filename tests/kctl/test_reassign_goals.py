@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from broker.model import TopicPartition
 from kctl.model.assignments import Layout
+from kctl.operations.reassignment.proposals import Proposal, nothing_to_do
 from kctl.plans.reassignment.cost import batches_of, broker_loads, changes_of, reassignment_cost
 from kctl.plans.reassignment.goals import (
     Balance,
@@ -255,3 +256,42 @@ def test_cost_counts_added_and_removed_replicas_and_leader_changes() -> None:
     total = reassignment_cost(layout, {T1: (2,)}, [1, 2])
     assert (total.partitions, total.replicas_added, total.move_bytes) == (1, 1, 10)
     assert (total.replica_skew_now, total.replica_skew_then) == (2.0, 1.0)
+
+
+def test_new_brokers_get_their_share_without_replacing_whole_replica_sets() -> None:
+    replicas = {
+        TopicPartition("pay", number): (2, 1) if number % 2 else (1, 2) for number in range(6)
+    }
+    layout = Layout(dict.fromkeys([1, 2, 3, 4]), replicas)
+    changes = plan_reassignment(layout, Goals(add=frozenset({3, 4})))
+    after = {**replicas, **changes}
+    assert Counter(b for found in after.values() for b in found) == dict.fromkeys([1, 2, 3, 4], 3)
+    assert all(set(after[tp]) & set(replicas[tp]) for tp in replicas)
+
+
+@given(layouts(replicas=2, racks=False))
+def test_no_move_replaces_a_set_while_another_partition_could_move(layout: Layout) -> None:
+    added = max(layout.brokers)
+    changes = plan_reassignment(layout, Goals(add=frozenset({added})))
+    # With one new broker, every partition gets at most one new replica.
+    assert all(set(then) & set(layout.replicas[tp]) for tp, then in changes.items())
+
+
+@pytest.mark.parametrize(
+    ("replicas", "words"),
+    [
+        ([(1, 2), (2, 1)], "--add-brokers 3 would give 3 a share"),
+        ([(1, 2), (1, 2), (1, 2), (3, 1)], "--balance count would even out 1 to 4 replicas"),
+        ([(1, 2), (2, 3), (3, 1)], ""),
+    ],
+)
+def test_plan_that_does_nothing_says_what_would(
+    replicas: list[tuple[int, ...]], words: str
+) -> None:
+    found = {TopicPartition("t", number): one for number, one in enumerate(replicas)}
+    layout = Layout(dict.fromkeys([1, 2, 3]), found)
+    goals = Goals(brokers=frozenset({1, 2, 3}))
+    assert plan_reassignment(layout, goals) == {}
+    text = nothing_to_do(Proposal(layout, {}, allowed_brokers(layout, goals)))
+    assert text.startswith("nothing to reassign")
+    assert words in text

@@ -6,6 +6,7 @@ import re
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,6 +14,10 @@ from pathlib import Path
 import pytest
 
 from kctl.admin import reassignments
+from kctl.model.reassignments import Stall
+from kctl.operations.reassignment import runner
+from kctl.plans.reassignment import stalls
+from kctl.views.reassignments import stall_text
 from tests.support.cluster import Cluster, running_cluster, wait_until
 from tests.support.reassignments import SETTINGS, Run, fill, kctl_on, make, plan_file, replicas_of
 from tests.support.zookeeper import ZooKeeper
@@ -98,6 +103,7 @@ def test_dead_broker_is_drained_with_a_throttle(
             assert raised.exit_code == 0, raised.stderr
         _, messages = process.communicate(timeout=90)
     assert process.returncode == 0, messages
+    assert re.search(r"\nmoved \d partitions, .* in .*; throttle removed\n$", messages), messages
     assert not [replicas for replicas in replicas_of(run, topic) if dead in replicas]
     assert run("throttle", "list", "-o", "json").json == []
     cluster.start(dead)
@@ -138,6 +144,40 @@ def test_destination_that_does_not_answer_is_not_left_without_a_throttle(
     wait_until(lambda: cluster.live_brokers() == [1, 2, 3], "all brokers are up")
     assert throttled_brokers(cluster) == set()
     assert run("reassign", "list", "-o", "json").json == []
+
+
+def test_stalled_run_names_the_broker_that_is_behind_and_ends_with_a_summary(
+    run: Run, cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen = threading.Event()
+
+    def noticed(stall: Stall) -> str:
+        seen.set()
+        return stall_text(stall)
+
+    monkeypatch.setattr(reassignments, "SIZES_S", 0.3)
+    monkeypatch.setattr(stalls, "STALL_S", 2.0)
+    monkeypatch.setattr(runner, "stall_text", noticed)
+    controller = wait_until(cluster.controller_id, "there is a controller")
+    other, target = sorted({1, 2, 3} - {controller})
+    make(run, "stalled", f"{other}:{controller}")
+    fill(cluster, "stalled", 1)
+    awake = f"{cluster.address(controller)},{cluster.address(other)}"
+    words = ("--brokers", f"{controller},{target}", "--interval", "0.2", "-b", awake, "--yes")
+
+    def resume() -> None:
+        seen.wait(60)
+        os.kill(cluster.servers[target].process.pid, signal.SIGCONT)
+
+    with cluster.paused(target):
+        thread = threading.Thread(target=resume)
+        thread.start()
+        result = run("reassign", "run", "stalled", *words)
+        thread.join()
+    assert result.exit_code == 0, result.stderr
+    state = rf"broker {target} (does not answer|is down), and is behind on 1 partition: stalled-0"
+    assert re.search(rf"no progress for \d+s: {state}\n", result.stderr)
+    assert re.search(r"moved 1 partition, [\d.]+ [kM]B in ", result.stderr.splitlines()[-1])
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from kctl.cli.errors import CliError, ExitStatus
 from kctl.cli.security.clients import client_security, librdkafka_properties
 from kctl.cli.security.jaas import parse_jaas
 from kctl.cli.security.secrets import ask_secret, from_environment, resolve
-from kctl.cli.security.settings import SecuritySettings, read_security
+from kctl.cli.security.settings import Credentials, SecuritySettings, read_security
 from tests.support.certificates import Authority
 from tests.support.kctl import Kctl
 from tests.support.processes import free_port
@@ -99,7 +99,7 @@ def test_own_certificate_reaches_librdkafka_with_its_key_apart(tmp_path: Path) -
 def test_missing_password_is_prompted_for() -> None:
     properties = LOGIN | {"sasl.jaas.config": f"{SCRAM} required username=alice;"}
     settings = read_security(properties, lambda what: f"typed for {what}")
-    assert settings.credentials is not None
+    assert isinstance(settings.credentials, Credentials)
     assert settings.credentials.password == "typed for Password of alice"
     assert "typed" not in repr(settings)
 
@@ -129,24 +129,77 @@ def test_unusable_settings_are_refused_with_a_message(change: dict[str, str], wo
     assert "open-sesame" not in f"{caught.value.message} {caught.value.hint}"
 
 
+STORES = Path(__file__).parents[1] / "golden" / "keystores"
+
+
+@pytest.mark.parametrize("name", ["trust.jks", "trust.p12"])
+def test_trust_store_of_java_is_read(name: str) -> None:
+    store = {
+        "ssl.truststore.location": str(STORES / name),
+        "ssl.truststore.password": "storepass",
+        "ssl.truststore.type": name.rpartition(".")[2].upper(),
+    }
+    found = read_security(LOGIN | store, nobody)
+    assert found.tls is not None and found.tls.trusted == (STORES / "own.pem").read_text()
+
+
+@pytest.mark.parametrize(("name", "key"), [("keytool.jks", "keypass1"), ("keytool.p12", None)])
+def test_key_store_of_java_is_usable(name: str, key: str | None) -> None:
+    store = {"security.protocol": "SSL", "ssl.keystore.location": str(STORES / name)}
+    store |= {"ssl.keystore.password": "storepass"} | ({"ssl.key.password": key} if key else {})
+    settings = read_security(store, nobody)
+    assert client_security(settings).tls is not None
+    assert "PRIVATE KEY" in str(librdkafka_properties(settings)["ssl.key.pem"])
+
+
+def test_missing_password_of_a_store_is_asked_for() -> None:
+    asked = []
+
+    def answer(what: str) -> str:
+        asked.append(what)
+        return "storepass"
+
+    path = str(STORES / "keytool.p12")
+    read_security({"security.protocol": "SSL", "ssl.keystore.location": path}, answer)
+    assert asked == [f"Password of {path}"]
+
+
 @pytest.mark.parametrize(
     ("store", "data", "words"),
     [
-        ("truststore", b"\xfe\xed\xfe\xed", "keytool -list -rfc -keystore"),
-        ("keystore", b"\xfe\xed\xfe\xed", "-deststoretype PKCS12; openssl pkcs12 -in"),
-        ("keystore", b"\x30\x82", "openssl pkcs12 -in"),
-        ("keystore", b"hello", "-----BEGIN"),
+        ("truststore", b"\xfe\xed\xfe\xed", "is damaged"),
+        ("keystore", b"\x30\x82", "the password of the store is required"),
+        ("keystore", b"hello", "neither PEM, PKCS12 nor JKS"),
     ],
 )
-def test_java_key_store_is_refused_with_how_to_convert_it(
+def test_unreadable_store_is_refused_by_its_name(
     tmp_path: Path, store: str, data: bytes, words: str
 ) -> None:
     path = tmp_path / "store.jks"
     path.write_bytes(data)
     with pytest.raises(CliError) as caught:
         read_security(LOGIN | {f"ssl.{store}.location": str(path)}, nobody)
-    assert words in caught.value.hint
+    assert str(path) in caught.value.message and words in caught.value.message
+    assert f"ssl.{store}." in caught.value.hint
+
+
+def test_wrong_password_of_a_store_is_not_quoted() -> None:
+    store = {"ssl.truststore.location": str(STORES / "trust.p12")}
+    with pytest.raises(CliError) as caught:
+        read_security(LOGIN | store | {"ssl.truststore.password": "canary"}, nobody)
+    assert caught.value.hint == "set ssl.truststore.password"
     assert caught.value.status is ExitStatus.USAGE
+    assert "canary" not in caught.value.message
+
+
+def test_delegation_token_is_recognized_and_refused_for_librdkafka() -> None:
+    jaas = f'{SCRAM} required username="id" password="hmac" tokenauth="true";'
+    settings = read_security(LOGIN | {"sasl.jaas.config": jaas}, nobody)
+    security = client_security(settings)
+    assert security.sasl is not None
+    assert next(security.sasl.begin()).endswith(b",tokenauth=true")
+    with pytest.raises(CliError, match="delegation tokens"):
+        librdkafka_properties(settings)
 
 
 def test_secrets_come_from_where_references_point(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from broker.metadata.store import parent_of
-from broker.metadata.znodes.acls import AclChangeZnode, AclEntry, ResourcePattern, ResourceZnode
+from broker.metadata.znodes.acls import AclChangeZnode, ResourceZnode
 from broker.metadata.znodes.admin import (
     PreferredReplicaElectionZnode,
     ReassignPartitionsZnode,
@@ -53,6 +53,14 @@ from broker.metadata.znodes.notifications import IsrChangeZnode, LogDirEventZnod
 from broker.metadata.znodes.tokens import DelegationTokenZnode, TokenChangeZnode
 from broker.metadata.znodes.topics import PartitionStateZnode, ReplicaAssignment, TopicZnode
 from broker.model import TopicPartition, Uuid
+from broker.security.acls import (
+    AccessControlEntry,
+    AclOperation,
+    AclPermissionType,
+    PatternType,
+    ResourcePattern,
+    ResourceType,
+)
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "zookeeper"
 ENCODED = [json.loads(line) for line in (GOLDEN / "encoded.jsonl").read_text().splitlines()]
@@ -228,7 +236,9 @@ class TestWhatIsRead:
     def test_acls(self) -> None:
         data = next(z["data"] for z in ENCODED if z["path"] == "/kafka-acl/Topic/orders")
         acls = ResourceZnode.decode("/kafka-acl/Topic/orders", data.encode())
-        assert acls[1] == AclEntry("User:alice", "ALLOW", "DESCRIBE_CONFIGS", "*")
+        assert acls[1] == AccessControlEntry(
+            "User:alice", "*", AclOperation.DESCRIBE_CONFIGS, AclPermissionType.ALLOW
+        )
         assert ResourceZnode.decode("/kafka-acl/Topic/orders", None) == []
 
     def test_token_of_version_1_was_requested_by_its_owner(self) -> None:
@@ -263,10 +273,10 @@ class TestPaths:
             PartitionStateZnode.path(orders_3),
             ConfigEntityZnode.path("topics", "orders"),
             delete_topic_path("orders"),
-            ResourceZnode.path(ResourcePattern("TRANSACTIONAL_ID", "x")),
-            ResourceZnode.path(ResourcePattern("GROUP", "g-", "PREFIXED")),
-            AclChangeZnode.prefix(ResourcePattern("TOPIC", "t")),
-            AclChangeZnode.prefix(ResourcePattern("TOPIC", "t", "PREFIXED")),
+            ResourceZnode.path(ResourcePattern(ResourceType.TRANSACTIONAL_ID, "x")),
+            ResourceZnode.path(ResourcePattern(ResourceType.GROUP, "g-", PatternType.PREFIXED)),
+            AclChangeZnode.prefix(ResourcePattern(ResourceType.TOPIC, "t")),
+            AclChangeZnode.prefix(ResourcePattern(ResourceType.TOPIC, "t", PatternType.PREFIXED)),
             DelegationTokenZnode.path("id"),
             ConsumerOffsetZnode.path("g", orders_3),
             ConsumerIdZnode.path("g", "c"),

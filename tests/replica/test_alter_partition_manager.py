@@ -92,6 +92,23 @@ def test_regression_proposal_submitted_right_after_the_last_response_is_sent() -
     asyncio.run(scenario())
 
 
+def test_regression_equal_proposal_of_a_new_epoch_is_sent_while_the_old_one_is_in_flight() -> None:
+    """Found by seeds 5018 and 5072 of the simulation: the ISR stayed at one replica for ever."""
+
+    async def scenario() -> None:
+        manager = AlterPartitionManager(1, BrokerEpoch(5), controller := Controller())
+        leader = Leader(TopicPartition("t", 0))
+        manager.submit(cast(Partition, leader), ISR)
+        await asyncio.sleep(0)  # the request is in flight: a new leader epoch begins meanwhile
+        equal = tuple(sorted(ISR))
+        leader.proposed_isr = equal
+        manager.submit(cast(Partition, leader), equal)
+        await asyncio.wait_for(leader.accepted.wait(), 5)
+        assert controller.asked == [leader.name, leader.name]
+
+    asyncio.run(scenario())
+
+
 def test_proposal_is_sent_again_after_a_failed_request() -> None:
     async def scenario() -> None:
         manager = AlterPartitionManager(1, BrokerEpoch(5), Controller(failures=2))

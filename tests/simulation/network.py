@@ -16,6 +16,7 @@ from typing import Any
 from broker.config import Listener as ListenerAddress
 from broker.net.connection import CloseConnection, Peer, RequestHandler, ResponseParts
 from broker.net.connection_quotas import ConnectionQuotas
+from broker.net.listener_security import ListenerSecurity
 from broker.protocol.errors import DecodeError
 from broker.protocol.framing import FrameBuffer, join
 from tests.simulation.loop import Process, current_process
@@ -88,7 +89,11 @@ class Network:
         return ours, protocol
 
     def listen(
-        self, address: ListenerAddress, _quotas: ConnectionQuotas, handle_request: RequestHandler
+        self,
+        address: ListenerAddress,
+        _quotas: ConnectionQuotas,
+        handle_request: RequestHandler,
+        _security: ListenerSecurity,
     ) -> "SimulatedListener":
         """`Platform.listen` of the running process."""
         process = current_process()

@@ -10,7 +10,7 @@ from kctl.cli.errors import CliError
 from kctl.cli.options import Session
 from kctl.spark.decoding.schema import encode_struct, infer_struct, parse_ddl
 from kctl.spark.driver import ExportRequest, Mode, _plan
-from kctl.spark.engine.session import SparkOptions
+from kctl.spark.engine.local import LocalOptions
 from kctl.spark.planning.continuation import continue_settings
 from kctl.spark.planning.plan import Plan
 from kctl.spark.planning.selection import Selection
@@ -66,7 +66,7 @@ def plan_increment(tmp_path: Path, target: LocalExportDirectory, settings: TaskS
         Mode.INCREMENTAL,
         (tmp_path / "logs",),
         1 << 30,
-        SparkOptions(),
+        LocalOptions(),
     )
     return _plan(request, target, Session(None))
 

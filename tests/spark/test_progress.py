@@ -2,36 +2,30 @@
 
 import io
 import sys
-import time
 from pathlib import Path
 
 import pytest
 
 from kctl.spark.engine.jobs import DiskFull, explain
+from kctl.spark.engine.local import EngineOptions, LocalOptions
 from kctl.spark.engine.session import SparkOptions
 from kctl.spark.execution.progress import progress_bar
 from kctl.spark.execution.runner import Progress, run_plan
-from kctl.spark.execution.task import run_task
 from kctl.spark.planning.plan import ExportTask, Piece, Plan
 from kctl.spark.planning.settings import TaskSettings
 from kctl.spark.publishing.export_directory import LocalExportDirectory
-from kctl.spark.writing.results import TaskResult
+from tests.spark import faults
 from tests.spark.support import LOGS, make_plan
 
 
 @pytest.mark.spark
 @pytest.mark.timeout(400)
 @pytest.mark.usefixtures("spark")
+@pytest.mark.parametrize("options", [SparkOptions(), LocalOptions(2)])
 def test_progress_counts_running_tasks_and_finished_records(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, options: EngineOptions
 ) -> None:
-    release = tmp_path / "release"
-
-    def waiting(task: ExportTask, settings: TaskSettings) -> TaskResult:
-        while not release.exists():
-            time.sleep(0.02)
-        return run_task(task, settings)
-
+    release = tmp_path / "witness"
     seen: list[Progress] = []
 
     def watch(state: Progress) -> None:
@@ -39,11 +33,11 @@ def test_progress_counts_running_tasks_and_finished_records(
         if state.running_tasks:
             release.touch()
 
-    monkeypatch.setattr("kctl.spark.execution.runner.run_task", waiting)
+    monkeypatch.setattr("kctl.spark.execution.runner.run_task", faults.waits_for_release)
     target = LocalExportDirectory(str(tmp_path / "out"))
     plan = make_plan(LOGS, target, "rolled", task_bytes=20_000)
     target.staging.begin(plan)
-    run_plan(plan, target, TaskSettings.from_json(plan.options), SparkOptions(), watch)
+    run_plan(plan, target, TaskSettings.from_json(plan.options), options, watch)
     assert len(plan.tasks) > 1
     assert any(state.running_tasks and not state.done_tasks for state in seen)
     last = seen[-1]

@@ -1,6 +1,5 @@
-"""`kctl spark-export` with a real Spark, from log directories and clusters."""
+"""`kctl spark-export` on both engines, from log directories and clusters."""
 
-import errno
 import json
 import os
 import shutil
@@ -9,7 +8,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,19 +16,33 @@ import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from kctl.spark.execution.task import run_task
-from kctl.spark.planning.plan import ExportTask
-from kctl.spark.planning.settings import TaskSettings
-from kctl.spark.publishing.staging import Staging
-from kctl.spark.writing.results import TaskResult
+from tests.spark import faults
 from tests.spark.support import GOLDEN, LOGS, exported
 from tests.support.broker import RunningBroker, running_broker
 from tests.support.consumed import headers_of, offset_of, partition_of
-from tests.support.kctl import Kctl
+from tests.support.kctl import Kctl, KctlResult, run_kctl
 
-pytestmark = [pytest.mark.spark, pytest.mark.timeout(400), pytest.mark.usefixtures("spark")]
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(400)]
 
 Row = tuple[int, int, bytes | None, bytes | None, list[tuple[str, bytes | None]]]
+
+
+@pytest.fixture(params=["spark", "local"])
+def engine(request: pytest.FixtureRequest) -> str:
+    """The engine of a run; Spark's session is shared with `spark`."""
+    if request.param == "spark":
+        request.getfixturevalue("spark")
+    return str(request.param)
+
+
+@pytest.fixture
+def kctl(engine: str) -> Kctl:
+    """kctl with the option --engine."""
+
+    def run(*args: str, **others: Any) -> KctlResult:
+        return run_kctl(*args, "--engine", engine, **others)
+
+    return run
 
 
 @pytest.fixture(scope="module")
@@ -143,9 +156,9 @@ def export(kctl: Kctl, *arguments: object) -> Any:
 
 @pytest.mark.parametrize("is_by_wire", [True, False])
 def test_regression_recreated_topic_is_refused_by_incremental_and_found_by_verify(
-    kctl: Kctl, broker: RunningBroker, tmp_path: Path, is_by_wire: bool
+    kctl: Kctl, engine: str, broker: RunningBroker, tmp_path: Path, is_by_wire: bool
 ) -> None:
-    topic = create_topic(broker, f"recreated-{is_by_wire}", 1)
+    topic = create_topic(broker, f"recreated-{engine}-{is_by_wire}", 1)
     write(broker, topic, 100)
     source = ("-b", broker.bootstrap_servers) if is_by_wire else ("--from-dir", broker.log_dir)
     export(kctl, topic, *source, "--to", tmp_path / "out", "--incremental")
@@ -201,9 +214,9 @@ def test_spark_reads_the_export_with_its_columns(spark: Any, kctl: Kctl, tmp_pat
 
 
 def test_incremental_runs_during_writes_are_exact(
-    kctl: Kctl, broker: RunningBroker, tmp_path: Path
+    kctl: Kctl, engine: str, broker: RunningBroker, tmp_path: Path
 ) -> None:
-    topic = create_topic(broker, "growing")
+    topic = create_topic(broker, f"growing-{engine}")
     written = 0
     stop = threading.Event()
     some = threading.Event()
@@ -243,21 +256,20 @@ def test_incremental_runs_during_writes_are_exact(
 def test_killed_task_is_retried(
     kctl: Kctl, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    witness = tmp_path / "died"
-
-    def dying(task: ExportTask, settings: TaskSettings) -> TaskResult:
-        if not witness.exists():
-            witness.touch()
-            with Staging(Path(settings.staging)).attempt(task.index) as directory:
-                (directory / "part-00000-0000.parquet").write_text("half")
-                os.kill(os.getpid(), signal.SIGKILL)
-        return run_task(task, settings)
-
-    monkeypatch.setattr("kctl.spark.execution.runner.run_task", dying)
+    monkeypatch.setattr("kctl.spark.execution.runner.run_task", faults.dies_once)
     export(kctl, "rolled", "--from-dir", LOGS, "--to", tmp_path / "out")
-    assert witness.exists()
+    assert (tmp_path / "witness").exists()
     assert [row["offset"] for row in exported(tmp_path / "out")] == list(range(1500))
     assert [path.name for path in (tmp_path / "out").iterdir()] == ["export=00001"]
+
+
+def test_task_that_always_dies_fails_the_run_after_three_attempts(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("kctl.spark.execution.runner.run_task", faults.always_dies)
+    said = failing(tmp_path, run_kctl, "rolled", "--from-dir", LOGS, "--engine", "local")
+    assert said == "error: a task failed: a worker process was killed by SIGKILL"
+    assert (tmp_path / "witness").read_text() == "..."
 
 
 def failing(tmp_path: Path, kctl: Kctl, *arguments: object) -> str:
@@ -278,10 +290,7 @@ def test_damaged_log_is_a_one_line_error_and_leaves_no_files(kctl: Kctl, tmp_pat
 def test_full_disk_is_a_one_line_error_and_leaves_no_files(
     kctl: Kctl, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    def full(task: ExportTask, settings: TaskSettings) -> TaskResult:
-        raise OSError(errno.ENOSPC, "No space left on device", settings.staging)
-
-    monkeypatch.setattr("kctl.spark.execution.runner.run_task", full)
+    monkeypatch.setattr("kctl.spark.execution.runner.run_task", faults.disk_full)
     said = failing(tmp_path, kctl, "rolled", "--from-dir", LOGS)
     assert said.startswith("error: the disk is full")
 
@@ -308,26 +317,24 @@ def test_interrupted_run_publishes_nothing_and_resume_finishes_it(
 
 
 INTERRUPTED = """
-import pathlib, sys, time
 import kctl.spark.execution.runner
+from tests.spark import faults
 
-def waiting(task, settings):
-    pathlib.Path(settings.staging, "attempts", "half").mkdir()
-    pathlib.Path(witness).touch()
-    time.sleep(300)
-
-witness = sys.argv.pop(1)
-kctl.spark.execution.runner.run_task = waiting
+kctl.spark.execution.runner.run_task = faults.waits
 from kctl.app import main
 main()
 """
+ENGINES = [["--master", "local[1]"], ["--engine", "local"]]
 
 
 @pytest.mark.slow
-def test_ctrl_c_cancels_running_tasks_and_leaves_no_files(tmp_path: Path) -> None:
+@pytest.mark.parametrize("engine", ENGINES)
+def test_ctrl_c_cancels_running_tasks_and_leaves_no_files(
+    tmp_path: Path, engine: list[str]
+) -> None:
     witness = tmp_path / "witness"
     arguments = ["spark-export", "txn", "--from-dir", str(LOGS), "--to", str(tmp_path / "out")]
-    command = [sys.executable, "-c", INTERRUPTED, str(witness), *arguments, "--master", "local[1]"]
+    command = [sys.executable, "-c", INTERRUPTED, *arguments, *engine]
     # A session of its own: as at a terminal, everything that was started gets the signal.
     with subprocess.Popen(command, stderr=subprocess.PIPE, start_new_session=True) as running:
         deadline = time.monotonic() + 300
@@ -340,6 +347,26 @@ def test_ctrl_c_cancels_running_tasks_and_leaves_no_files(tmp_path: Path) -> Non
     assert b"interrupted" in said
     assert b"nothing was published; no files were left behind" in said
     assert not (tmp_path / "out").exists()
+    assert not Path("/proc", witness.read_text()).exists()
+
+
+@pytest.mark.slow
+def test_workers_end_when_their_driver_is_killed(tmp_path: Path) -> None:
+    witness = tmp_path / "witness"
+    arguments = ["spark-export", "txn", "--from-dir", str(LOGS), "--to", str(tmp_path / "out")]
+    command = [sys.executable, "-c", INTERRUPTED, *arguments, "--engine", "local"]
+    with subprocess.Popen(command) as running:
+        wait_until(lambda: witness.exists() and bool(witness.read_text()))
+        running.kill()
+    worker = Path("/proc", witness.read_text())
+    wait_until(lambda: not worker.exists() or "State:\tZ" in (worker / "status").read_text())
+
+
+def wait_until(is_done: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 60
+    while not is_done():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
 
 
 KILLED_BEFORE_COMMIT = """
@@ -352,12 +379,13 @@ main()
 
 
 @pytest.mark.slow
-def test_driver_killed_before_its_commit_is_resumed(kctl: Kctl, tmp_path: Path) -> None:
+@pytest.mark.parametrize("engine", ENGINES)
+def test_driver_killed_before_its_commit_is_resumed(tmp_path: Path, engine: list[str]) -> None:
     arguments = ["spark-export", "txn", "--from-dir", str(LOGS), "--to", str(tmp_path / "out")]
-    command = [sys.executable, "-c", KILLED_BEFORE_COMMIT, *arguments, "--master", "local[1]"]
+    command = [sys.executable, "-c", KILLED_BEFORE_COMMIT, *arguments, *engine]
     killed = subprocess.run(command, capture_output=True, text=True, timeout=300)
     assert killed.returncode == -signal.SIGKILL, killed.stderr
     assert [path.name for path in (tmp_path / "out").iterdir()] == ["_staging"]
-    export(kctl, "--resume", "--to", tmp_path / "out")
+    export(run_kctl, "--resume", "--to", tmp_path / "out", "--engine", "local")
     assert len(exported(tmp_path / "out")) == 180
     assert json.loads((tmp_path / "out" / "export=00001" / "_manifest.json").read_text())

@@ -1,5 +1,6 @@
 """An authority of our own and the certificates it signs, as PEM."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from ipaddress import ip_address
@@ -13,7 +14,9 @@ from cryptography.hazmat.primitives.serialization import (
     KeySerializationEncryption,
     NoEncryption,
     PrivateFormat,
+    load_pem_private_key,
 )
+from cryptography.hazmat.primitives.serialization.pkcs12 import serialize_key_and_certificates
 from cryptography.x509.oid import NameOID
 
 
@@ -29,6 +32,16 @@ class Certificate:
         """Both, as Kafka takes them in one file."""
         return self.certificate + self.key
 
+    def pkcs12(self, password: str, others: Sequence[str] = ()) -> bytes:
+        """Both in a PKCS12 store, with other certificates beside them."""
+        return serialize_key_and_certificates(
+            b"own",
+            _loaded_key(self.key),
+            x509.load_pem_x509_certificate(self.certificate.encode()),
+            [x509.load_pem_x509_certificate(other.encode()) for other in others],
+            BestAvailableEncryption(password.encode()),
+        )
+
 
 class Authority:
     """A certificate authority; clients that trust `certificate` trust what it signs."""
@@ -40,12 +53,17 @@ class Authority:
         own = _builder(self._name, self._name, self._key).add_extension(usage, critical=True)
         self.certificate = _pem(own.sign(self._key, hashes.SHA256()))
 
-    def certificate_for(self, name: str, password: str | None = None) -> Certificate:
-        """One for a host, or a client, called `name`; the key locked with `password`, if any."""
+    def certificate_for(
+        self, name: str, *others: str, password: str | None = None, days: int = 1
+    ) -> Certificate:
+        """One for a host, or a client, called `name`; the key locked with `password`, if any.
+
+        It is valid for so many days from now; expired since yesterday if they are negative.
+        """
         key = ec.generate_private_key(ec.SECP256R1())
-        names = x509.SubjectAlternativeName([_host(name)])
+        names = x509.SubjectAlternativeName([_host(host) for host in (name, *others)])
         signed = (
-            _builder(_named(name), self._name, key)
+            _builder(_named(name), self._name, key, days)
             .add_extension(names, critical=False)
             .sign(self._key, hashes.SHA256())
         )
@@ -57,7 +75,7 @@ class Authority:
 
 
 def _builder(
-    subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePrivateKey
+    subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePrivateKey, days: int = 1
 ) -> x509.CertificateBuilder:
     now = datetime.now(UTC)
     return (
@@ -66,9 +84,15 @@ def _builder(
         .issuer_name(issuer)
         .public_key(key.public_key())
         .serial_number(x509.random_serial_number())
-        .not_valid_before(now - timedelta(minutes=5))
-        .not_valid_after(now + timedelta(days=1))
+        .not_valid_before(now - timedelta(minutes=5) - timedelta(days=max(0, -2 * days)))
+        .not_valid_after(now + timedelta(days=days))
     )
+
+
+def _loaded_key(pem: str) -> ec.EllipticCurvePrivateKey:
+    key = load_pem_private_key(pem.encode(), None)
+    assert isinstance(key, ec.EllipticCurvePrivateKey)
+    return key
 
 
 def _named(name: str) -> x509.Name:

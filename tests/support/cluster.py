@@ -16,8 +16,10 @@ from kazoo.exceptions import NoNodeError
 
 from tests.support.broker import STARTED
 from tests.support.processes import POLL_S, ServerProcess, free_port
+from tests.support.real_kafka import java_command
 
 SESSION_TIMEOUT_MS = 3000
+START_TIMEOUT_S = 120
 QUICK = {
     "zookeeper.session.timeout.ms": SESSION_TIMEOUT_MS,
     "zookeeper.connection.timeout.ms": 20_000,
@@ -29,6 +31,8 @@ QUICK = {
 """Settings for fast tests: short session timeouts, internal topics with few partitions."""
 
 T = TypeVar("T")
+Wrap = Callable[[int, list[str]], list[str]]
+"""Changes the command that starts the broker of an id."""
 
 
 def wait_until(
@@ -55,6 +59,12 @@ class Cluster:
     servers: dict[int, ServerProcess] = field(default_factory=dict)
     """Those that run, paused ones included."""
     ports: dict[int, int] = field(default_factory=dict)
+    hosts: Mapping[int, str] = field(default_factory=dict)
+    """Addresses of brokers that do not listen on 127.0.0.1."""
+    wrap: Wrap = lambda _broker_id, command: command
+    """Changes the command that starts a broker."""
+    apache: frozenset[int] = frozenset()
+    """Brokers that are Apache Kafka instead of ours."""
     _starts: int = 0
 
     @property
@@ -64,7 +74,7 @@ class Cluster:
 
     def address(self, broker_id: int) -> str:
         """Where a broker listens when it runs."""
-        return f"127.0.0.1:{self.ports[broker_id]}"
+        return f"{self.hosts.get(broker_id, '127.0.0.1')}:{self.ports[broker_id]}"
 
     def log_dir(self, broker_id: int) -> Path:
         """Where a broker keeps its partitions."""
@@ -74,26 +84,37 @@ class Cluster:
 
     def launch(self, broker_id: int, settings: Mapping[str, object] | None = None) -> ServerProcess:
         """Start a broker without waiting for it."""
-        port = self.ports.setdefault(broker_id, free_port())
+        if broker_id not in self.ports:
+            self.ports[broker_id] = free_port()
         own: dict[str, object] = {
             "broker.id": broker_id,
-            "listeners": f"PLAINTEXT://127.0.0.1:{port}",
+            "listeners": f"PLAINTEXT://{self.address(broker_id)}",
             "log.dirs": self.log_dir(broker_id),
             "zookeeper.connect": self.zookeeper,
         }
         wanted = own | self.settings | dict(settings or {})
         self._starts += 1
-        command = [sys.executable, "-m", "broker"]
-        command += [f"--override={key}={value}" for key, value in wanted.items()]
+        command = self._command(broker_id, wanted)
         log_file = self.directory / f"broker-{broker_id}.{self._starts}.log"
-        self.servers[broker_id] = ServerProcess(command, log_file)
+        self.servers[broker_id] = ServerProcess(self.wrap(broker_id, command), log_file)
         return self.servers[broker_id]
+
+    def _command(self, broker_id: int, settings: Mapping[str, object]) -> list[str]:
+        if broker_id in self.apache:
+            config = self.directory / f"server-{broker_id}.properties"
+            config.write_text("".join(f"{key}={value}\n" for key, value in settings.items()))
+            return java_command("kafka.Kafka", str(config), heap="1g")
+        overrides = [f"--override={key}={value}" for key, value in settings.items()]
+        return [sys.executable, "-m", "broker", *overrides]
 
     def start(self, *broker_ids: int, settings: Mapping[str, object] | None = None) -> None:
         """Start brokers, and return when they answer."""
-        servers = [self.launch(broker_id, settings) for broker_id in broker_ids]
-        for server in servers:
-            server.wait_for_line(STARTED, timeout_s=30)
+        servers = {broker_id: self.launch(broker_id, settings) for broker_id in broker_ids}
+        for broker_id, server in servers.items():
+            if broker_id in self.apache:
+                server.wait_for_port(self.ports[broker_id], START_TIMEOUT_S)
+            else:
+                server.wait_for_line(STARTED, START_TIMEOUT_S)
 
     def stop(self, broker_id: int) -> int:
         """Stop a broker cleanly; gives its exit status."""
@@ -170,12 +191,19 @@ def running_cluster(
     zookeeper: str,
     brokers: int = 3,
     settings: Mapping[str, object] | None = None,
+    hosts: Mapping[int, str] | None = None,
+    wrap: Wrap | None = None,
+    apache: frozenset[int] = frozenset(),
+    before_start: Callable[[Cluster], None] = lambda _cluster: None,
 ) -> Iterator[Cluster]:
     """Brokers 1 to `brokers` on a ZooKeeper that runs already; ended with the block."""
     tree = KazooClient(zookeeper)
     tree.start(timeout=20)
     cluster = Cluster(directory, zookeeper, QUICK | dict(settings or {}), tree)
+    cluster.hosts, cluster.apache = hosts or {}, apache
+    cluster.wrap = wrap or cluster.wrap
     try:
+        before_start(cluster)
         cluster.start(*range(1, brokers + 1))
         yield cluster
     finally:

@@ -150,7 +150,7 @@ class InProcessBroker:
     def context(self, version: int) -> RequestContext:
         """The context of a request, as if it came through a socket."""
         return RequestContext(
-            version, 0, "test", Peer("127.0.0.1", 1, LISTENER), cast(Any, self.services)
+            version, 0, "test", Peer("127.0.0.1", 1, LISTENER), cast(Any, self.services), 0
         )
 
     @property
@@ -218,6 +218,7 @@ class InProcessCluster:
         replicas = ReplicaManager(broker_id, logs, dynamic, around)
         replicas.load_high_watermarks()
         services = SimpleNamespace(
+            authorizer=None,
             replicas=replicas,
             metadata=metadata,
             config=config,

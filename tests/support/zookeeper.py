@@ -47,14 +47,7 @@ class ZooKeeper:
         They learn of it with their next request, as they would of one that had timed out. A
         session that has ended already is no error.
         """
-        password = session_password(session_id)
-        back = struct.pack(">iqiqi16s?", 0, 0, _THIEF_TIMEOUT_MS, session_id, 16, password, False)
-        close = struct.pack(">ii", 1, _CLOSE_SESSION)
-        with socket.create_connection(("127.0.0.1", self.port), timeout=20) as connection:
-            for frame in (back, close):
-                connection.sendall(struct.pack(">i", len(frame)) + frame)
-            while connection.recv(1024):  # until ZooKeeper, having closed it, closes this as well
-                pass
+        expire_session(("127.0.0.1", self.port), session_id)
 
     def fresh_chroot(self) -> str:
         """A connect string with an empty tree of its own, as `zookeeper.connect` takes it."""
@@ -78,6 +71,18 @@ class ZooKeeper:
         finally:
             client.stop()
             client.close()
+
+
+def expire_session(server: tuple[str, int], session_id: int) -> None:
+    """See `ZooKeeper.expire_session`."""
+    password = session_password(session_id)
+    back = struct.pack(">iqiqi16s?", 0, 0, _THIEF_TIMEOUT_MS, session_id, 16, password, False)
+    close = struct.pack(">ii", 1, _CLOSE_SESSION)
+    with socket.create_connection(server, timeout=20) as connection:
+        for frame in (back, close):
+            connection.sendall(struct.pack(">i", len(frame)) + frame)
+        while connection.recv(1024):  # until ZooKeeper, having closed it, closes this as well
+            pass
 
 
 def session_password(session_id: int) -> bytes:

@@ -12,6 +12,7 @@ Versions:
 Deliberately missing: nothing.
 """
 
+from broker.api.authorization import authorize_group, authorize_transactional_id
 from broker.api.context import RequestContext
 from broker.api.producer_errors import fencing_error
 from broker.errors import ApiError, ErrorCode
@@ -20,6 +21,7 @@ from broker.protocol.messages.add_offsets_to_txn import (
     AddOffsetsToTxnRequest,
     AddOffsetsToTxnResponse,
 )
+from broker.security.acls import AclOperation
 from broker.topic_names import OFFSETS_TOPIC
 
 _KNOWS_FENCED = 2
@@ -29,6 +31,8 @@ async def handle(
     request: AddOffsetsToTxnRequest, context: RequestContext
 ) -> AddOffsetsToTxnResponse:
     """Add the group's partition of `__consumer_offsets`."""
+    authorize_transactional_id(context, AclOperation.WRITE, request.transactional_id)
+    authorize_group(context, AclOperation.READ, request.group_id)
     services = context.services
     partition = TopicPartition(OFFSETS_TOPIC, services.groups.partition_for(request.group_id))
     try:

@@ -15,6 +15,7 @@ Deliberately missing: nothing.
 
 from collections.abc import Iterable, Mapping
 
+from broker.api.authorization import authorize_cluster, authorize_transactional_id, unauthorized
 from broker.api.context import RequestContext
 from broker.api.partitions import split_by_existence
 from broker.api.producer_errors import fencing_error
@@ -29,6 +30,8 @@ from broker.protocol.messages.add_partitions_to_txn import (
     AddPartitionsToTxnTopicResult,
     AddPartitionsToTxnTransaction,
 )
+from broker.security.acls import AclOperation
+from broker.topic_names import INTERNAL_TOPICS
 
 _KNOWS_FENCED = 2
 _FIRST_VERSION_OF_BATCHES = 4
@@ -47,10 +50,12 @@ async def handle(
             producer_epoch=request.v3_and_below_producer_epoch,
             topics=request.v3_and_below_topics,
         )
-        errors = await _add(transaction, context)
+        authorize_transactional_id(context, AclOperation.WRITE, transaction.transactional_id)
+        errors = _denied(transaction, context) or await _add(transaction, context)
         return AddPartitionsToTxnResponse(
             results_by_topic_v3_and_below=_results(transaction.topics, errors)
         )
+    authorize_cluster(context, AclOperation.CLUSTER_ACTION)
     return AddPartitionsToTxnResponse(
         results_by_transaction=[
             AddPartitionsToTxnResult(
@@ -60,6 +65,25 @@ async def handle(
             for transaction in request.transactions
         ]
     )
+
+
+def _denied(transaction: AddPartitionsToTxnTransaction, context: RequestContext) -> _Errors:
+    """The errors of all partitions if the client may not write to one of the topics; else none.
+
+    No client may add a partition of an internal topic.
+    """
+    names = _names(transaction.topics)
+    internal = {name.topic for name in names if name.topic in INTERNAL_TOPICS}
+    asked = [name.topic for name in names if name.topic not in internal]
+    denied = internal.union(unauthorized(context, AclOperation.WRITE, asked))
+    if not denied:
+        return {}
+    allowed, unknown = split_by_existence([n for n in names if n.topic not in denied], context)
+    return {
+        **dict.fromkeys(allowed, ErrorCode.OPERATION_NOT_ATTEMPTED),
+        **unknown,
+        **{n: ErrorCode.TOPIC_AUTHORIZATION_FAILED for n in names if n.topic in denied},
+    }
 
 
 async def _add(transaction: AddPartitionsToTxnTransaction, context: RequestContext) -> _Errors:

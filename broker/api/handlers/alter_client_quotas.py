@@ -3,12 +3,13 @@
 Versions:
     v1 flexible
 
-Deliberately missing: enforcement, see `broker.api.client_quotas`.
+Deliberately missing: nothing.
 """
 
 import asyncio
 import socket
 
+from broker.api.authorization import MESSAGES, authorize_cluster
 from broker.api.client_quotas import Entity, EntityType, message_of, node_of, quota_text
 from broker.api.context import RequestContext, Services
 from broker.errors import ApiError, ErrorCode
@@ -19,6 +20,7 @@ from broker.protocol.messages.alter_client_quotas import (
     OpData,
     ResponseEntryData,
 )
+from broker.security.acls import AclOperation
 
 
 async def handle(
@@ -28,6 +30,7 @@ async def handle(
 
     An entity that is named twice is altered twice and reported once, with the last outcome.
     """
+    authorize_cluster(context, AclOperation.ALTER_CONFIGS)
     results: dict[frozenset[tuple[str, str | None]], ResponseEntryData] = {}
     for entry in request.entries:
         entity = _entity(entry.entity)
@@ -83,5 +86,7 @@ def _result(entity: Entity, code: ErrorCode, message: str | None) -> ResponseEnt
 def error_response(request: AlterClientQuotasRequest, code: ErrorCode) -> AlterClientQuotasResponse:
     """The error on every entity; there is no other place for it."""
     return AlterClientQuotasResponse(
-        entries=[_result(_entity(entry.entity), code, None) for entry in request.entries]
+        entries=[
+            _result(_entity(entry.entity), code, MESSAGES.get(code)) for entry in request.entries
+        ]
     )

@@ -20,7 +20,7 @@ from broker.protocol.messages.alter_configs import (
 async def handle(request: AlterConfigsRequest, context: RequestContext) -> AlterConfigsResponse:
     """Replace the configs of each resource."""
     changes = [_change(resource) for resource in request.resources]
-    outcomes = await make_changes(changes, context.services, validate_only=request.validate_only)
+    outcomes = await make_changes(changes, context, validate_only=request.validate_only)
     return AlterConfigsResponse(responses=responses(request.resources, outcomes))
 
 

@@ -10,16 +10,19 @@ Versions:
 Deliberately missing: nothing.
 """
 
+from broker.api.authorization import authorize_cluster
 from broker.api.context import RequestContext
 from broker.errors import ErrorCode
 from broker.protocol.messages.alter_partition import (
     AlterPartitionRequest,
     AlterPartitionResponse,
 )
+from broker.security.acls import AclOperation
 
 
 async def handle(request: AlterPartitionRequest, context: RequestContext) -> AlterPartitionResponse:
     """Let the controller decide on each partition."""
+    authorize_cluster(context, AclOperation.CLUSTER_ACTION)
     return await context.services.controller.alter_partition(request)
 
 

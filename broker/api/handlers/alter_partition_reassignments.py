@@ -3,9 +3,11 @@
 Deliberately missing: nothing.
 """
 
+from broker.api.authorization import authorize_cluster, not_authorized
 from broker.api.context import RequestContext
 from broker.errors import ApiError, ErrorCode
 from broker.model import TopicPartition
+from broker.protocol.api_keys import ApiKey
 from broker.protocol.messages.alter_partition_reassignments import (
     AlterPartitionReassignmentsRequest,
     AlterPartitionReassignmentsResponse,
@@ -13,12 +15,14 @@ from broker.protocol.messages.alter_partition_reassignments import (
     ReassignablePartitionResponse,
     ReassignableTopicResponse,
 )
+from broker.security.acls import AclOperation
 
 
 async def handle(
     request: AlterPartitionReassignmentsRequest, context: RequestContext
 ) -> AlterPartitionReassignmentsResponse:
     """Set the target replicas of each partition; null cancels a reassignment."""
+    authorize_cluster(context, AclOperation.ALTER)
     context.services.controller.check_active()
     return AlterPartitionReassignmentsResponse(
         error_message="",
@@ -57,14 +61,16 @@ def error_response(
     request: AlterPartitionReassignmentsRequest, code: ErrorCode
 ) -> AlterPartitionReassignmentsResponse:
     """The error of the request, and on every partition."""
+    is_denied = code is ErrorCode.CLUSTER_AUTHORIZATION_FAILED
+    message = not_authorized(ApiKey.ALTER_PARTITION_REASSIGNMENTS) if is_denied else None
     return AlterPartitionReassignmentsResponse(
         error_code=code,
-        error_message=None,
+        error_message=message,
         responses=[
             ReassignableTopicResponse(
                 name=topic.name,
                 partitions=[
-                    _result(TopicPartition(topic.name, wanted.partition_index), code, None)
+                    _result(TopicPartition(topic.name, wanted.partition_index), code, message)
                     for wanted in topic.partitions
                 ],
             )

@@ -11,6 +11,7 @@ Deliberately missing: nothing.
 
 from pathlib import Path
 
+from broker.api.authorization import authorize_cluster
 from broker.api.context import RequestContext
 from broker.errors import ApiError, ErrorCode
 from broker.model import TopicPartition
@@ -20,12 +21,14 @@ from broker.protocol.messages.alter_replica_log_dirs import (
     AlterReplicaLogDirsResponse,
     AlterReplicaLogDirTopicResult,
 )
+from broker.security.acls import AclOperation
 
 
 def handle(
     request: AlterReplicaLogDirsRequest, context: RequestContext
 ) -> AlterReplicaLogDirsResponse:
     """Start every move; a failure concerns only its partition."""
+    authorize_cluster(context, AclOperation.ALTER)
     return _respond(
         {name: _begin(name, path, context) for name, path in _destinations(request).items()}
     )

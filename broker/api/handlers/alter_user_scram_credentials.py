@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Final
 
+from broker.api.authorization import authorize_cluster
 from broker.api.context import RequestContext
 from broker.api.scram_credentials import MECHANISMS, credential_text, node_of
 from broker.errors import ApiError, ErrorCode
@@ -18,6 +19,7 @@ from broker.protocol.messages.alter_user_scram_credentials import (
     ScramCredentialDeletion,
     ScramCredentialUpsertion,
 )
+from broker.security.acls import AclOperation
 from broker.security.scram import MIN_ITERATIONS
 
 _MAX_ITERATIONS: Final = 16384
@@ -30,6 +32,7 @@ async def handle(
 ) -> AlterUserScramCredentialsResponse:
     """Alter one user after the other, all credentials of a user or none of them."""
     context.services.controller.check_active()
+    authorize_cluster(context, AclOperation.ALTER)
     alterations: dict[str, list[Alteration]] = {}
     for alteration in _alterations(request):
         alterations.setdefault(alteration.name, []).append(alteration)

@@ -8,18 +8,21 @@ Versions:
 Deliberately missing: nothing.
 """
 
+from broker.api.authorization import authorize_cluster
 from broker.api.context import RequestContext
 from broker.errors import ErrorCode
 from broker.protocol.messages.controlled_shutdown import (
     ControlledShutdownRequest,
     ControlledShutdownResponse,
 )
+from broker.security.acls import AclOperation
 
 
 async def handle(
     request: ControlledShutdownRequest, context: RequestContext
 ) -> ControlledShutdownResponse:
     """Move leadership away; the response lists partitions that the broker still leads."""
+    authorize_cluster(context, AclOperation.CLUSTER_ACTION)
     return await context.services.controller.controlled_shutdown(request)
 
 

@@ -7,6 +7,7 @@ Versions:
 Deliberately missing: nothing.
 """
 
+from broker.api.authorization import unauthorized
 from broker.api.context import RequestContext
 from broker.errors import ApiError, ErrorCode
 from broker.protocol.messages.delete_groups import (
@@ -14,14 +15,21 @@ from broker.protocol.messages.delete_groups import (
     DeleteGroupsRequest,
     DeleteGroupsResponse,
 )
+from broker.security.acls import AclOperation, ResourceType
 
 
 async def handle(request: DeleteGroupsRequest, context: RequestContext) -> DeleteGroupsResponse:
     """Delete one group after the other; a group that is named twice is deleted once."""
     group_ids = dict.fromkeys(request.groups_names)
+    denied = unauthorized(context, AclOperation.DELETE, group_ids, ResourceType.GROUP)
     return DeleteGroupsResponse(
         results=[
-            DeletableGroupResult(group_id=group_id, error_code=await _delete(group_id, context))
+            DeletableGroupResult(
+                group_id=group_id,
+                error_code=ErrorCode.GROUP_AUTHORIZATION_FAILED
+                if group_id in denied
+                else await _delete(group_id, context),
+            )
             for group_id in group_ids
         ]
     )

@@ -10,6 +10,7 @@ Deliberately missing: nothing.
 from collections.abc import Awaitable
 from typing import Final
 
+from broker.api.authorization import unauthorized
 from broker.api.context import RequestContext
 from broker.errors import ApiError, ErrorCode
 from broker.protocol.messages.delete_records import (
@@ -22,6 +23,7 @@ from broker.protocol.messages.delete_records import (
 from broker.replica.delayed_operations import DelayedDeleteRecords, RequiredOffset
 from broker.replica.partition import Partition
 from broker.replica.purgatory import Purgatory
+from broker.security.acls import AclOperation
 from broker.topic_names import INTERNAL_TOPICS
 
 _HIGH_WATERMARK: Final = -1
@@ -31,13 +33,17 @@ def handle(
     request: DeleteRecordsRequest, context: RequestContext
 ) -> DeleteRecordsResponse | Awaitable[DeleteRecordsResponse]:
     """Delete in every partition; the response waits until all live replicas have done the same."""
+    denied = unauthorized(context, AclOperation.DELETE, (topic.name for topic in request.topics))
     wanted: dict[tuple[str, int], RequiredOffset] = {}
     response = DeleteRecordsResponse(
         topics=[
             DeleteRecordsTopicResult(
                 name=topic.name,
                 partitions=[
-                    _delete(topic.name, asked, context, wanted) for asked in topic.partitions
+                    _failed(asked.partition_index, ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+                    if topic.name in denied
+                    else _delete(topic.name, asked, context, wanted)
+                    for asked in topic.partitions
                 ],
             )
             for topic in request.topics

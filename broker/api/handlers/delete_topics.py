@@ -8,10 +8,12 @@ Versions:
     v5 error messages, THROTTLING_QUOTA_EXCEEDED (KIP-599)
     v6 by topic id (KIP-516)
 
-Deliberately missing: the controller mutation quota, so no request is throttled.
+Deliberately missing: nothing.
 """
 
+from broker.api.authorization import unauthorized
 from broker.api.context import RequestContext
+from broker.api.controller_mutations import mutation_quota
 from broker.errors import ApiError, ErrorCode
 from broker.model import Uuid
 from broker.protocol.messages.delete_topics import (
@@ -20,8 +22,11 @@ from broker.protocol.messages.delete_topics import (
     DeleteTopicsResponse,
     DeleteTopicState,
 )
+from broker.quota.client_quota_manager import ControllerMutationQuota
+from broker.security.acls import AclOperation
 
 _FIRST_VERSION_OF_DISABLED = 3
+_STRICT_QUOTA = 5
 
 
 async def handle(request: DeleteTopicsRequest, context: RequestContext) -> DeleteTopicsResponse:
@@ -45,16 +50,27 @@ async def handle(request: DeleteTopicsRequest, context: RequestContext) -> Delet
         for topic in asked
     ]
     names = dict.fromkeys(name for _, name in found if name is not None)
-    outcomes = {name: await _delete(name, request.timeout_ms, context) for name in names}
+    hidden = unauthorized(context, AclOperation.DESCRIBE, names)
+    denied = unauthorized(context, AclOperation.DELETE, names)
+    by_hidden_id = {n for topic, n in found if n in hidden and topic.topic_id != Uuid.ZERO}
+    quota = mutation_quota(context, strict_since=_STRICT_QUOTA)
+    outcomes = {
+        name: ErrorCode.TOPIC_AUTHORIZATION_FAILED
+        if name in denied or name in by_hidden_id
+        else await _delete(name, request.timeout_ms, context, quota)
+        for name in names
+    }
     return DeleteTopicsResponse(
+        throttle_time_ms=quota.throttle_ms if quota else 0,
         responses=[
             DeletableTopicResult(
-                name=name,
+                # Who may not describe a topic does not learn the name that its id stands for.
+                name=None if topic.topic_id != Uuid.ZERO and name in hidden else name,
                 topic_id=topic.topic_id,
                 error_code=ErrorCode.UNKNOWN_TOPIC_ID if name is None else outcomes[name],
             )
             for topic, name in found
-        ]
+        ],
     )
 
 
@@ -63,11 +79,16 @@ def _asked(request: DeleteTopicsRequest) -> list[DeleteTopicState]:
     return [*request.topics, *(DeleteTopicState(name=name) for name in request.topic_names)]
 
 
-async def _delete(name: str, timeout_ms: int, context: RequestContext) -> ErrorCode:
-    if name not in context.services.metadata.topics:
+async def _delete(
+    name: str, timeout_ms: int, context: RequestContext, quota: ControllerMutationQuota | None
+) -> ErrorCode:
+    topic = context.services.metadata.topics.get(name)
+    if topic is None:
         # As in Kafka: a topic none of whose partitions ever had a leader is not in the metadata.
         return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     try:
+        if quota:
+            quota.record(len(topic.partitions))
         await context.services.controller.delete_topic(name, timeout_ms)
     except ApiError as error:
         return error.code

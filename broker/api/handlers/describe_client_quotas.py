@@ -9,6 +9,7 @@ Deliberately missing: nothing.
 from collections.abc import Sequence
 from enum import IntEnum
 
+from broker.api.authorization import authorize_cluster
 from broker.api.client_quotas import Entity, EntityType, message_of, stored_quotas
 from broker.api.context import RequestContext
 from broker.errors import ApiError, ErrorCode
@@ -20,6 +21,7 @@ from broker.protocol.messages.describe_client_quotas import (
     EntryData,
     ValueData,
 )
+from broker.security.acls import AclOperation
 
 
 class MatchType(IntEnum):
@@ -34,6 +36,7 @@ async def handle(
     request: DescribeClientQuotasRequest, context: RequestContext
 ) -> DescribeClientQuotasResponse:
     """List what matches every component; a strict filter excludes entities with further parts."""
+    authorize_cluster(context, AclOperation.DESCRIBE_CONFIGS)
     try:
         _check(request.components)
     except ApiError as error:
@@ -108,4 +111,4 @@ def error_response(
     request: DescribeClientQuotasRequest, code: ErrorCode
 ) -> DescribeClientQuotasResponse:
     """The error, without entries."""
-    return _failed(ApiError(code))
+    return DescribeClientQuotasResponse(error_code=code, error_message=None, entries=None)

@@ -6,7 +6,7 @@ Versions:
 Deliberately missing: controllers (endpoint type 2), which only KRaft clusters have.
 """
 
-from broker.api.authorized_operations import CLUSTER_OPERATIONS, NOT_REQUESTED
+from broker.api.authorization import NOT_REQUESTED, cluster_operations
 from broker.api.context import RequestContext
 from broker.errors import ErrorCode
 from broker.protocol.messages.describe_cluster import (
@@ -36,7 +36,9 @@ def handle(request: DescribeClusterRequest, context: RequestContext) -> Describe
         cluster_id=metadata.cluster_id,
         controller_id=metadata.controller_id,
         cluster_authorized_operations=(
-            CLUSTER_OPERATIONS if request.include_cluster_authorized_operations else NOT_REQUESTED
+            cluster_operations(context)
+            if request.include_cluster_authorized_operations
+            else NOT_REQUESTED
         ),
         brokers=[
             DescribeClusterBroker(

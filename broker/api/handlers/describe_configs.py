@@ -12,6 +12,7 @@ Deliberately missing: configs of client metrics and of groups, which only KRaft 
 from collections.abc import Awaitable, Iterable, Sequence
 from typing import Final
 
+from broker.api.authorization import MESSAGES, is_authorized, is_authorized_on_cluster
 from broker.api.config_changes import ResourceType
 from broker.api.context import RequestContext, Services
 from broker.api.slices import SMALL, in_slices
@@ -34,6 +35,8 @@ from broker.protocol.messages.describe_configs import (
     DescribeConfigsResult,
     DescribeConfigsSynonym,
 )
+from broker.security.acls import AclOperation
+from broker.security.acls import ResourceType as AclResourceType
 from broker.topic_names import name_problem
 
 _MALFORMED: Final = (
@@ -49,7 +52,7 @@ def handle(
     """Describe each resource; one of an unknown type makes the whole request invalid."""
     if any(r.resource_type not in ResourceType.__members__.values() for r in request.resources):
         return error_response(request, ErrorCode.INVALID_REQUEST)
-    describer = _Describer(request, context.services)
+    describer = _Describer(request, context)
     if len(request.resources) > SMALL:
         return _describe_many(describer, request.resources)
     return DescribeConfigsResponse(results=list(map(describer.result, request.resources)))
@@ -68,14 +71,16 @@ class _Describer:
     client from requesting the same one thousands of times.
     """
 
-    def __init__(self, request: DescribeConfigsRequest, services: Services) -> None:
+    def __init__(self, request: DescribeConfigsRequest, context: RequestContext) -> None:
         self._request = request
-        self._services = services
+        self._context = context
+        self._services = context.services
         self._configs: dict[tuple[int, str], list[DescribeConfigsResourceResult]] = {}
 
     def result(self, resource: DescribeConfigsResource) -> DescribeConfigsResult:
         """The configs of a resource, or the error of a resource that cannot be described."""
         try:
+            _authorize(resource, self._context)
             configs = self._all_configs(resource)
         except ApiError as error:
             return _failed(resource, error.code, error.message)
@@ -99,6 +104,20 @@ class _Describer:
             configs = [_config(self._request, description) for description in descriptions]
             self._configs[key] = configs
         return configs
+
+
+def _authorize(resource: DescribeConfigsResource, context: RequestContext) -> None:
+    if resource.resource_type != ResourceType.TOPIC:
+        if not is_authorized_on_cluster(context, AclOperation.DESCRIBE_CONFIGS):
+            raise _denied(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
+    elif not is_authorized(
+        context, AclOperation.DESCRIBE_CONFIGS, AclResourceType.TOPIC, resource.resource_name
+    ):
+        raise _denied(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+
+
+def _denied(code: ErrorCode) -> ApiError:
+    return ApiError(code, MESSAGES[code])
 
 
 def _descriptions(resource: DescribeConfigsResource, services: Services) -> Iterable[Description]:

@@ -10,8 +10,7 @@ Versions:
 Deliberately missing: nothing.
 """
 
-from typing import Final
-
+from broker.api.authorization import NOT_REQUESTED, authorize_group, authorized_operations
 from broker.api.context import RequestContext
 from broker.errors import ApiError, ErrorCode
 from broker.protocol.messages.describe_groups import (
@@ -20,9 +19,7 @@ from broker.protocol.messages.describe_groups import (
     DescribeGroupsRequest,
     DescribeGroupsResponse,
 )
-
-_ALL_OPERATIONS: Final = 1 << 3 | 1 << 6 | 1 << 8
-"""Read, delete and describe, by their ACL codes: all operations on a group (KIP-430)."""
+from broker.security.acls import AclOperation, ResourceType
 
 
 def handle(request: DescribeGroupsRequest, context: RequestContext) -> DescribeGroupsResponse:
@@ -37,10 +34,13 @@ def handle(request: DescribeGroupsRequest, context: RequestContext) -> DescribeG
 
 def _describe(group_id: str, with_operations: bool, context: RequestContext) -> DescribedGroup:
     try:
+        authorize_group(context, AclOperation.DESCRIBE, group_id)
         group = context.services.groups.describe(group_id)
     except ApiError as error:
         return DescribedGroup(group_id=group_id, error_code=error.code)
-    operations = {"authorized_operations": _ALL_OPERATIONS} if with_operations else {}
+    operations = NOT_REQUESTED
+    if with_operations:
+        operations = authorized_operations(context, ResourceType.GROUP, group_id)
     return DescribedGroup(
         group_id=group_id,
         group_state=group.state,
@@ -57,7 +57,7 @@ def _describe(group_id: str, with_operations: bool, context: RequestContext) -> 
             )
             for member in group.members
         ],
-        **operations,
+        authorized_operations=operations,
     )
 
 

@@ -13,6 +13,7 @@ import shutil
 from collections.abc import Iterable
 from pathlib import Path
 
+from broker.api.authorization import authorize_cluster
 from broker.api.context import RequestContext
 from broker.errors import ErrorCode
 from broker.log.partition_log import PartitionLog
@@ -25,12 +26,14 @@ from broker.protocol.messages.describe_log_dirs import (
     DescribeLogDirsTopic,
 )
 from broker.replica.manager import ReplicaManager
+from broker.security.acls import AclOperation
 
 _UNKNOWN_LAG = -1
 
 
 def handle(request: DescribeLogDirsRequest, context: RequestContext) -> DescribeLogDirsResponse:
     """Describe every directory, with the requested partitions in it (null: all of them)."""
+    authorize_cluster(context, AclOperation.DESCRIBE)
     replicas = context.services.replicas
     logs = [*replicas.logs.logs.values(), *replicas.logs.future_logs.values()]
     if request.topics is not None:

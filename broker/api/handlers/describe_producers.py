@@ -6,6 +6,7 @@ offset at which that transaction starts.
 Deliberately missing: nothing.
 """
 
+from broker.api.authorization import MESSAGES, unauthorized
 from broker.api.context import RequestContext
 from broker.api.partitions import split_by_existence
 from broker.errors import ApiError, ErrorCode
@@ -18,19 +19,26 @@ from broker.protocol.messages.describe_producers import (
     ProducerState,
     TopicResponse,
 )
+from broker.security.acls import AclOperation
 from broker.topic_names import name_problem
 
 _NO_TRANSACTION = -1
+_DENIED = ErrorCode.TOPIC_AUTHORIZATION_FAILED
 
 
 def handle(request: DescribeProducersRequest, context: RequestContext) -> DescribeProducersResponse:
     """Describe one partition after the other."""
+    legal = (topic.name for topic in request.topics if name_problem(topic.name) is None)
+    denied = unauthorized(context, AclOperation.READ, legal)
     return DescribeProducersResponse(
         topics=[
             TopicResponse(
                 name=topic.name,
                 partitions=[
-                    _describe(topic.name, index, context) for index in topic.partition_indexes
+                    _failed(index, _DENIED, MESSAGES[_DENIED])
+                    if topic.name in denied
+                    else _describe(topic.name, index, context)
+                    for index in topic.partition_indexes
                 ],
             )
             for topic in request.topics

@@ -3,6 +3,7 @@
 Deliberately missing: nothing.
 """
 
+from broker.api.authorization import authorize_transactional_id, is_authorized
 from broker.api.context import RequestContext
 from broker.errors import ApiError, ErrorCode
 from broker.protocol.messages.describe_transactions import (
@@ -11,6 +12,7 @@ from broker.protocol.messages.describe_transactions import (
     TopicData,
     TransactionState,
 )
+from broker.security.acls import AclOperation, ResourceType
 
 
 def handle(
@@ -24,6 +26,7 @@ def handle(
 
 def _describe(transactional_id: str, context: RequestContext) -> TransactionState:
     try:
+        authorize_transactional_id(context, AclOperation.DESCRIBE, transactional_id)
         known = context.services.transactions.describe_transaction(transactional_id)
     except ApiError as error:
         return TransactionState(error_code=error.code, transactional_id=transactional_id)
@@ -37,7 +40,11 @@ def _describe(transactional_id: str, context: RequestContext) -> TransactionStat
         transaction_start_time_ms=known.txn_start_timestamp,
         producer_id=known.producer_id,
         producer_epoch=known.producer_epoch,
-        topics=[TopicData(topic=topic, partitions=topics[topic]) for topic in topics],
+        topics=[
+            TopicData(topic=topic, partitions=topics[topic])
+            for topic in topics
+            if is_authorized(context, AclOperation.DESCRIBE, ResourceType.TOPIC, topic)
+        ],
     )
 
 

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Final
 
+from broker.api.authorization import authorize_cluster
 from broker.api.context import RequestContext
 from broker.api.scram_credentials import MECHANISMS, iterations_of, node_of
 from broker.errors import ApiError, ErrorCode
@@ -18,6 +19,7 @@ from broker.protocol.messages.describe_user_scram_credentials import (
     DescribeUserScramCredentialsResponse,
     DescribeUserScramCredentialsResult,
 )
+from broker.security.acls import AclOperation
 
 _UNEXPECTED: Final = "The server experienced an unexpected error when processing the request."
 """Kafka's message for a stored credential that it cannot read."""
@@ -27,6 +29,7 @@ async def handle(
     request: DescribeUserScramCredentialsRequest, context: RequestContext
 ) -> DescribeUserScramCredentialsResponse:
     """Describe the users named, or, if none is, all that have credentials, sorted by name."""
+    authorize_cluster(context, AclOperation.DESCRIBE)
     store = context.services.client_configs
     times = Counter(user.name for user in request.users or ())
     if times:
@@ -84,5 +87,12 @@ def _result(user: str, config: Mapping[str, str]) -> DescribeUserScramCredential
 def error_response(
     request: DescribeUserScramCredentialsRequest, code: ErrorCode
 ) -> DescribeUserScramCredentialsResponse:
-    """The error, without users."""
-    return DescribeUserScramCredentialsResponse(error_code=code, error_message=None)
+    """The error, also for each user that is named, but without the name, as in Kafka."""
+    return DescribeUserScramCredentialsResponse(
+        error_code=code,
+        error_message=None,
+        results=[
+            DescribeUserScramCredentialsResult(user="", error_code=code, error_message=None)
+            for _ in request.users or ()
+        ],
+    )

@@ -9,6 +9,7 @@ Deliberately missing: nothing.
 
 from collections.abc import Iterable, Mapping
 
+from broker.api.authorization import authorize_cluster
 from broker.api.context import RequestContext
 from broker.controller.replica_leader_election import ElectionType
 from broker.errors import ApiError, ErrorCode
@@ -20,6 +21,7 @@ from broker.protocol.messages.elect_leaders import (
     PartitionResult,
     ReplicaElectionResult,
 )
+from broker.security.acls import AclOperation
 
 
 async def handle(request: ElectLeadersRequest, context: RequestContext) -> ElectLeadersResponse:
@@ -27,6 +29,7 @@ async def handle(request: ElectLeadersRequest, context: RequestContext) -> Elect
     if request.election_type not in ElectionType.__members__.values():
         # Kafka fails on it, with this code.
         raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR, f"no election type {request.election_type}")
+    authorize_cluster(context, AclOperation.ALTER)
     asked = _asked(request, context.services.metadata)
     outcomes = await context.services.controller.elect_leaders(
         asked, ElectionType(request.election_type)

@@ -12,17 +12,20 @@ Versions:
 Deliberately missing: v5, which bumps the epoch with every transaction; Kafka 4 introduced it.
 """
 
+from broker.api.authorization import authorize_transactional_id
 from broker.api.context import RequestContext
 from broker.api.producer_errors import fencing_error
 from broker.errors import ApiError, ErrorCode
 from broker.model import ProducerIdAndEpoch
 from broker.protocol.messages.end_txn import EndTxnRequest, EndTxnResponse
+from broker.security.acls import AclOperation
 
 _KNOWS_FENCED = 2
 
 
 async def handle(request: EndTxnRequest, context: RequestContext) -> EndTxnResponse:
     """Commit or abort."""
+    authorize_transactional_id(context, AclOperation.WRITE, request.transactional_id)
     try:
         await context.services.transactions.end_transaction(
             request.transactional_id,

@@ -39,9 +39,10 @@ Deliberately missing: tiered storage, directory ids (KRaft only).
 """
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Final, NamedTuple
 
+from broker.api.authorization import is_authorized_on_cluster, unauthorized
 from broker.api.context import RequestContext
 from broker.api.fetch_session import NO_SESSION, FetchPlan, FetchSessionPartition
 from broker.api.leaders import current_leader, leader_endpoints
@@ -67,19 +68,26 @@ from broker.records.layout import CURRENT_MAGIC
 from broker.replica.delayed_operations import DelayedFetch
 from broker.replica.in_sync import RemoteReplica
 from broker.replica.partition import Partition
+from broker.security.acls import AclOperation
 
 _READ_COMMITTED: Final = 1
 _NO_RECORDS: Final = b""
 _MAGIC_BY_VERSION: Final = {0: 0, 1: 0, 2: 1, 3: 1}
 _FIRST_VERSION_OF_WHOLE_BATCHES: Final = 3
 _FIRST_VERSION_OF_ZSTD: Final = 10
+_PARTITION_BYTES: Final = 60
+"""About what a partition takes in a response besides its records."""
 _ZSTD: Final = "zstd"
 """The compression.type of topics that clients of older versions cannot read."""
 _FIRST_VERSION_OF_PREFERRED_REPLICA: Final = 11
 _FIRST_VERSION_OF_CURRENT_LEADER: Final = 12
 _FIRST_VERSION_OF_ENDPOINTS: Final = 16
 _MOVED: Final = (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH)
-_UNKNOWN: Final = (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID)
+_NOT_READ: Final = (
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+    ErrorCode.UNKNOWN_TOPIC_ID,
+    ErrorCode.TOPIC_AUTHORIZATION_FAILED,
+)
 
 
 def handle(
@@ -94,6 +102,8 @@ def handle(
     session = plan.session
     session.last_fetch_ms = services.clock.now_ms()
     fetch = _Fetch(request, plan, context, now_s)
+    if services.authorizer is not None:
+        fetch.authorize()
     if fetch.read_pending() or request.max_wait_ms <= 0 or not session.partitions:
         return fetch.respond()
     return fetch.wait()
@@ -106,12 +116,14 @@ class _Fetch:
     Field `only_leader`: only the leader may serve the client. Consumers whose version knows
     preferred read replicas may read from a follower (KIP-392).
     Field `data`: what was read so far. Invariant: up to date, except for pending partitions.
+    Field `denied`: partitions that the client may not read.
     """
 
     __slots__ = (
         "context",
         "data",
         "deadline_s",
+        "denied",
         "is_incremental",
         "isolation",
         "max_bytes",
@@ -129,10 +141,13 @@ class _Fetch:
         self.is_incremental = plan.is_incremental
         self.context = context
         self.max_bytes = min(request.max_bytes, context.services.config.fetch_max_bytes)
+        if context.usage is not None and not session.is_follower:
+            self.max_bytes = int(min(self.max_bytes, context.usage.max_fetch_bytes()))
         self.min_bytes = min(request.min_bytes, self.max_bytes)
         self.rack_id = request.rack_id
         self.deadline_s = now_s + request.max_wait_ms / 1000
         self.data: dict[FetchSessionPartition, PartitionData] = {}
+        self.denied: Collection[FetchSessionPartition] = ()
         self.only_leader = True
         if session.is_follower:
             self.isolation = LOG_END
@@ -140,6 +155,23 @@ class _Fetch:
             is_committed_only = request.isolation_level == _READ_COMMITTED
             self.isolation = TXN_COMMITTED if is_committed_only else HIGH_WATERMARK
             self.only_leader = context.api_version < _FIRST_VERSION_OF_PREFERRED_REPLICA
+
+    def authorize(self) -> None:
+        """Find the partitions that the client may not read; each is an error in the response.
+
+        Every partition of the session is checked with each request, as in Kafka.
+        """
+        session, context = self.session, self.context
+        if session.is_follower:
+            if not is_authorized_on_cluster(context, AclOperation.CLUSTER_ACTION):
+                self.denied = set(session.partitions.values())
+        else:
+            topics = {p: _topic_name(p.topic, context) for p in session.partitions.values()}
+            names = [name for name in topics.values() if name is not None]
+            hidden = unauthorized(context, AclOperation.READ, names)
+            if hidden:
+                self.denied = {p for p, name in topics.items() if name in hidden}
+        session.pending.update(dict.fromkeys(self.denied))
 
     def wait(self) -> DeferredResponse[FetchResponse]:
         """Read again when one of the partitions has changed, or at the deadline."""
@@ -194,9 +226,20 @@ class _Fetch:
     def respond(self) -> FetchResponse:
         """Send what was read; within a session, only what is new to the client."""
         session = self.session
+        if self.context.usage is not None and not session.is_follower:
+            delay_ms = self.context.usage.record_fetch(self._num_bytes())
+            if delay_ms:
+                return self._respond_throttled(delay_ms)
         has_session = session.session_id != NO_SESSION
         topics: dict[str | Uuid, list[PartitionData]] = {}
+        is_follower = session.is_follower
         for partition, data in self.data.items():
+            found = partition.partition
+            if data.records and found is not None:
+                if is_follower:
+                    found.stats.replication_bytes_out += len(data.records)
+                else:
+                    found.stats.bytes_out += len(data.records)
             if not has_session or partition.update_sent(data) or not self.is_incremental:
                 topics.setdefault(partition.topic, []).append(data)
         if not has_session:
@@ -211,6 +254,24 @@ class _Fetch:
             ],
             node_endpoints=_endpoints(self.data.values(), self.context),
         )
+
+    def _num_bytes(self) -> int:
+        """About the size of the response, as quotas count it: before any conversion."""
+        return sum(
+            _PARTITION_BYTES + len(data.records or _NO_RECORDS) for data in self.data.values()
+        )
+
+    def _respond_throttled(self, delay_ms: int) -> FetchResponse:
+        """Send nothing; the client fetches the same again when it is not throttled any more.
+
+        A session that this request has opened is not used, as in Kafka: the client opens another.
+        """
+        session = self.session
+        session.pending.update(dict.fromkeys(self.data))
+        if not self.is_incremental:
+            self.context.services.fetch_sessions.close(session)
+            return FetchResponse(throttle_time_ms=delay_ms)
+        return FetchResponse(throttle_time_ms=delay_ms, session_id=session.session_id)
 
 
 def _endpoints(read: Iterable[PartitionData], context: RequestContext) -> list[NodeEndpoint]:
@@ -244,7 +305,7 @@ def _read_partition(
     """Read one partition, and take note of the fetch offset if the client is a follower."""
     asked, context = fetched.requested, fetch.context
     try:
-        partition = _find(fetched, context)
+        partition = _find(fetched, fetch)
         if fetched.partition is not partition:
             fetched.set_partition(partition)
         _check_role(fetched, partition, fetch)
@@ -274,6 +335,7 @@ def _read_partition(
         records = _records(found, asked.fetch_offset, context.api_version)
     except ApiError as error:
         return _PartitionRead(_failed(fetched, error, context), True, True)
+    partition.stats.fetch_requests += 1
     has_more = found.records is not None
     must_respond = found.is_off_end_segment
     replica = fetched.replica
@@ -346,14 +408,19 @@ def _redirected(index: int, partition: Partition, preferred: int) -> PartitionDa
     )
 
 
-def _find(fetched: FetchSessionPartition, context: RequestContext) -> Partition:
-    topic = fetched.topic
+def _find(fetched: FetchSessionPartition, fetch: _Fetch) -> Partition:
+    if fetch.denied and fetched in fetch.denied:
+        raise ApiError(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+    topic = _topic_name(fetched.topic, fetch.context)
+    if topic is None:
+        raise ApiError(ErrorCode.UNKNOWN_TOPIC_ID, f"no topic has the id {fetched.topic}")
+    return fetch.context.services.replicas.find(topic, fetched.requested.partition)
+
+
+def _topic_name(topic: str | Uuid, context: RequestContext) -> str | None:
     if isinstance(topic, Uuid):
-        name = context.services.metadata.names.get(topic)
-        if name is None:
-            raise ApiError(ErrorCode.UNKNOWN_TOPIC_ID, f"no topic has the id {topic}")
-        topic = name
-    return context.services.replicas.find(topic, fetched.requested.partition)
+        return context.services.metadata.names.get(topic)
+    return topic
 
 
 def _aborted(found: FetchData) -> list[AbortedTransaction] | None:
@@ -395,7 +462,7 @@ def _failed(
         partition_index=fetched.requested.partition,
         error_code=error.code,
         high_watermark=-1,
-        aborted_transactions=[] if error.code in _UNKNOWN else None,  # as Kafka does
+        aborted_transactions=[] if error.code in _NOT_READ else None,  # as Kafka does
         current_leader=leader,
         records=_NO_RECORDS,
     )

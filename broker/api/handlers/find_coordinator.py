@@ -18,6 +18,12 @@ from collections.abc import Awaitable, Sequence
 from enum import IntEnum
 from typing import Final, NamedTuple
 
+from broker.api.authorization import (
+    MESSAGES,
+    authorize_cluster,
+    authorize_group,
+    authorize_transactional_id,
+)
 from broker.api.context import RequestContext
 from broker.api.slices import SMALL, in_slices
 from broker.errors import ApiError, ErrorCode
@@ -27,6 +33,7 @@ from broker.protocol.messages.find_coordinator import (
     FindCoordinatorRequest,
     FindCoordinatorResponse,
 )
+from broker.security.acls import AclOperation
 from broker.topic_names import OFFSETS_TOPIC, TRANSACTION_STATE_TOPIC
 
 _FIRST_VERSION_OF_SHARE: Final = 6
@@ -122,10 +129,14 @@ def _endpoint(topic_name: str, index: int, context: RequestContext) -> BrokerEnd
 def _partition(key_type: int, key: str, context: RequestContext) -> tuple[str, int]:
     """The internal topic, and the partition of it, that store the key."""
     if key_type == KeyType.GROUP:
+        authorize_group(context, AclOperation.DESCRIBE, key)
         return OFFSETS_TOPIC, context.services.groups.partition_for(key)
     if key_type == KeyType.TRANSACTION:
+        authorize_transactional_id(context, AclOperation.DESCRIBE, key)
         return TRANSACTION_STATE_TOPIC, context.services.transactions.partition_for(key)
     is_share = key_type == KeyType.SHARE and context.api_version >= _FIRST_VERSION_OF_SHARE
+    if is_share:
+        authorize_cluster(context, AclOperation.CLUSTER_ACTION)
     code = ErrorCode.COORDINATOR_NOT_AVAILABLE if is_share else ErrorCode.INVALID_REQUEST
     raise ApiError(code)
 
@@ -146,7 +157,7 @@ def _message(code: ErrorCode) -> str:
         return "The key type is unknown, or not allowed in this version."
     if code is ErrorCode.COORDINATOR_NOT_AVAILABLE:
         return "There is no coordinator yet; ask again."
-    return code.name
+    return MESSAGES.get(code, code.name)
 
 
 def error_response(request: FindCoordinatorRequest, code: ErrorCode) -> FindCoordinatorResponse:

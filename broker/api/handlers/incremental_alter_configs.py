@@ -27,7 +27,7 @@ async def handle(
 ) -> IncrementalAlterConfigsResponse:
     """Change the configs of each resource; configs that are not named stay."""
     changes = [_change(resource) for resource in request.resources]
-    outcomes = await make_changes(changes, context.services, validate_only=request.validate_only)
+    outcomes = await make_changes(changes, context, validate_only=request.validate_only)
     return IncrementalAlterConfigsResponse(responses=responses(request.resources, outcomes))
 
 

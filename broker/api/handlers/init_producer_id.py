@@ -12,6 +12,11 @@ Versions:
 Deliberately missing: nothing.
 """
 
+from broker.api.authorization import (
+    authorize_transactional_id,
+    is_authorized_on_cluster,
+    may_on_any,
+)
 from broker.api.context import RequestContext
 from broker.api.producer_errors import fencing_error
 from broker.errors import ApiError, ErrorCode
@@ -21,12 +26,14 @@ from broker.protocol.messages.init_producer_id import (
     InitProducerIdResponse,
 )
 from broker.records.layout import NO_PRODUCER_EPOCH, NO_PRODUCER_ID
+from broker.security.acls import AclOperation, ResourceType
 
 _KNOWS_FENCED = 4
 
 
 async def handle(request: InitProducerIdRequest, context: RequestContext) -> InitProducerIdResponse:
     """Allocate an id and an epoch, or bump the epoch."""
+    _authorize(request.transactional_id, context)
     try:
         producer = await context.services.transactions.init_producer_id(
             request.transactional_id, request.transaction_timeout_ms, _expected(request)
@@ -37,6 +44,16 @@ async def handle(request: InitProducerIdRequest, context: RequestContext) -> Ini
     return InitProducerIdResponse(
         producer_id=producer.producer_id, producer_epoch=producer.producer_epoch
     )
+
+
+def _authorize(transactional_id: str | None, context: RequestContext) -> None:
+    """Any client that may write to some topic may be idempotent (KIP-679)."""
+    if transactional_id is not None:
+        authorize_transactional_id(context, AclOperation.WRITE, transactional_id)
+    elif not is_authorized_on_cluster(
+        context, AclOperation.IDEMPOTENT_WRITE, quiet=True
+    ) and not may_on_any(context, AclOperation.WRITE, ResourceType.TOPIC):
+        raise ApiError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
 
 
 def _expected(request: InitProducerIdRequest) -> ProducerIdAndEpoch | None:

@@ -18,6 +18,7 @@ Deliberately missing: nothing.
 from asyncio import Future
 from collections.abc import Awaitable
 
+from broker.api.authorization import is_authorized
 from broker.api.context import RequestContext
 from broker.errors import ErrorCode
 from broker.group.member import JoiningMember, JoinResult
@@ -26,12 +27,18 @@ from broker.protocol.messages.join_group import (
     JoinGroupResponse,
     JoinGroupResponseMember,
 )
+from broker.security.acls import AclOperation, ResourceType
 
 
 def handle(
     request: JoinGroupRequest, context: RequestContext
 ) -> JoinGroupResponse | Awaitable[JoinGroupResponse]:
     """Join; responds at once on errors, and to a member that missed the last response."""
+    if not is_authorized(context, AclOperation.READ, ResourceType.GROUP, request.group_id):
+        return JoinGroupResponse(
+            error_code=ErrorCode.GROUP_AUTHORIZATION_FAILED,
+            protocol_name=None if context.api_version >= 7 else "",
+        )
     future = context.services.groups.join(request.group_id, _joining(request, context))
     if future.done():
         return _response(future.result(), context.api_version)

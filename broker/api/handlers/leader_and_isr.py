@@ -15,11 +15,13 @@ Deliberately missing: migration to KRaft.
 from collections.abc import Awaitable
 from typing import Final
 
+from broker.api.authorization import authorize_cluster
 from broker.api.context import RequestContext
 from broker.errors import ErrorCode
 from broker.model import Uuid
 from broker.protocol.messages.leader_and_isr import LeaderAndIsrRequest, LeaderAndIsrResponse
 from broker.replica.controller_requests import refused_leader_and_isr
+from broker.security.acls import AclOperation
 
 _TOPIC_IDS: Final = 5
 """The first version whose response is grouped by topic."""
@@ -29,6 +31,7 @@ def handle(
     request: LeaderAndIsrRequest, context: RequestContext
 ) -> Awaitable[LeaderAndIsrResponse]:
     """Apply each partition state; an outdated request is an error of its own."""
+    authorize_cluster(context, AclOperation.CLUSTER_ACTION)
     return _handle(request, context)
 
 

@@ -10,6 +10,7 @@ Versions:
 Deliberately missing: nothing.
 """
 
+from broker.api.authorization import authorize_group
 from broker.api.context import RequestContext
 from broker.errors import ErrorCode
 from broker.group.coordinator import LeavingMember
@@ -18,10 +19,12 @@ from broker.protocol.messages.leave_group import (
     LeaveGroupResponse,
     MemberResponse,
 )
+from broker.security.acls import AclOperation
 
 
 def handle(request: LeaveGroupRequest, context: RequestContext) -> LeaveGroupResponse:
     """Remove one member after the other."""
+    authorize_group(context, AclOperation.READ, request.group_id)
     members = [
         LeavingMember(member.member_id, member.group_instance_id, member.reason)
         for member in request.members

@@ -10,6 +10,7 @@ Versions:
 Deliberately missing: groups other than classic ones, which need KRaft.
 """
 
+from broker.api.authorization import is_authorized_on_cluster, unauthorized
 from broker.api.context import RequestContext
 from broker.errors import ErrorCode
 from broker.group.coordinator import CLASSIC_GROUP_TYPE
@@ -18,11 +19,16 @@ from broker.protocol.messages.list_groups import (
     ListGroupsRequest,
     ListGroupsResponse,
 )
+from broker.security.acls import AclOperation, ResourceType
 
 
 def handle(request: ListGroupsRequest, context: RequestContext) -> ListGroupsResponse:
     """List the groups; COORDINATOR_LOAD_IN_PROGRESS while some are being loaded."""
     code, groups = context.services.groups.list_groups(request.states_filter, request.types_filter)
+    if not is_authorized_on_cluster(context, AclOperation.DESCRIBE, quiet=True):
+        names = [group.group_id for group in groups]
+        hidden = unauthorized(context, AclOperation.DESCRIBE, names, ResourceType.GROUP, quiet=True)
+        groups = [group for group in groups if group.group_id not in hidden]
     return ListGroupsResponse(
         error_code=code,
         groups=[

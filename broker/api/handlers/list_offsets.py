@@ -22,6 +22,7 @@ Deliberately missing: tiered storage: v8 and v9 answer for the local log.
 from collections import Counter
 from typing import Final
 
+from broker.api.authorization import unauthorized
 from broker.api.context import RequestContext
 from broker.errors import ApiError, ErrorCode
 from broker.log.offset_lookup import legacy_offsets_before, offset_for_timestamp
@@ -42,6 +43,7 @@ from broker.protocol.messages.list_offsets import (
 )
 from broker.records.layout import NO_TIMESTAMP
 from broker.replica.partition import Partition
+from broker.security.acls import AclOperation
 
 _READ_COMMITTED: Final = 1
 _CONSUMER: Final = -1
@@ -64,12 +66,15 @@ def handle(request: ListOffsetsRequest, context: RequestContext) -> ListOffsetsR
     named = Counter((t.name, p.partition_index) for t in request.topics for p in t.partitions)
     if context.api_version == 0:
         named.clear()
+    denied = unauthorized(context, AclOperation.DESCRIBE, (topic.name for topic in request.topics))
     return ListOffsetsResponse(
         topics=[
             ListOffsetsTopicResponse(
                 name=topic.name,
                 partitions=[
-                    _failed(asked.partition_index, ErrorCode.INVALID_REQUEST)
+                    _failed(asked.partition_index, ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+                    if topic.name in denied
+                    else _failed(asked.partition_index, ErrorCode.INVALID_REQUEST)
                     if named[topic.name, asked.partition_index] > 1
                     else _list_partition(topic.name, asked, request, context)
                     for asked in topic.partitions

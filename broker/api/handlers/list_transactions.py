@@ -6,6 +6,7 @@ Versions:
 Deliberately missing: nothing.
 """
 
+from broker.api.authorization import is_authorized
 from broker.api.context import RequestContext
 from broker.errors import ErrorCode
 from broker.protocol.messages.list_transactions import (
@@ -13,6 +14,7 @@ from broker.protocol.messages.list_transactions import (
     ListTransactionsResponse,
     TransactionState,
 )
+from broker.security.acls import AclOperation, ResourceType
 from broker.txn.coordinator import TransactionFilter
 from broker.txn.states import BY_KAFKA_NAME
 
@@ -35,6 +37,12 @@ def handle(request: ListTransactionsRequest, context: RequestContext) -> ListTra
                 transaction_state=found.state.kafka_name,
             )
             for found in context.services.transactions.list_transactions(wanted)
+            if is_authorized(
+                context,
+                AclOperation.DESCRIBE,
+                ResourceType.TRANSACTIONAL_ID,
+                found.transactional_id,
+            )
         ],
     )
 

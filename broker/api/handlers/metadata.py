@@ -29,10 +29,17 @@ Deliberately missing: nothing.
 
 import asyncio
 import contextlib
-from collections.abc import Awaitable, Iterable, Mapping
+from collections.abc import Awaitable, Collection, Iterable, Mapping
 
-from broker.api.authorized_operations import CLUSTER_OPERATIONS, NOT_REQUESTED, TOPIC_OPERATIONS
+from broker.api.authorization import (
+    NOT_REQUESTED,
+    authorized_operations,
+    cluster_operations,
+    is_authorized_on_cluster,
+    unauthorized,
+)
 from broker.api.context import RequestContext
+from broker.api.controller_mutations import permissive_mutation_quota
 from broker.api.slices import SMALL, in_slices
 from broker.errors import ApiError, ErrorCode
 from broker.metadata_cache import PartitionMetadata, TopicMetadata
@@ -44,6 +51,7 @@ from broker.protocol.messages.metadata import (
     MetadataResponsePartition,
     MetadataResponseTopic,
 )
+from broker.security.acls import AclOperation, ResourceType
 from broker.topic_names import INTERNAL_TOPICS, name_problem
 
 _ALL_FROM_EMPTY = 0
@@ -79,18 +87,69 @@ def _answer(
 ) -> MetadataResponse | Awaitable[MetadataResponse]:
     services, version = context.services, context.api_version
     if request.topics is None or (not request.topics and version == _ALL_FROM_EMPTY):
-        return _respond(request, context, services.metadata.topics.values(), ())
+        topics = services.metadata.topics
+        hidden = unauthorized(context, AclOperation.DESCRIBE, topics, quiet=True)
+        return _respond(request, context, [topics[n] for n in topics if n not in hidden], ())
     ids = dict.fromkeys(t.topic_id for t in request.topics if t.topic_id != Uuid.ZERO)
     if ids:
         return _respond_by_id(request, context, ids)
     names = dict.fromkeys(topic.name or "" for topic in request.topics)
+    denied = unauthorized(context, AclOperation.DESCRIBE, names)
+    if denied:
+        return _respond_with_denied(request, context, names, _hidden(denied))
+    return _respond_to_names(request, context, names)
+
+
+def _respond_to_names(
+    request: MetadataRequest, context: RequestContext, names: Collection[str]
+) -> MetadataResponse | Awaitable[MetadataResponse]:
+    """Describe topics that the client may see; create those that are missing if it may."""
+    services = context.services
     if services.dynamic.broker.auto_create_topics_enable and request.allow_auto_topic_creation:
         missing = [name for name in names if name and name not in services.metadata.topics]
+        denied = _denied_creation(missing, context)
+        if denied:
+            return _respond_with_denied(request, context, names, _not_created(denied))
         if missing:
             return _create_and_describe(request, context, names, missing)
     if len(names) > SMALL:
         return _respond_by_many_names(request, context, list(names))
     return _respond_by_name(request, context, names, {})
+
+
+def _denied_creation(names: Collection[str], context: RequestContext) -> Collection[str]:
+    """The topics that the client may not create."""
+    if not names or is_authorized_on_cluster(context, AclOperation.CREATE, quiet=True):
+        return ()
+    return unauthorized(context, AclOperation.CREATE, names)
+
+
+async def _respond_with_denied(
+    request: MetadataRequest,
+    context: RequestContext,
+    names: Collection[str],
+    denied: Mapping[str, MetadataResponseTopic],
+) -> MetadataResponse:
+    """Describe the topics that are not denied."""
+    answer = _respond_to_names(request, context, [name for name in names if name not in denied])
+    response = answer if isinstance(answer, MetadataResponse) else await answer
+    response.topics.extend(denied.values())
+    return response
+
+
+def _hidden(names: Iterable[str]) -> dict[str, MetadataResponseTopic]:
+    """Topics that the client may not see: it does not learn whether they exist."""
+    code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+    return {name: MetadataResponseTopic(error_code=code, name=name) for name in names}
+
+
+def _not_created(names: Iterable[str]) -> dict[str, MetadataResponseTopic]:
+    """Topics that do not exist and that the client may not create."""
+    code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+    return {
+        name: MetadataResponseTopic(error_code=code, name=name, is_internal=name in INTERNAL_TOPICS)
+        for name in names
+    }
 
 
 def _check_ids(request: MetadataRequest, version: int) -> None:
@@ -109,15 +168,21 @@ async def _create_and_describe(
     missing: Iterable[str],
 ) -> MetadataResponse:
     failed: dict[str, ErrorCode] = {}
+    quota = permissive_mutation_quota(context)
     for name in missing:
         try:
             await context.services.auto_creation.auto_create(name)
+            if quota:
+                quota.record(context.services.dynamic.broker.num_partitions)
         except ApiError as error:
             failed[name] = error.code
         else:
             # Kafka's answer while a topic exists but this broker does not know a leader of it.
             failed[name] = ErrorCode.LEADER_NOT_AVAILABLE
-    return _respond_by_name(request, context, names, failed)
+    response = _respond_by_name(request, context, names, failed)
+    if quota:
+        response.throttle_time_ms = quota.throttle_ms  # type: ignore[misc]
+    return response
 
 
 def _respond_by_id(
@@ -125,13 +190,22 @@ def _respond_by_id(
 ) -> MetadataResponse:
     """If one topic has an id, names are ignored, as in Kafka."""
     metadata = context.services.metadata
-    found = [metadata.topics[metadata.names[i]] for i in ids if i in metadata.names]
+    names = {i: metadata.names[i] for i in ids if i in metadata.names}
+    hidden = unauthorized(context, AclOperation.DESCRIBE, names.values())
+    found = [metadata.topics[name] for name in names.values() if name not in hidden]
+    denied = [
+        MetadataResponseTopic(
+            error_code=ErrorCode.TOPIC_AUTHORIZATION_FAILED, name=None, topic_id=topic_id
+        )
+        for topic_id, name in names.items()
+        if name in hidden
+    ]
     unknown = [
         MetadataResponseTopic(error_code=ErrorCode.UNKNOWN_TOPIC_ID, name=None, topic_id=topic_id)
         for topic_id in ids
         if topic_id not in metadata.names
     ]
-    return _respond(request, context, found, unknown)
+    return _respond(request, context, found, unknown + denied)
 
 
 def _respond_by_name(
@@ -141,7 +215,9 @@ def _respond_by_name(
     failed: Mapping[str, ErrorCode],
 ) -> MetadataResponse:
     topics = context.services.metadata.topics
-    unknown = [_unknown(name, failed.get(name), request) for name in names if name not in topics]
+    unknown = [
+        _unknown(name, failed.get(name), request, context) for name in names if name not in topics
+    ]
     return _respond(request, context, [topics[name] for name in names if name in topics], unknown)
 
 
@@ -151,21 +227,23 @@ async def _respond_by_many_names(
     """The same in slices: unknown topics cost most, as there may be millions of them."""
     topics = context.services.metadata.topics
     unknown = await in_slices(
-        lambda name: None if name in topics else _unknown(name, None, request), names
+        lambda name: None if name in topics else _unknown(name, None, request, context), names
     )
     # Topics may have been created or deleted meanwhile.
     exist = {name for name, answer in zip(names, unknown, strict=True) if not answer}
     found = [topics[name] for name in exist if name in topics]
-    deleted = [_unknown(name, None, request) for name in exist if name not in topics]
+    deleted = [_unknown(name, None, request, context) for name in exist if name not in topics]
     return _respond(request, context, found, [*filter(None, unknown), *deleted])
 
 
-def _unknown(name: str, code: ErrorCode | None, request: MetadataRequest) -> MetadataResponseTopic:
+def _unknown(
+    name: str, code: ErrorCode | None, request: MetadataRequest, context: RequestContext
+) -> MetadataResponseTopic:
     return MetadataResponseTopic(
         error_code=code or _why_unknown(name),
         name=name,
         is_internal=name in INTERNAL_TOPICS,
-        topic_authorized_operations=_topic_operations(request),
+        topic_authorized_operations=_topic_operations(name, request, context),
     )
 
 
@@ -174,8 +252,10 @@ def _why_unknown(name: str) -> ErrorCode:
     return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if is_legal else ErrorCode.INVALID_TOPIC_EXCEPTION
 
 
-def _topic_operations(request: MetadataRequest) -> int:
-    return TOPIC_OPERATIONS if request.include_topic_authorized_operations else NOT_REQUESTED
+def _topic_operations(name: str, request: MetadataRequest, context: RequestContext) -> int:
+    if not request.include_topic_authorized_operations:
+        return NOT_REQUESTED
+    return authorized_operations(context, ResourceType.TOPIC, name)
 
 
 def _respond(
@@ -206,13 +286,15 @@ def _respond(
                         _describe(index, partition, reachable, context)
                         for index, partition in topic.partitions.items()
                     ],
-                    topic_authorized_operations=_topic_operations(request),
+                    topic_authorized_operations=_topic_operations(topic.name, request, context),
                 )
                 for topic in found
             ),
             *unknown,
         ],
-        cluster_authorized_operations=CLUSTER_OPERATIONS if asks_cluster else NOT_REQUESTED,
+        cluster_authorized_operations=cluster_operations(context)
+        if asks_cluster
+        else NOT_REQUESTED,
     )
 
 

@@ -18,8 +18,9 @@ Deliberately missing: the new group protocol, which needs KRaft.
 
 from collections.abc import Mapping
 
+from broker.api.authorization import authorize_group
 from broker.api.context import RequestContext
-from broker.api.partitions import by_topic, split_by_existence
+from broker.api.partitions import by_topic, split_by_existence, split_by_permission
 from broker.errors import ApiError, ErrorCode
 from broker.group.offset_manager import Committer
 from broker.group.offsets import OffsetAndMetadata
@@ -32,6 +33,7 @@ from broker.protocol.messages.offset_commit import (
     OffsetCommitResponsePartition,
     OffsetCommitResponseTopic,
 )
+from broker.security.acls import AclOperation
 
 _Asked = Mapping[TopicPartition, OffsetCommitRequestPartition]
 _Errors = Mapping[TopicPartition, ErrorCode]
@@ -39,15 +41,17 @@ _Errors = Mapping[TopicPartition, ErrorCode]
 
 async def handle(request: OffsetCommitRequest, context: RequestContext) -> OffsetCommitResponse:
     """Commit the offsets of all partitions that exist; others are UNKNOWN_TOPIC_OR_PARTITION."""
+    authorize_group(context, AclOperation.READ, request.group_id)
     asked = {
         TopicPartition(topic.name, partition.partition_index): partition
         for topic in request.topics
         for partition in topic.partitions
     }
-    known, unknown = split_by_existence(asked, context)
+    allowed, denied = split_by_permission(asked, AclOperation.READ, context)
+    known, unknown = split_by_existence(allowed, context)
     commit = _commit_to_nodes if context.api_version == 0 else _commit_to_group
     committed = await commit(request, {name: asked[name] for name in known}, context)
-    return _response({**committed, **unknown})
+    return _response({**committed, **unknown, **denied})
 
 
 async def _commit_to_group(

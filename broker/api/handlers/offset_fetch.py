@@ -18,8 +18,9 @@ Deliberately missing: the new group protocol, which needs KRaft.
 from collections.abc import Awaitable, Mapping, Sequence
 from typing import Any
 
+from broker.api.authorization import authorize_group
 from broker.api.context import RequestContext
-from broker.api.partitions import by_topic, split_by_existence
+from broker.api.partitions import by_topic, split_by_existence, split_by_permission
 from broker.errors import ApiError, ErrorCode
 from broker.group.offset_manager import FetchedOffset
 from broker.model import TopicPartition
@@ -35,6 +36,7 @@ from broker.protocol.messages.offset_fetch import (
     OffsetFetchResponseTopic,
     OffsetFetchResponseTopics,
 )
+from broker.security.acls import AclOperation
 
 _Fetched = Mapping[TopicPartition, FetchedOffset]
 _Topics = Sequence[OffsetFetchRequestTopic] | Sequence[OffsetFetchRequestTopics]
@@ -49,11 +51,11 @@ def handle(
     if context.api_version >= 8:
         groups = [_fetch_group(group, request.require_stable, context) for group in request.groups]
         return OffsetFetchResponse(groups=groups)
-    offsets = context.services.groups.offsets
     try:
-        fetched = offsets.fetch(request.group_id, _names(request.topics), request.require_stable)
+        fetched = _fetch(request.group_id, request.topics, request.require_stable, context)
     except ApiError as error:
-        if context.api_version >= 2:
+        is_denied = error.code is ErrorCode.GROUP_AUTHORIZATION_FAILED  # without topics, as Kafka
+        if context.api_version >= 2 or is_denied:
             return OffsetFetchResponse(error_code=error.code)
         return error_response(request, error.code)
     return _response(fetched)
@@ -62,20 +64,40 @@ def handle(
 def _fetch_group(
     group: OffsetFetchRequestGroup, require_stable: bool, context: RequestContext
 ) -> OffsetFetchResponseGroup:
-    offsets = context.services.groups.offsets
     try:
-        fetched = offsets.fetch(group.group_id, _names(group.topics), require_stable)
+        fetched = _fetch(group.group_id, group.topics, require_stable, context)
     except ApiError as error:
         return OffsetFetchResponseGroup(group_id=group.group_id, error_code=error.code)
     topics = _topics(fetched, OffsetFetchResponseTopics, OffsetFetchResponsePartitions)
     return OffsetFetchResponseGroup(group_id=group.group_id, topics=topics)
 
 
+def _fetch(
+    group_id: str, topics: _Topics | None, require_stable: bool, context: RequestContext
+) -> _Fetched:
+    """The offsets of a group, without those of topics that the client may not describe.
+
+    Topics that the request names are an error then.
+    """
+    authorize_group(context, AclOperation.DESCRIBE, group_id)
+    offsets, names = context.services.groups.offsets, _names(topics)
+    if names is None:
+        fetched = offsets.fetch(group_id, None, require_stable)
+        allowed, _ = split_by_permission(fetched, AclOperation.DESCRIBE, context)
+        return {name: fetched[name] for name in allowed}
+    allowed, denied = split_by_permission(names, AclOperation.DESCRIBE, context)
+    fetched = offsets.fetch(group_id, allowed, require_stable)
+    return {**fetched, **{name: FetchedOffset(error=code) for name, code in denied.items()}}
+
+
 async def _fetch_from_nodes(
     request: OffsetFetchRequest, context: RequestContext
 ) -> OffsetFetchResponse:
-    known, unknown = split_by_existence(_names(request.topics) or (), context)
-    fetched = {name: FetchedOffset(error=code) for name, code in unknown.items()}
+    authorize_group(context, AclOperation.DESCRIBE, request.group_id)
+    names = _names(request.topics) or ()
+    allowed, denied = split_by_permission(names, AclOperation.DESCRIBE, context)
+    known, unknown = split_by_existence(allowed, context)
+    fetched = {name: FetchedOffset(error=code) for name, code in (unknown | denied).items()}
     for name in known:
         fetched[name] = await _fetch_from_node(request.group_id, name, context)
     return _response(fetched)

@@ -12,6 +12,9 @@ Versions:
 Deliberately missing: nothing.
 """
 
+from collections.abc import Collection
+
+from broker.api.authorization import is_authorized_on_cluster, unauthorized
 from broker.api.context import RequestContext
 from broker.errors import ApiError, ErrorCode
 from broker.protocol.messages.offset_for_leader_epoch import (
@@ -21,21 +24,37 @@ from broker.protocol.messages.offset_for_leader_epoch import (
     OffsetForLeaderPartition,
     OffsetForLeaderTopicResult,
 )
+from broker.security.acls import AclOperation
 
 
 def handle(
     request: OffsetForLeaderEpochRequest, context: RequestContext
 ) -> OffsetForLeaderEpochResponse:
     """Look up one partition after the other."""
+    denied = _denied(request, context)
     return OffsetForLeaderEpochResponse(
         topics=[
             OffsetForLeaderTopicResult(
                 topic=topic.topic,
-                partitions=[_end_offset(topic.topic, asked, context) for asked in topic.partitions],
+                partitions=[
+                    EpochEndOffset(
+                        partition=asked.partition, error_code=ErrorCode.TOPIC_AUTHORIZATION_FAILED
+                    )
+                    if topic.topic in denied
+                    else _end_offset(topic.topic, asked, context)
+                    for asked in topic.partitions
+                ],
             )
             for topic in request.topics
         ]
     )
+
+
+def _denied(request: OffsetForLeaderEpochRequest, context: RequestContext) -> Collection[str]:
+    """Brokers need no permission on topics; consumers do (KIP-320)."""
+    if is_authorized_on_cluster(context, AclOperation.CLUSTER_ACTION, quiet=True):
+        return ()
+    return unauthorized(context, AclOperation.DESCRIBE, (topic.topic for topic in request.topics))
 
 
 def _end_offset(

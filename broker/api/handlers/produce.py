@@ -24,17 +24,18 @@ Versions:
     v10 the new leader with NOT_LEADER_OR_FOLLOWER (KIP-951)
     v11 TRANSACTION_ABORTABLE (KIP-890)
 
-Deliberately missing: quotas.
+Deliberately missing: nothing.
 """
 
 import asyncio
 import logging
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Collection
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from struct import Struct
 from typing import Final, NamedTuple
 
+from broker.api.authorization import is_authorized, unauthorized
 from broker.api.context import RequestContext
 from broker.api.leaders import current_leader, leader_endpoints
 from broker.api.transactional_append import (
@@ -72,6 +73,7 @@ from broker.records.layout import (
 )
 from broker.replica.delayed_operations import DelayedProduce, RequiredOffset
 from broker.replica.partition import Partition
+from broker.security.acls import AclOperation, ResourceType
 from broker.topic_names import INTERNAL_TOPICS
 
 logger = logging.getLogger(__name__)
@@ -83,7 +85,7 @@ _FIRST_VERSION_OF_MAGIC_2: Final = 3
 _FIRST_VERSION_OF_ZSTD: Final = 7
 _FIRST_VERSION_OF_CURRENT_LEADER: Final = 10
 _LENGTH_AND_MAGIC: Final = Struct(">8xi4xB")
-_CODES_WITHOUT_LOG_START: Final = frozenset(
+_EXPECTED_FAILURES: Final = frozenset(
     {
         ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
         ErrorCode.NOT_LEADER_OR_FOLLOWER,
@@ -93,7 +95,8 @@ _CODES_WITHOUT_LOG_START: Final = frozenset(
         ErrorCode.KAFKA_STORAGE_ERROR,
     }
 )
-"""Errors of an append after which Kafka leaves the log start offset out of the response."""
+"""Errors of an append that Kafka expects: it leaves the log start offset out of the response, and
+does not count the request as failed."""
 _validators: Final = ThreadPoolExecutor(2, "batch-validator")
 """Threads that validate heavy batches. Each may need several times the largest decompressed size
 (256 MiB), so they are few."""
@@ -105,6 +108,67 @@ def handle(
     request: ProduceRequest, context: RequestContext
 ) -> ProduceResponse | Awaitable[ProduceResponse | None] | None:
     """Append every batch; respond when as many replicas have them as `acks` requires."""
+    if context.services.authorizer is not None:
+        return _handle_authorized(request, context)
+    return _handle_allowed(request, context)
+
+
+def _handle_authorized(
+    request: ProduceRequest, context: RequestContext
+) -> ProduceResponse | Awaitable[ProduceResponse | None] | None:
+    """Append only to topics that the client may write to."""
+    if not _may_write_transactionally(request, context):
+        if request.acks == 0:
+            raise CloseConnection("produce with acks=0 failed: transactional id is not authorized")
+        return error_response(request, ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
+    denied = unauthorized(context, AclOperation.WRITE, (topic.name for topic in request.topic_data))
+    if not denied:
+        return _handle_allowed(request, context)
+    return _handle_rest(request, denied, context)
+
+
+def _may_write_transactionally(request: ProduceRequest, context: RequestContext) -> bool:
+    """False if a batch is transactional and the client may not use the transactional id."""
+    if not any(
+        isinstance(data.records, memoryview) and is_transactional(data.records)
+        for topic in request.topic_data
+        for data in topic.partition_data
+    ):
+        return True
+    name = request.transactional_id
+    return name is not None and is_authorized(
+        context, AclOperation.WRITE, ResourceType.TRANSACTIONAL_ID, name
+    )
+
+
+async def _handle_rest(
+    request: ProduceRequest, denied: Collection[str], context: RequestContext
+) -> ProduceResponse | None:
+    """Append to the topics that are not denied."""
+    refused, allowed = (
+        ProduceRequest(
+            transactional_id=request.transactional_id,
+            acks=request.acks,
+            timeout_ms=request.timeout_ms,
+            topic_data=[t for t in request.topic_data if (t.name in denied) is is_refused],
+        )
+        for is_refused in (True, False)
+    )
+    failed = error_response(refused, ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+    response = _handle_allowed(allowed, context)
+    if not (response is None or isinstance(response, ProduceResponse)):
+        response = await response
+    if response is None:
+        _close_on_error(failed.responses)
+        return None
+    return ProduceResponse(
+        responses=response.responses + failed.responses, node_endpoints=response.node_endpoints
+    )
+
+
+def _handle_allowed(
+    request: ProduceRequest, context: RequestContext
+) -> ProduceResponse | Awaitable[ProduceResponse | None] | None:
     if request.acks not in _VALID_ACKS:
         return error_response(request, ErrorCode.INVALID_REQUIRED_ACKS)
     if request.transactional_id is not None and (asking := verify_elsewhere(request, context)):
@@ -177,6 +241,7 @@ def _produce_partition(
         leader = _current_leader(error.code, topic, data.index, context)
         return _refused(data.index, error, leader, partition)
     except HeavyBatch:
+        partition.stats.produce_requests -= 1  # counted when it is appended
         answer = PartitionProduceResponse(index=data.index)
         # Not by its number: a partition may be named twice.
         waiting[topic, -1 - len(waiting)] = _Heavy(topic, partition, records, verification, answer)
@@ -343,7 +408,9 @@ def _refused(
     The client gets a message only for errors of single records (KIP-467), so the reason is logged.
     """
     logger.info("append refused partition=%s error=%s: %s", partition.name, error.code.name, error)
-    start_offset = -1 if error.code in _CODES_WITHOUT_LOG_START else partition.log.log_start_offset
+    if error.code not in _EXPECTED_FAILURES:
+        partition.stats.failed_produce_requests += 1
+    start_offset = -1 if error.code in _EXPECTED_FAILURES else partition.log.log_start_offset
     if not isinstance(error, InvalidRecords):
         return _failed(index, error, leader, log_start_offset=start_offset)
     return PartitionProduceResponse(

@@ -3,12 +3,10 @@
 Versions:
     v1 clients wait out a throttle time themselves, after the response (KIP-219)
     v2 flexible
-
-Deliberately missing: tokens, as for CreateDelegationToken.
 """
 
 from broker.api.context import RequestContext
-from broker.api.delegation_tokens import NO_TIMESTAMP
+from broker.api.delegation_tokens import NO_TIMESTAMP, check_allowed, tokens_of
 from broker.errors import ErrorCode
 from broker.protocol.messages.renew_delegation_token import (
     RenewDelegationTokenRequest,
@@ -16,11 +14,15 @@ from broker.protocol.messages.renew_delegation_token import (
 )
 
 
-def handle(
+async def handle(
     request: RenewDelegationTokenRequest, context: RequestContext
 ) -> RenewDelegationTokenResponse:
-    """Refuse: no anonymous client renews tokens."""
-    return error_response(request, ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED)
+    """Prolong a token; only its owner, requester and renewers may."""
+    check_allowed(context)
+    expiry_ms = await tokens_of(context).renew(
+        context.peer.principal, request.hmac, request.renew_period_ms
+    )
+    return RenewDelegationTokenResponse(expiry_timestamp_ms=expiry_ms)
 
 
 def error_response(

@@ -11,6 +11,7 @@ Deliberately missing: migration to KRaft.
 
 from collections.abc import Awaitable
 
+from broker.api.authorization import authorize_cluster
 from broker.api.context import RequestContext
 from broker.errors import ErrorCode
 from broker.protocol.messages.stop_replica import (
@@ -19,10 +20,12 @@ from broker.protocol.messages.stop_replica import (
     StopReplicaResponse,
 )
 from broker.replica.controller_requests import stopped_by
+from broker.security.acls import AclOperation
 
 
 def handle(request: StopReplicaRequest, context: RequestContext) -> Awaitable[StopReplicaResponse]:
     """Stop each replica; an outdated request is an error of its own."""
+    authorize_cluster(context, AclOperation.CLUSTER_ACTION)
     return context.services.controller_requests.stop_replica(request)
 
 

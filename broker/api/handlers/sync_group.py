@@ -13,10 +13,12 @@ Deliberately missing: nothing.
 from asyncio import Future
 from collections.abc import Awaitable
 
+from broker.api.authorization import authorize_group
 from broker.api.context import RequestContext
 from broker.errors import ErrorCode
 from broker.group.member import SyncResult
 from broker.protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
+from broker.security.acls import AclOperation
 
 
 def handle(
@@ -26,6 +28,7 @@ def handle(
     protocol = (request.protocol_type, request.protocol_name)
     if context.api_version >= 5 and None in protocol:
         return error_response(request, ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
+    authorize_group(context, AclOperation.READ, request.group_id)
     future = context.services.groups.sync(
         request.group_id,
         (request.member_id, request.group_instance_id, request.generation_id),

@@ -13,8 +13,9 @@ Deliberately missing: nothing.
 
 from collections.abc import Mapping
 
+from broker.api.authorization import authorize_group, authorize_transactional_id
 from broker.api.context import RequestContext
-from broker.api.partitions import by_topic, split_by_existence
+from broker.api.partitions import by_topic, split_by_existence, split_by_permission
 from broker.errors import ApiError, ErrorCode
 from broker.group.offset_manager import Committer
 from broker.group.offsets import Commits, OffsetAndMetadata
@@ -25,6 +26,7 @@ from broker.protocol.messages.txn_offset_commit import (
     TxnOffsetCommitResponsePartition,
     TxnOffsetCommitResponseTopic,
 )
+from broker.security.acls import AclOperation
 
 _Errors = Mapping[TopicPartition, ErrorCode]
 
@@ -33,6 +35,8 @@ async def handle(
     request: TxnOffsetCommitRequest, context: RequestContext
 ) -> TxnOffsetCommitResponse:
     """Commit the offsets of all partitions that exist; others are UNKNOWN_TOPIC_OR_PARTITION."""
+    authorize_transactional_id(context, AclOperation.WRITE, request.transactional_id)
+    authorize_group(context, AclOperation.READ, request.group_id)
     now_ms = context.services.clock.now_ms()
     asked = {
         TopicPartition(topic.name, partition.partition_index): OffsetAndMetadata(
@@ -44,9 +48,10 @@ async def handle(
         for topic in request.topics
         for partition in topic.partitions
     }
-    known, unknown = split_by_existence(asked, context)
+    allowed, denied = split_by_permission(asked, AclOperation.READ, context)
+    known, unknown = split_by_existence(allowed, context)
     committed = await _commit(request, {name: asked[name] for name in known}, context)
-    return _response({**committed, **unknown})
+    return _response({**committed, **unknown, **denied})
 
 
 async def _commit(

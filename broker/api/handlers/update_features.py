@@ -12,6 +12,7 @@ Deliberately missing: finalized features.
 from collections.abc import Iterable
 from typing import Final
 
+from broker.api.authorization import MESSAGES, authorize_cluster
 from broker.api.context import RequestContext
 from broker.errors import ErrorCode
 from broker.protocol.messages.update_features import (
@@ -20,6 +21,7 @@ from broker.protocol.messages.update_features import (
     UpdateFeaturesRequest,
     UpdateFeaturesResponse,
 )
+from broker.security.acls import AclOperation
 
 _UPGRADE: Final = 1
 _SAFE_DOWNGRADE: Final = 2
@@ -29,6 +31,7 @@ _FIRST_VERSION_OF_UPGRADE_TYPES: Final = 1
 
 def handle(request: UpdateFeaturesRequest, context: RequestContext) -> UpdateFeaturesResponse:
     """Refuse every update, with the message of the check that fails."""
+    authorize_cluster(context, AclOperation.ALTER)
     return UpdateFeaturesResponse(
         error_message=None,
         results=[
@@ -73,4 +76,4 @@ def _problem(update: FeatureUpdateKey, upgrade_type: int) -> str:
 
 def error_response(request: UpdateFeaturesRequest, code: ErrorCode) -> UpdateFeaturesResponse:
     """The error of the request."""
-    return UpdateFeaturesResponse(error_code=code, error_message=None)
+    return UpdateFeaturesResponse(error_code=code, error_message=MESSAGES.get(code))

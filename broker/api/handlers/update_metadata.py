@@ -15,15 +15,18 @@ Deliberately missing: migration to KRaft.
 
 from collections.abc import Awaitable
 
+from broker.api.authorization import authorize_cluster
 from broker.api.context import RequestContext
 from broker.errors import ErrorCode
 from broker.protocol.messages.update_metadata import UpdateMetadataRequest, UpdateMetadataResponse
+from broker.security.acls import AclOperation
 
 
 def handle(
     request: UpdateMetadataRequest, context: RequestContext
 ) -> Awaitable[UpdateMetadataResponse]:
     """Apply the update; an outdated one is an error."""
+    authorize_cluster(context, AclOperation.CLUSTER_ACTION)
     return context.services.controller_requests.update_metadata(request)
 
 

@@ -11,6 +11,7 @@ Deliberately missing: nothing.
 import asyncio
 from collections.abc import Iterable, Mapping
 
+from broker.api.authorization import authorize_cluster, is_authorized_on_cluster
 from broker.api.context import RequestContext
 from broker.errors import ErrorCode
 from broker.model import TopicPartition
@@ -22,6 +23,7 @@ from broker.protocol.messages.write_txn_markers import (
     WriteTxnMarkersRequest,
     WriteTxnMarkersResponse,
 )
+from broker.security.acls import AclOperation
 from broker.txn.storage import TxnMarker
 
 
@@ -29,6 +31,8 @@ async def handle(
     request: WriteTxnMarkersRequest, context: RequestContext
 ) -> WriteTxnMarkersResponse:
     """Append all markers in order, then wait for replicas once."""
+    if not is_authorized_on_cluster(context, AclOperation.ALTER, quiet=True):
+        authorize_cluster(context, AclOperation.CLUSTER_ACTION)
     written = await asyncio.gather(*(_write(marker, context) for marker in request.markers))
     return WriteTxnMarkersResponse(markers=list(map(_result, request.markers, written)))
 

@@ -156,9 +156,6 @@ class GeneralSettings(Settings):
         "authorizer.class.name",
         default="",
         importance=LOW,
-        effect=rejected(
-            "this broker has no authorizer and lets every client do everything; remove the setting"
-        ),
     )
     """The class that authorizes requests; empty: every client may do everything."""
     early_start_listeners: str | None = string(

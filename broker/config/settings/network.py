@@ -12,7 +12,6 @@ from broker.config.definitions import (
     integer,
     long,
     no_effect,
-    rejected,
     string,
 )
 from broker.config.listeners import (
@@ -76,7 +75,6 @@ class NetworkSettings(Settings):
         "control.plane.listener.name",
         default=None,
         importance=HIGH,
-        effect=rejected("this broker has no control plane listener; remove the setting"),
     )
     """The listener for requests of the controller."""
     socket_send_buffer_bytes: int = integer(
@@ -110,7 +108,6 @@ class NetworkSettings(Settings):
         default=100,
         valid=at_least(0),
         importance=LOW,
-        effect=no_effect("this broker authenticates no clients"),
     )
     """The delay before a connection that failed to authenticate is closed."""
     max_connections: int = integer(

@@ -18,7 +18,6 @@ from broker.config.definitions import (
 from broker.config.units import MIB
 from broker.config.validators import at_least
 
-_NO_QUOTAS: Final = no_effect("this broker has no client quotas")
 _NO_METRICS: Final = no_effect("this broker has no JMX metrics and loads no reporters")
 
 
@@ -26,11 +25,11 @@ class QuotaSettings(Settings):
     """Quotas and metrics."""
 
     quota_window_num: int = integer(
-        "quota.window.num", default=11, valid=at_least(1), importance=LOW, effect=_NO_QUOTAS
+        "quota.window.num", default=11, valid=at_least(1), importance=LOW
     )
     """The number of samples of client quotas."""
     quota_window_size_seconds: int = integer(
-        "quota.window.size.seconds", default=1, valid=at_least(1), importance=LOW, effect=_NO_QUOTAS
+        "quota.window.size.seconds", default=1, valid=at_least(1), importance=LOW
     )
     """The duration of a sample of client quotas."""
     replication_quota_window_num: int = integer(
@@ -62,7 +61,6 @@ class QuotaSettings(Settings):
         default=11,
         valid=at_least(1),
         importance=LOW,
-        effect=_NO_QUOTAS,
     )
     """The number of samples of the controller mutation quota."""
     controller_quota_window_size_seconds: int = integer(
@@ -70,14 +68,13 @@ class QuotaSettings(Settings):
         default=1,
         valid=at_least(1),
         importance=LOW,
-        effect=_NO_QUOTAS,
     )
     """The duration of a sample of the controller mutation quota."""
     client_quota_callback_class: str | None = class_name(
         "client.quota.callback.class",
         default=None,
         importance=LOW,
-        effect=rejected("this broker has no client quotas; remove the setting"),
+        effect=rejected("this broker loads no classes; remove the setting"),
     )
     """The class that determines the quotas of clients."""
     metric_reporters: tuple[str, ...] = strings(

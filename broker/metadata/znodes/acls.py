@@ -1,50 +1,43 @@
 """/kafka-acl and /kafka-acl-extended: ACLs by resource, and the notifications of their changes.
 
 Literal patterns are below /kafka-acl, as before KIP-290, which added others; these are below
-/kafka-acl-extended/<pattern type>. Types, operations and permissions have the names of Kafka's
-enums here (`TRANSACTIONAL_ID`); in the nodes most of them are written as `TransactionalId`.
+/kafka-acl-extended/<pattern type>. Types, operations and permissions are written as
+`TransactionalId`; names that Kafka does not know are read as UNKNOWN.
 """
 
-import re
 from collections.abc import Iterable
-from typing import ClassVar, NamedTuple
+from typing import ClassVar, Final, TypeVar
 
 from broker.metadata.znodes.json_text import decode_json, encode_json, reading
+from broker.security.acls import (
+    SUPPORTED_OPERATIONS,
+    AccessControlEntry,
+    AclOperation,
+    AclPermissionType,
+    PatternType,
+    ResourcePattern,
+    ResourceType,
+)
 
-LITERAL = "LITERAL"
-RESOURCE_TYPES = ("TOPIC", "GROUP", "CLUSTER", "TRANSACTIONAL_ID", "DELEGATION_TOKEN", "USER")
+RESOURCE_TYPES: Final = tuple(SUPPORTED_OPERATIONS)
+PATTERN_TYPES: Final = (PatternType.LITERAL, PatternType.PREFIXED)
 LITERAL_ACLS_PATH = "/kafka-acl"
 EXTENDED_ACLS_PATH = "/kafka-acl-extended"
 
-_INNER_CAPITAL = re.compile(r"(?<!^)(?=[A-Z])")
+_CodeT = TypeVar("_CodeT", AclOperation, AclPermissionType, ResourceType)
 
 
-class ResourcePattern(NamedTuple):
-    """The resource pattern that an ACL applies to."""
-
-    resource_type: str
-    name: str
-    pattern_type: str = LITERAL
-
-
-class AclEntry(NamedTuple):
-    """One access control entry: principal, host, operation, permission."""
-
-    principal: str
-    permission_type: str
-    operation: str
-    host: str
-
-
-def resource_type_path(resource_type: str, pattern_type: str = LITERAL) -> str:
+def resource_type_path(
+    resource_type: ResourceType, pattern_type: PatternType = PatternType.LITERAL
+) -> str:
     """The parent of the resources of a type."""
-    return f"{_root(pattern_type)}/{_pascal_case(resource_type)}"
+    return f"{_root(pattern_type)}/{resource_type.pascal_case}"
 
 
-def _root(pattern_type: str) -> str:
-    if pattern_type == LITERAL:
+def _root(pattern_type: PatternType) -> str:
+    if pattern_type is PatternType.LITERAL:
         return LITERAL_ACLS_PATH
-    return f"{EXTENDED_ACLS_PATH}/{pattern_type.lower()}"
+    return f"{EXTENDED_ACLS_PATH}/{pattern_type.name.lower()}"
 
 
 class ResourceZnode:
@@ -57,21 +50,21 @@ class ResourceZnode:
         return f"{parent}/{resource.name}"
 
     @staticmethod
-    def encode(acls: Iterable[AclEntry]) -> bytes:
+    def encode(entries: Iterable[AccessControlEntry]) -> bytes:
         """As Kafka writes it, in the given order."""
         items = [
             {
-                "principal": acl.principal,
-                "permissionType": _pascal_case(acl.permission_type),
-                "host": acl.host,
-                "operation": _pascal_case(acl.operation),
+                "principal": entry.principal,
+                "permissionType": entry.permission_type.pascal_case,
+                "host": entry.host,
+                "operation": entry.operation.pascal_case,
             }
-            for acl in acls
+            for entry in entries
         ]
         return encode_json({"acls": items, "version": 1})
 
     @staticmethod
-    def decode(path: str, data: bytes | None) -> list[AclEntry]:
+    def decode(path: str, data: bytes | None) -> list[AccessControlEntry]:
         """The ACLs; empty for a node without data."""
         if not data:
             return []
@@ -80,11 +73,11 @@ class ResourceZnode:
             if fields["version"] != 1:
                 raise ValueError("unsupported version")
             return [
-                AclEntry(
+                AccessControlEntry(
                     item["principal"],
-                    _enum_name(item["permissionType"]),
-                    _enum_name(item["operation"]),
                     item["host"],
+                    _code(AclOperation, item["operation"]),
+                    _code(AclPermissionType, item["permissionType"]),
                 )
                 for item in fields["acls"]
             ]
@@ -99,20 +92,20 @@ class AclChangeZnode:
     @classmethod
     def prefix(cls, resource: ResourcePattern) -> str:
         """The path with which the sequence node is created."""
-        is_literal = resource.pattern_type == LITERAL
+        is_literal = resource.pattern_type is PatternType.LITERAL
         return f"{cls.LITERAL_PARENT if is_literal else cls.EXTENDED_PARENT}/acl_changes_"
 
     @staticmethod
     def encode(resource: ResourcePattern) -> bytes:
         """As Kafka writes it: plain text for literal patterns, JSON for others."""
-        if resource.pattern_type == LITERAL:
-            return f"{resource.resource_type}:{resource.name}".encode()
+        if resource.pattern_type is PatternType.LITERAL:
+            return f"{resource.resource_type.name}:{resource.name}".encode()
         return encode_json(
             {
                 "version": 1,
-                "resourceType": resource.resource_type,
+                "resourceType": resource.resource_type.name,
                 "name": resource.name,
-                "patternType": resource.pattern_type,
+                "patternType": resource.pattern_type.name,
             }
         )
 
@@ -121,19 +114,24 @@ class AclChangeZnode:
         """The resource of a notification below /kafka-acl-changes."""
         with reading(cls.LITERAL_PARENT, data):
             resource_type, name = (data or b"").decode().split(":", 1)
-            return ResourcePattern(resource_type.upper(), name)
+            return ResourcePattern(ResourceType[resource_type.upper()], name)
 
     @classmethod
     def decode_extended(cls, data: bytes | None) -> ResourcePattern:
         """The resource of a notification below /kafka-acl-extended-changes."""
         fields = decode_json(cls.EXTENDED_PARENT, data)
         with reading(cls.EXTENDED_PARENT, data):
-            return ResourcePattern(fields["resourceType"], fields["name"], fields["patternType"])
+            return ResourcePattern(
+                ResourceType[fields["resourceType"].upper()],
+                fields["name"],
+                PatternType[fields["patternType"].upper()],
+            )
 
 
-def _pascal_case(enum_name: str) -> str:
-    return "".join(word.capitalize() for word in enum_name.split("_"))
-
-
-def _enum_name(pascal_case: str) -> str:
-    return _INNER_CAPITAL.sub("_", pascal_case).upper()
+def _code(codes: type[_CodeT], pascal_case: str) -> _CodeT:
+    """The code with this name; Kafka compares it without underscores and without case."""
+    wanted = pascal_case.upper()
+    for code in codes:
+        if code.name.replace("_", "") == wanted:
+            return code
+    return codes(0)

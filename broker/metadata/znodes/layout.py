@@ -2,8 +2,8 @@
 
 from broker.metadata.znodes.acls import (
     EXTENDED_ACLS_PATH,
-    LITERAL,
     LITERAL_ACLS_PATH,
+    PATTERN_TYPES,
     RESOURCE_TYPES,
     AclChangeZnode,
     resource_type_path,
@@ -75,9 +75,8 @@ def persistent_paths() -> list[str]:
 
 def authorizer_paths() -> list[str]:
     """Nodes that the authorizer creates at startup if they are missing."""
-    patterns = (LITERAL, "PREFIXED")
     return [
-        *(resource_type_path(kind, pattern) for pattern in patterns for kind in RESOURCE_TYPES),
+        *(resource_type_path(kind, like) for like in PATTERN_TYPES for kind in RESOURCE_TYPES),
         AclChangeZnode.LITERAL_PARENT,
         AclChangeZnode.EXTENDED_PARENT,
     ]

@@ -8,6 +8,9 @@ from kctl.cli.errors import CliError, ExitStatus
 _AMOUNT: Final = re.compile(r"(\d+(?:\.\d+)?)\s*([kmgt]?)(i?)b?(?:/s)?", re.IGNORECASE)
 _POWERS: Final = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4}
 
+INT32_MAX: Final = 2**31 - 1
+INT64_MAX: Final = 2**63 - 1
+
 LEAST_RATE: Final = 1024
 """Below 1 KiB/s a follower may never fetch a batch; Kafka's tool warns of this, too."""
 

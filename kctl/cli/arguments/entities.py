@@ -66,10 +66,12 @@ def _entity_type(name: str) -> EntityType:
     try:
         return EntityType(name)
     except ValueError:
-        known = ", ".join(EntityType)
-        raise _usage(
-            f"--entity-type {name} is not supported", f"expected one of: {known}"
-        ) from None
+        hint = f"expected one of: {', '.join(EntityType)}"
+        if name in ("users", "clients", "ips"):
+            hint = (
+                "kctl quotas has the quotas of users, clients and ips, kctl users the credentials"
+            )
+        raise _usage(f"--entity-type {name} is not supported", hint) from None
 
 
 def parse_entity(text: str) -> Entity:

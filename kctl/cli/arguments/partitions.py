@@ -9,6 +9,7 @@ from typing import Final
 from broker.model import TopicPartition
 from kctl.cli.arguments.topics import INTERNAL_TOPICS, include_list
 from kctl.cli.errors import CliError, usage_error
+from kctl.cli.missing import no_such
 from kctl.cli.times import parse_time_ms
 
 PLACES: Final = {
@@ -43,9 +44,13 @@ class PartitionChoice:
         return any(matches(partition) for matches in self.rules)
 
 
-def no_partition_matches(*asked: str | None) -> CliError:
-    """The error if no partition matches; it repeats the arguments."""
+def no_partition_matches(*asked: str | None, topics: Iterable[str] = ()) -> CliError:
+    """The error if no partition matches; it repeats the arguments, and suggests similar topics."""
     given = " ".join(text for text in asked if text)
+    known = set(topics)
+    names = [text.partition(":")[0] for text in asked if text]
+    if known and len(names) == 1 and names[0] not in known:
+        return no_such("topic", names, known)
     return CliError(
         f"no partition matches {given!r}" if given else "the cluster has no partitions",
         "kctl topics list shows the topics",
@@ -56,7 +61,7 @@ def parse_timestamp(text: str) -> int:
     """Parse a timestamp of ListOffsets: `latest` and the like, Kafka's number for it, or a time."""
     if text in PLACES:
         return PLACES[text]
-    if text.removeprefix("-").isdecimal() and (int(text) in PLACES.values() or int(text) >= 0):
+    if text.startswith("-") and text[1:].isdecimal() and int(text) in PLACES.values():
         return int(text)
     try:
         return parse_time_ms(text, round(time.time() * 1000))

@@ -7,12 +7,13 @@ Error messages are those of Kafka's own tool, so that they can be searched for.
 
 import json
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from broker.model import TopicPartition
+from kctl.cli.arguments.files import BAD_JSON, json_reason
 from kctl.cli.errors import CliError
-from kctl.model.assignments import Assignment, ReassignmentFile
+from kctl.model.assignments import Assignment, ReassignmentFile, ReplicaPlace
 
 ANY_LOG_DIR = "any"
 REASSIGNMENT_HINT = '{"version":1,"partitions":[{"topic":"t","partition":0,"replicas":[1,2]}]}'
@@ -20,14 +21,17 @@ TOPICS_HINT = '{"version":1,"topics":[{"topic":"orders"}]}'
 ELECTION_HINT = '{"partitions":[{"topic":"orders","partition":0}]}'
 
 
-def reassignment_json(assignment: Assignment) -> str:
+def reassignment_json(
+    assignment: Assignment, log_dirs: Mapping[ReplicaPlace, str] | None = None
+) -> str:
     """The JSON of an assignment as Kafka's tool writes it: one line, sorted by partition."""
+    places = log_dirs or {}
     partitions = [
         {
             "topic": partition.topic,
             "partition": partition.partition,
             "replicas": list(replicas),
-            "log_dirs": [ANY_LOG_DIR] * len(replicas),
+            "log_dirs": [places.get((partition, broker), ANY_LOG_DIR) for broker in replicas],
         }
         for partition, replicas in sorted(assignment.items())
     ]
@@ -63,17 +67,22 @@ def parse_topics(text: str, source: str) -> list[str]:
 def parse_elections(text: str, source: str) -> list[TopicPartition]:
     """Parse the partitions in a file of elections."""
     hint = ELECTION_HINT
-    found = [
-        TopicPartition(
-            str(_field(entry, "topic", source, hint)), int(_field(entry, "partition", source, hint))
-        )
-        for entry in _entries(text, source, "partitions")
-    ]
+    found = [_elected(entry, source) for entry in _entries(text, source, "partitions")]
     if twice := _repeated(map(str, found)):
         raise CliError(
             f"Replica election data contains duplicate partitions: [{', '.join(twice)}]", hint
         )
     return found
+
+
+def _elected(entry: Any, source: str) -> TopicPartition:
+    topic = str(_field(entry, "topic", source, ELECTION_HINT))
+    number = _field(entry, "partition", source, ELECTION_HINT)
+    try:
+        return TopicPartition(topic, int(number))
+    except (ValueError, TypeError, OverflowError) as error:
+        message = f"{source}: {number!r} is not a partition number"
+        raise CliError(message, ELECTION_HINT) from error
 
 
 def _entries(text: str, source: str, key: str) -> list[Any]:
@@ -82,8 +91,10 @@ def _entries(text: str, source: str, key: str) -> list[Any]:
         document = json.loads(text)
         version = int(document.get("version", 1))
         entries = document.get(key, [])
-    except (ValueError, AttributeError, TypeError) as error:
-        raise CliError(f"{source} is not one of Kafka's JSON files: {error}", hint) from error
+    except BAD_JSON as error:
+        raise CliError(
+            f"{source} is not one of Kafka's JSON files: {json_reason(error)}", hint
+        ) from error
     if version != 1:
         raise CliError(f"Not supported version field value {version}", hint)
     if not isinstance(entries, list):
@@ -103,8 +114,9 @@ def _reassigned(entry: Any) -> tuple[TopicPartition, list[int], list[str]]:
         partition = TopicPartition(str(entry["topic"]), int(entry["partition"]))
         replicas = [int(broker) for broker in entry["replicas"]]
         log_dirs = [str(d) for d in entry.get("log_dirs", [ANY_LOG_DIR] * len(replicas))]
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise CliError(f"invalid entry in the file: {error!r}", REASSIGNMENT_HINT) from error
+    except BAD_JSON as error:
+        message = f"invalid entry in the file: {json_reason(error)}"
+        raise CliError(message, REASSIGNMENT_HINT) from error
     if len(replicas) != len(log_dirs):
         raise CliError(
             f"Size of replicas list {replicas} is different from size of log dirs list"

@@ -11,6 +11,7 @@ either side may be omitted.
 
 from typing import Final
 
+from kctl.cli.arguments.amounts import INT64_MAX
 from kctl.cli.times import parse_time_ms
 from kctl.model.offsets import END, START, STORED, Anchor, Position
 
@@ -28,6 +29,8 @@ def parse_position(text: str, now_ms: int) -> Position:
     """Parse one position; ValueError if it is malformed."""
     if text in _NAMES:
         return _NAMES[text]
+    if text.lstrip("+-").isdecimal() and int(text) > INT64_MAX:
+        raise ValueError(f"{text!r} is out of range")
     sign, digits = text[:1], text[1:]
     if text.isdecimal():
         return Position(Anchor.OFFSET, int(text))

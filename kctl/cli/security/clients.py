@@ -6,6 +6,7 @@ from broker.security.sasl import Exchange
 from broker.security.scram import ScramMechanism, scram_client
 from broker.security.tls import TlsError, client_context, pem_blocks
 from kctl.cli.errors import CliError, ExitStatus
+from kctl.cli.security.oauth import OAuthLogin, TokenSource
 from kctl.cli.security.settings import Credentials, SecuritySettings
 
 
@@ -25,12 +26,22 @@ def client_security(settings: SecuritySettings) -> Security:
     return Security(tls, sasl)
 
 
-def _sasl(credentials: Credentials) -> Sasl:
+def _sasl(credentials: Credentials | OAuthLogin) -> Sasl:
+    if isinstance(credentials, OAuthLogin):
+        source = TokenSource(credentials)
+        source.token()  # a wrong configuration is reported before anything is connected
+        return Sasl(credentials.mechanism, source.begin)
+
     def begin() -> Exchange:
         if credentials.mechanism == "PLAIN":
             return plain_client(credentials.username, credentials.password)
         mechanism = ScramMechanism(credentials.mechanism)
-        return scram_client(mechanism, credentials.username, credentials.password)
+        return scram_client(
+            mechanism,
+            credentials.username,
+            credentials.password,
+            is_token=credentials.is_token,
+        )
 
     return Sasl(credentials.mechanism, begin)
 
@@ -50,8 +61,24 @@ def librdkafka_properties(settings: SecuritySettings) -> dict[str, object]:
             found |= {"ssl.certificate.pem": certificates, "ssl.key.pem": keys}
         if tls.key_password:
             found["ssl.key.password"] = tls.key_password
-    if credentials := settings.credentials:
-        found["sasl.mechanisms"] = credentials.mechanism
-        found["sasl.username"] = credentials.username
-        found["sasl.password"] = credentials.password
+    if settings.credentials:
+        found |= _librdkafka_login(settings.credentials)
     return found
+
+
+def _librdkafka_login(credentials: Credentials | OAuthLogin) -> dict[str, object]:
+    if isinstance(credentials, OAuthLogin):
+        return {
+            "sasl.mechanisms": credentials.mechanism,
+            "oauth_cb": TokenSource(credentials).for_librdkafka,
+        }
+    if credentials.is_token:
+        raise CliError(
+            "librdkafka, with which kctl produces and consumes, cannot use delegation tokens",
+            "log in with the password of a user",
+        )
+    return {
+        "sasl.mechanisms": credentials.mechanism,
+        "sasl.username": credentials.username,
+        "sasl.password": credentials.password,
+    }

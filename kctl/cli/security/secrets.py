@@ -17,8 +17,11 @@ SETTINGS = (
     "sasl.mechanism",
     "sasl.username",
     "sasl.password",
+    "sasl.oauthbearer.token.endpoint.url",
     "ssl.truststore.location",
+    "ssl.truststore.password",
     "ssl.keystore.location",
+    "ssl.keystore.password",
     "ssl.key.password",
     "ssl.endpoint.identification.algorithm",
 )
@@ -33,7 +36,7 @@ def from_environment(environ: Mapping[str, str]) -> dict[str, str]:
         if variable in environ:
             found[setting] = environ[variable]
         elif path := environ.get(variable + _FILE_SUFFIX):
-            found[setting] = _read_secret(Path(path), variable + _FILE_SUFFIX)
+            found[setting] = read_secret(Path(path), variable + _FILE_SUFFIX)
     return found
 
 
@@ -51,7 +54,7 @@ def resolve(properties: Mapping[str, str], environ: Mapping[str, str]) -> dict[s
         path, _, key = rest.rpartition(":")
         if kind == "file":
             return _key_of(Path(path), key)
-        return _read_secret(Path(path) / key, "the directory reference")
+        return read_secret(Path(path) / key, "the directory reference")
 
     return {key: _REFERENCE.sub(value, text) for key, text in properties.items()}
 
@@ -76,7 +79,8 @@ def _key_of(path: Path, key: str) -> str:
     return found[key]
 
 
-def _read_secret(path: Path, source: str) -> str:
+def read_secret(path: Path, source: str) -> str:
+    """The contents of a file without the final line end; `source` is for the error message."""
     try:
         return path.expanduser().read_text(encoding="utf-8").rstrip("\r\n")
     except (OSError, UnicodeDecodeError) as error:

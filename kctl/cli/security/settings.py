@@ -1,16 +1,22 @@
 """Validated security settings of Java clients, from which both clients are configured."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
 from broker.security.scram import ScramMechanism
-from broker.security.tls import NotPem, TlsError, TlsSettings, read_pem
+from broker.security.tls import TlsSettings
 from kctl.cli.errors import CliError, ExitStatus
+from kctl.cli.security import oauth
 from kctl.cli.security.jaas import parse_jaas
+from kctl.cli.security.oauth import OAuthLogin
+from kctl.cli.security.stores import Ask, tls_settings
 
-MECHANISMS = ("PLAIN", *(mechanism.value for mechanism in ScramMechanism))
+MECHANISMS = ("PLAIN", *(mechanism.value for mechanism in ScramMechanism), oauth.MECHANISM)
 _MODULES = {"PLAIN": "PlainLoginModule"} | dict.fromkeys(ScramMechanism, "ScramLoginModule")
+
+_LOGIN_HANDLERS = ("OAuthBearerUnsecuredLoginCallbackHandler", "OAuthBearerLoginCallbackHandler")
+"""The login handlers of Kafka's client for OAUTHBEARER; the first one is the default."""
 
 _UNHEARD = (
     "ssl.cipher.suites",
@@ -37,6 +43,8 @@ class Credentials:
     mechanism: str
     username: str
     password: str = field(repr=False)
+    is_token: bool = False
+    """Whether they are a delegation token: its id and its HMAC."""
 
 
 @dataclass(frozen=True)
@@ -45,10 +53,7 @@ class SecuritySettings:
 
     protocol: SecurityProtocol = SecurityProtocol.PLAINTEXT
     tls: TlsSettings | None = None
-    credentials: Credentials | None = None
-
-
-Ask = Callable[[str], str | None]
+    credentials: Credentials | OAuthLogin | None = None
 
 
 def read_security(properties: Mapping[str, str], ask: Ask) -> SecuritySettings:
@@ -65,7 +70,7 @@ def read_security(properties: Mapping[str, str], ask: Ask) -> SecuritySettings:
     has_tls = protocol in (SecurityProtocol.SSL, SecurityProtocol.SASL_SSL)
     return SecuritySettings(
         protocol,
-        _tls(properties, ask) if has_tls else None,
+        tls_settings(properties, ask) if has_tls else None,
         None if protocol is SecurityProtocol.SSL else _credentials(properties, ask),
     )
 
@@ -78,7 +83,7 @@ def _protocol(text: str) -> SecurityProtocol:
         raise _usage(f"unknown security.protocol {text!r}", f"expected one of: {known}") from None
 
 
-def _credentials(properties: Mapping[str, str], ask: Ask) -> Credentials:
+def _credentials(properties: Mapping[str, str], ask: Ask) -> Credentials | OAuthLogin:
     mechanism = (
         properties.get("sasl.mechanism") or properties.get("sasl.mechanisms") or ""
     ).strip()
@@ -86,7 +91,9 @@ def _credentials(properties: Mapping[str, str], ask: Ask) -> Credentials:
         found = f"sasl.mechanism={mechanism}" if mechanism else "sasl.mechanism is missing"
         known = " and ".join([", ".join(MECHANISMS[:-1]), MECHANISMS[-1]])
         raise _usage(f"the settings have {found}", f"kctl supports {known}")
-    username, password = _login(properties, mechanism)
+    if mechanism == oauth.MECHANISM:
+        return _oauth_login(properties)
+    username, password, is_token = _login(properties, mechanism)
     if username is None:
         raise _usage(
             f"{mechanism} requires a user name",
@@ -98,90 +105,59 @@ def _credentials(properties: Mapping[str, str], ask: Ask) -> Credentials:
             f"{mechanism} requires the password of {username}",
             "set it in client.properties, or KCTL_SASL_PASSWORD, or KCTL_SASL_PASSWORD_FILE",
         )
-    return Credentials(mechanism, username, password)
+    return Credentials(mechanism, username, password, is_token)
 
 
-def _login(properties: Mapping[str, str], mechanism: str) -> tuple[str | None, str | None]:
-    """User name and password; sasl.username and sasl.password override JAAS."""
-    options: Mapping[str, str] = {}
-    if text := properties.get("sasl.jaas.config"):
-        module, options = parse_jaas(text)
-        if module != _MODULES[mechanism]:
-            raise _usage(
-                f"sasl.jaas.config names {module}, but sasl.mechanism={mechanism}",
-                f"{mechanism} belongs to {_MODULES[mechanism]}",
-            )
+def _login(properties: Mapping[str, str], mechanism: str) -> tuple[str | None, str | None, bool]:
+    """User name and password, and whether they are a delegation token.
+
+    sasl.username and sasl.password override JAAS.
+    """
+    options = _jaas_options(properties, mechanism, _MODULES[mechanism])
     return (
         properties.get("sasl.username", options.get("username")),
         properties.get("sasl.password", options.get("password")),
+        mechanism != "PLAIN" and options.get("tokenauth", "").lower() == "true",
     )
 
 
-def _tls(properties: Mapping[str, str], ask: Ask) -> TlsSettings:
-    certificates = _own_certificates(properties)
-    password = properties.get("ssl.key.password")
-    if password is None and certificates and "ENCRYPTED" in certificates:
-        password = ask("Password of the private key")
-    algorithm = properties.get("ssl.endpoint.identification.algorithm", "https").strip().lower()
-    if algorithm not in ("https", "", "none"):
+def _jaas_options(properties: Mapping[str, str], mechanism: str, wanted: str) -> Mapping[str, str]:
+    if not (text := properties.get("sasl.jaas.config")):
+        return {}
+    module, options = parse_jaas(text)
+    if module != wanted:
         raise _usage(
-            f"unknown ssl.endpoint.identification.algorithm {algorithm!r}",
-            "use https, or an empty value to disable the check",
+            f"sasl.jaas.config names {module}, but sasl.mechanism={mechanism}",
+            f"{mechanism} belongs to {wanted}",
         )
-    return TlsSettings(
-        trusted=_pem(properties, "ssl.truststore", "ssl.truststore.certificates"),
-        certificates=certificates,
-        key_password=password,
-        check_hostname=algorithm == "https",
+    return options
+
+
+def _oauth_login(properties: Mapping[str, str]) -> OAuthLogin:
+    handler = properties.get("sasl.login.callback.handler.class", "").rpartition(".")[2]
+    if handler not in ("", *_LOGIN_HANDLERS):
+        raise _usage(
+            f"kctl does not support sasl.login.callback.handler.class={handler}",
+            f"it supports {' and '.join(_LOGIN_HANDLERS)}",
+        )
+    url = properties.get("sasl.oauthbearer.token.endpoint.url")
+    if handler == _LOGIN_HANDLERS[1] and not url:
+        raise _usage(f"{handler} requires sasl.oauthbearer.token.endpoint.url", "set it")
+    return OAuthLogin(
+        dict(_jaas_options(properties, oauth.MECHANISM, oauth.LOGIN_MODULE)),
+        None if handler == _LOGIN_HANDLERS[0] else url,
+        connect_timeout_s=_seconds(properties, "sasl.login.connect.timeout.ms", 10_000),
+        retry_for_s=_seconds(properties, "sasl.login.retry.backoff.max.ms", 10_000),
+        retry_pause_s=_seconds(properties, "sasl.login.retry.backoff.ms", 100),
+        urlencode=properties.get("sasl.oauthbearer.header.urlencode", "").lower() == "true",
     )
 
 
-def _own_certificates(properties: Mapping[str, str]) -> str | None:
-    """Certificate chain and key: two settings, or one file with both."""
-    chain = properties.get("ssl.keystore.certificate.chain")
-    key = properties.get("ssl.keystore.key")
-    if chain and key:
-        return f"{_lines(chain)}\n{_lines(key)}\n"
-    if chain or key:
-        missing = "ssl.keystore.key" if chain else "ssl.keystore.certificate.chain"
-        raise _usage(f"{missing} is missing", "a certificate requires its key")
-    return _pem(properties, "ssl.keystore")
-
-
-def _pem(properties: Mapping[str, str], store: str, inline: str = "") -> str | None:
-    """The PEM text of a store, inline or from a file; None if it is not set."""
-    if text := properties.get(inline):
-        return _lines(text)
-    if not (path := properties.get(f"{store}.location")):
-        return None
-    try:
-        return read_pem(path)
-    except NotPem as error:
-        raise CliError(
-            f"{error}, and kctl reads PEM", _conversion(error, store), ExitStatus.USAGE
-        ) from error
-    except TlsError as error:
-        raise CliError(str(error), f"{store}.location names it") from error
-
-
-def _conversion(error: NotPem, store: str) -> str:
-    """The command that converts a Java store to PEM."""
-    path, pem = error.path, f"{error.path.rpartition('.')[0] or error.path}.pem"
-    if store == "ssl.truststore" and error.kind in ("JKS", "PKCS12"):
-        return f"keytool -list -rfc -keystore {path} > {pem}; then use {pem}"
-    to_pem = f"openssl pkcs12 -in {{}} -out {pem}; then name {pem}"
-    if error.kind == "JKS":
-        p12 = f"{path}.p12"
-        convert = f"keytool -importkeystore -srckeystore {path} -destkeystore {p12}"
-        return f"{convert} -deststoretype PKCS12; {to_pem.format(p12)}"
-    if error.kind == "PKCS12":
-        return to_pem.format(path)
-    return "a PEM file has lines like -----BEGIN CERTIFICATE-----"
-
-
-def _lines(pem: str) -> str:
-    """In a properties file, line ends of inline PEM may be written as \n."""
-    return pem.replace("\\n", "\n")
+def _seconds(properties: Mapping[str, str], name: str, default_ms: int) -> float:
+    text = properties.get(name, str(default_ms)).strip()
+    if not text.isdecimal():
+        raise _usage(f"{name}={text} is not a number of milliseconds", "correct it")
+    return max(int(text), 1) / 1000
 
 
 def _usage(message: str, hint: str) -> CliError:

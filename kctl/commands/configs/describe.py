@@ -14,7 +14,6 @@ from kctl.cli.arguments.entities import KafkaEntity, entities_of, parse_entity
 from kctl.cli.errors import ExitStatus
 from kctl.cli.missing import no_such_broker
 from kctl.cli.options import KafkaText, Session, session_of
-from kctl.cli.output import OutputFormat
 from kctl.commands.configs.options import (
     All,
     BrokerDefaults,
@@ -36,8 +35,6 @@ from kctl.views.configs import (
     diff_rows,
 )
 from kctl.views.kafka_text.configs import description_lines
-
-_TABLES = (OutputFormat.TABLE, OutputFormat.WIDE)
 
 
 def describe(
@@ -124,7 +121,7 @@ def _show(
         if show_all or not config.is_default
     ]
     columns = DOCUMENTED_COLUMNS if docs else COLUMNS
-    has_one_entity = len(found) == 1 and session.output in _TABLES
+    has_one_entity = len(found) == 1 and session.output.is_for_people
     session.out.rows(rows, columns[1:] if has_one_entity else columns, name="config")
 
 

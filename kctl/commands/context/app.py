@@ -1,10 +1,11 @@
 """`kctl context`: the noun, and the examples of its verbs."""
 
 from kctl.cli.command_tree import command, noun
+from kctl.cli.options import CLUSTER_PRECEDENCE
 from kctl.commands.context.change import delete, set_context, use
 from kctl.commands.context.show import list_contexts, show
 
-app = noun("Manage contexts: named clusters.")
+app = noun(f"Manage contexts: named clusters.\n\n{CLUSTER_PRECEDENCE}")
 
 command(app, "list", examples=["kctl context list", "kctl context list -o yaml"])(list_contexts)
 

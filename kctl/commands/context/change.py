@@ -5,12 +5,31 @@ from typing import Annotated
 
 import typer
 
+from kctl.admin.cluster import find_cluster_id
 from kctl.cli.arguments.zookeeper import not_empty
-from kctl.cli.contexts import Context, Contexts, config_path, read_contexts, write_contexts
-from kctl.cli.errors import CliError, ExitStatus
-from kctl.cli.options import session_of
+from kctl.cli.contexts import (
+    EXPORT_ENGINES,
+    Context,
+    Contexts,
+    config_path,
+    read_contexts,
+    write_contexts,
+)
+from kctl.cli.errors import CliError, ExitStatus, usage_error
+from kctl.cli.options import Session, session_of
+
+PROBE_S = 5.0
+"""How long the cluster may take to tell its id."""
 
 Name = Annotated[str, typer.Argument(help="Context name.")]
+
+
+def known_engine(given: str | None) -> str | None:
+    """A usage error if `--export-engine` is not an engine."""
+    if given not in (None, *EXPORT_ENGINES):
+        choices = f"choose from {', '.join(EXPORT_ENGINES)}"
+        raise usage_error(f"--export-engine {given}: unknown", choices)
+    return given
 
 
 def set_context(
@@ -42,11 +61,21 @@ def set_context(
             show_default=False,
         ),
     ] = None,
+    export_engine: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="Default engine of kctl spark-export: spark or local.",
+            callback=known_engine,
+        ),
+    ] = None,
 ) -> None:
     """Create or change a context.
 
     Its brokers are those of -b, its client.properties that of --command-config. Options that are
-    not given keep their values. The first context becomes the current one.
+    not given keep their values. The first context becomes the current one. If the cluster answers,
+    its id is recorded: commands then refuse to run if the addresses lead to another cluster, and
+    the restrictions apply to this cluster however it is addressed.
     """
     session = session_of(ctx)
     contexts = read_contexts(config_path())
@@ -56,6 +85,7 @@ def set_context(
         "zookeeper": zookeeper,
         "read_only": read_only,
         "protected": protected,
+        "export_engine": export_engine,
     }
     changes = {key: value for key, value in given.items() if value is not None}
     context = replace(contexts.named.get(name, Context()), **changes)  # type: ignore[arg-type]
@@ -65,8 +95,31 @@ def set_context(
             f"use kctl context set {name} -b HOST:PORT",
             ExitStatus.USAGE,
         )
+    if "bootstrap_servers" in changes or "command_config" in changes:
+        context = replace(context, cluster_id=None)  # it may be another cluster
+    context = _with_cluster_id(session, context)
     _write(Contexts(contexts.current or name, {**contexts.named, name: context}))
     session.out.note(f"context {name} saved")
+
+
+def _with_cluster_id(session: Session, context: Context) -> Context:
+    """The context with the id of its cluster, if that answers."""
+    if context.cluster_id:
+        return context
+    probe = Session(
+        bootstrap_server=context.bootstrap_servers,
+        command_config=context.command_config,
+        timeout=min(session.timeout, PROBE_S),
+        given={"bootstrap_server", "command_config"},
+        may_ask=False,
+    )
+    try:
+        return replace(context, cluster_id=find_cluster_id(probe))
+    except CliError as error:
+        session.out.note(f"its cluster id is unknown: {error.message}")
+        return context
+    finally:
+        probe.close()
 
 
 def use(ctx: typer.Context, name: Name) -> None:

@@ -16,6 +16,7 @@ command(
         "kctl dev up",
         "kctl dev up --port 9192 --set num.partitions=3",
         "kctl dev up --brokers 3",
+        "kctl dev up --secure",
         "kctl dev up --brokers 3 --zookeeper zk1:2181/trial",
     ],
 )(up)

@@ -9,6 +9,7 @@ from kctl.cli.errors import CliError
 from kctl.cli.options import session_of
 from kctl.commands.dev.arguments import BrokerId, State, known_broker
 from kctl.dev.brokers import dev_brokers, state_directory, stop_all
+from kctl.dev.security import dev_security
 from kctl.dev.zookeeper import dev_zookeeper
 
 
@@ -50,6 +51,7 @@ def down(
         for broker in brokers:
             broker.delete()
         zookeeper.delete()
+        dev_security(directory).delete()
     session_of(ctx).out.note(
         "stopped; the data was deleted" if delete_data else "stopped; the data is kept"
     )

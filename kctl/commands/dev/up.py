@@ -6,8 +6,9 @@ from typing import Annotated
 
 import typer
 
+from broker.net.authentication import PLAINTEXT
 from kctl.cli.errors import CliError, ExitStatus
-from kctl.cli.options import session_of
+from kctl.cli.options import DEFAULT_TIMEOUT_S, session_of
 from kctl.commands.dev.arguments import State
 from kctl.dev.brokers import (
     DevBroker,
@@ -17,6 +18,7 @@ from kctl.dev.brokers import (
     state_directory,
     stop_all,
 )
+from kctl.dev.security import CONTEXT, DevSecurity, dev_security
 from kctl.dev.zookeeper import dev_zookeeper
 
 
@@ -44,6 +46,14 @@ def up(
         list[str] | None,
         typer.Option("--set", metavar="KEY=VALUE", help="Broker config. Can be repeated."),
     ] = None,
+    secure: Annotated[
+        bool,
+        typer.Option(
+            "--secure",
+            help="TLS, SCRAM logins and ACLs; certificates, an admin user and the context "
+            f"{CONTEXT} are created.",
+        ),
+    ] = False,
     state: State = None,
 ) -> None:
     """Start brokers; their data is kept between starts.
@@ -56,15 +66,24 @@ def up(
     is_cluster = brokers > 1 or zookeeper is not None
     _check_none_runs(dev_brokers(directory))
     _check_kind(dev_brokers(directory), is_cluster)
+    security = dev_security(directory)
+    _check_security(security, dev_brokers(directory), secure=secure)
     own = {"group.initial.rebalance.delay.ms": "0"} | _parse_settings(settings or [])
     started = time.monotonic()
     if is_cluster:
         own = _cluster(directory, zookeeper, brokers) | own
+    protocol = "PLAINTEXT"
+    if secure:
+        protocol = "SASL_SSL"
+        own = _secure(security, wanted, own) | own
     for number, broker in enumerate(wanted):
-        listens = {"listeners": f"PLAINTEXT://127.0.0.1:{port + number if port else 0}"}
+        listens = {"listeners": f"{protocol}://127.0.0.1:{port + number if port else 0}"}
         broker.write_settings(listens | own)
-    addresses = _start(wanted)
+    addresses = _start(wanted, security if secure else None)
     out = session_of(ctx).out
+    if secure:
+        security.write_context(",".join(addresses))
+        out.note(f"context {CONTEXT} saved: kctl --context {CONTEXT} acls list")
     what = f"{brokers} brokers" if brokers > 1 else "broker"
     out.note(f"{what} started in {1000 * (time.monotonic() - started):.0f} ms; data in {directory}")
     out.value("bootstrap_servers", ",".join(addresses))
@@ -106,14 +125,45 @@ def _cluster(state: Path, zookeeper: str | None, brokers: int) -> dict[str, str]
     return cluster_settings(zookeeper, brokers)
 
 
-def _start(brokers: list[DevBroker]) -> list[str]:
+def _check_security(security: DevSecurity, before: list[DevBroker], *, secure: bool) -> None:
+    """A secure cluster is not started without its security, nor the other way round."""
+    if security.exists and not secure:
+        raise CliError(
+            "the data belongs to a cluster with security",
+            "kctl dev up --secure starts it; kctl dev down --delete-data deletes it",
+        )
+    if secure and before and not security.exists:
+        raise CliError(
+            "the data belongs to a cluster without security",
+            "kctl dev up starts it; kctl dev down --delete-data deletes it; or use another --dir",
+        )
+
+
+def _secure(
+    security: DevSecurity, brokers: list[DevBroker], settings: dict[str, str]
+) -> dict[str, str]:
+    """The security settings of all brokers, after certificates and users were created."""
+    from kctl.admin.metadata_place import Place, zookeeper_place
+
+    security.generate()
+    if "zookeeper.connect" in settings:
+        place = zookeeper_place(settings["zookeeper.connect"], DEFAULT_TIMEOUT_S)
+    else:
+        (broker,) = brokers
+        broker.data.mkdir(parents=True, exist_ok=True, mode=0o700)  # it holds the credentials
+        place = Place(str(broker.data), DEFAULT_TIMEOUT_S)
+    security.create_users(place)
+    return security.broker_settings()
+
+
+def _start(brokers: list[DevBroker], security: DevSecurity | None) -> list[str]:
     """Start all brokers or none; their addresses, once they form a cluster."""
     try:
         addresses = start_all(brokers)
-        if len(brokers) > 1:
+        if len(brokers) > 1 or security:
             from kctl.dev.cluster import wait_until_ready
 
-            wait_until_ready(addresses)
+            wait_until_ready(addresses, security.for_client() if security else PLAINTEXT)
     except CliError:
         stop_all(brokers)
         raise

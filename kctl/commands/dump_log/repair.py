@@ -29,20 +29,30 @@ def repair(
             help="Keep undamaged segments after a damaged one; leaves a gap in the offsets.",
         ),
     ] = False,
+    skip_damaged: Annotated[
+        bool,
+        typer.Option(
+            "--skip-damaged",
+            help="Keep all undamaged batches, also those after a damaged one; leaves gaps in the "
+            "offsets.",
+        ),
+    ] = False,
 ) -> None:
     """Copy the undamaged part of a log to a new directory.
 
     Every batch is checked. The log is truncated at the first damaged batch, as a broker would do
-    it. Indexes, snapshots and leader epochs are rebuilt. The damaged directory is not changed. The
-    output lists files, bytes and offsets that were kept and dropped.
+    it; with --skip-damaged only the damaged batches are left out. Indexes, snapshots and leader
+    epochs are rebuilt. The damaged directory is not changed. The output lists files, bytes
+    and offsets that were kept and dropped.
     """
     from broker.log.config import LogConfig  # imported here: this imports most of the broker
-    from kctl.dump.checking.repair import REPAIR_COLUMNS, repair_directory
+    from kctl.dump.checking.repair import REPAIR_COLUMNS, RepairOptions, repair_directory
 
     out = session_of(ctx).out
     config = LogConfig(index_interval_bytes=index_interval_bytes)
     try:
-        done = list(repair_directory(directory, target, config, keep_later=keep_later))
+        how = RepairOptions(config, keep_later=keep_later, skip_damaged=skip_damaged)
+        done = list(repair_directory(directory, target, how))
     except OSError as error:
         raise explained(error) from error
     out.rows([step.row() for step in done], REPAIR_COLUMNS, name="file")

@@ -8,7 +8,7 @@ import typer
 from broker.model import TopicPartition
 from broker.net.client import Client
 from kctl.admin.group_source import GroupSource
-from kctl.admin.log_offsets import partitions_of
+from kctl.admin.log_offsets import partitions_of, require_partitions
 from kctl.cli.errors import CliError, ExitStatus
 
 GroupNames = Annotated[
@@ -21,6 +21,19 @@ GroupOption = Annotated[
 ]
 AllGroups = Annotated[
     bool, typer.Option("-A", "--all", "--all-groups", help="All groups of the cluster.")
+]
+GroupState = Annotated[
+    list[str] | None,
+    typer.Option("--state", help="Only groups in this state, e.g. Stable; can be repeated."),
+]
+FailIf = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--fail-if",
+        metavar="CONDITION",
+        help="Exit with status 3 if a group has e.g. lag>1000 (of a partition), total-lag>1, "
+        "time-lag>5m, members<1 or verdict=stalled (of a partition); can be repeated.",
+    ),
 ]
 Topics = Annotated[
     list[str] | None,
@@ -48,8 +61,13 @@ async def chosen_groups(
     return list(dict.fromkeys(names))
 
 
-async def chosen_partitions(client: Client, topics: Sequence[str]) -> list[TopicPartition]:
-    """The partitions of `orders` or `orders:0,1`; CliError for a topic that does not exist."""
+async def chosen_partitions(
+    client: Client, topics: Sequence[str], *, must_exist: bool = True
+) -> list[TopicPartition]:
+    """The partitions of `orders` or `orders:0,1`.
+
+    CliError for a topic that does not exist, and with `must_exist` also for a partition.
+    """
     whole = [text for text in topics if ":" not in text]
     found = await partitions_of(client, whole) if whole else {}
     places = [
@@ -60,6 +78,8 @@ async def chosen_partitions(client: Client, topics: Sequence[str]) -> list[Topic
     for text in topics:
         if ":" in text:
             places += _parse_partitions(text)
+    if must_exist:
+        await require_partitions(client, places)
     return sorted(set(places))
 
 
@@ -71,3 +91,22 @@ def _parse_partitions(text: str) -> list[TopicPartition]:
         raise CliError(
             f"{text!r} is not TOPIC[:PARTITION,…]", "e.g. orders:0,1", ExitStatus.USAGE
         ) from error
+
+
+STATES = (
+    *("PreparingRebalance", "CompletingRebalance", "Stable", "Dead", "Empty", "Unknown"),
+    *("Assigning", "Reconciling", "NotReady"),
+)
+"""The states of groups in Kafka 3.9, also those of the new protocols."""
+
+
+def parse_states(texts: Sequence[str]) -> list[str]:
+    """The states in Kafka's spelling; as in Kafka's tool, upper and lower case do not matter."""
+    known = {state.lower(): state for state in STATES}
+    words = [word for text in texts for word in text.split(",") if word]
+    for word in words:
+        if word.lower() not in known:
+            raise CliError(
+                f"no such group state: {word!r}", f"one of {', '.join(STATES)}", ExitStatus.USAGE
+            )
+    return [known[word.lower()] for word in words]

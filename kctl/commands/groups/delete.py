@@ -8,9 +8,11 @@ from broker.net.client import Client
 from kctl.admin.connection import ask
 from kctl.admin.group_offsets import committed_offsets, delete_offsets
 from kctl.admin.group_source import GroupSource, ask_groups
+from kctl.admin.groups import list_groups
 from kctl.cli.arguments.zookeeper import OldGroupsOption
 from kctl.cli.confirmation import DryRun, Plan, Yes, confirm_plan
 from kctl.cli.errors import CliError, ExitStatus
+from kctl.cli.missing import no_such
 from kctl.cli.options import KafkaText, session_of
 from kctl.commands.groups.arguments import (
     AllGroups,
@@ -27,6 +29,9 @@ from kctl.views.groups import COMMITTED_COLUMNS, STATE_COLUMNS, committed_row, s
 from kctl.views.kafka_text.groups import delete_offsets_text, delete_text
 from kctl.views.outcomes import show_outcomes
 from kctl.views.quantities import plural
+
+NO_OFFSET = "no offset"
+"""The status of a partition for which the group had committed nothing."""
 
 
 def delete(
@@ -47,6 +52,11 @@ def delete(
         return await source.described(await chosen_groups(source, wanted, all_groups=all_groups))
 
     groups = ask_groups(session, zookeeper, find)
+    missing = [group.group_id for group in groups if not group.exists]
+    # In a real run the others are deleted, and the result of each group is shown.
+    if missing and not text_format and (dry_run or len(missing) == len(groups)):
+        there = ask_groups(session, zookeeper, lambda source: source.listed(), partial=True)
+        raise no_such("group", missing, [group.group_id for group in there])
     plan = Plan(
         f"Delete {plural(len(groups), 'group')}?",
         [state_row(group) for group in groups],
@@ -83,7 +93,7 @@ def delete_group_offsets(
         )
 
     async def find(client: Client) -> dict[TopicPartition, int | None]:
-        places = await chosen_partitions(client, topics)
+        places = await chosen_partitions(client, topics, must_exist=False)
         offsets = (await committed_offsets(client, [group]))[group]
         return {place: offsets.get(place) for place in places}
 
@@ -106,6 +116,10 @@ def delete_group_offsets(
             raise typer.Exit(ExitStatus.FAILED)
         return
     if error is ErrorCode.GROUP_ID_NOT_FOUND:
-        raise CliError(f"no such group: {group!r}", "kctl groups list shows those there are")
-    done = [Outcome(str(place), outcomes[place]) for place in sorted(outcomes)]
+        there = ask(session, list_groups, partial=True)
+        raise no_such("group", [group], [one.group_id for one in there])
+    done = [
+        Outcome(str(place), outcomes[place], NO_OFFSET if found[place] is None else "")
+        for place in sorted(outcomes)
+    ]
     show_outcomes(session.out, done, "partition", "deleted")

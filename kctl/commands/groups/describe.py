@@ -1,6 +1,6 @@
 """`kctl groups list` and `describe`."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from enum import Enum, auto
 from typing import Annotated
 
@@ -8,26 +8,38 @@ import typer
 
 from broker.net.client import Client
 from kctl.admin.group_source import GroupSource, ask_groups, ask_groups_and_logs
-from kctl.cli.arguments.conditions import Condition, parse_condition
+from kctl.cli.arguments.conditions import check_conditions, parse_condition
 from kctl.cli.arguments.zookeeper import OldGroupsOption
 from kctl.cli.errors import CliError, ExitStatus, usage
 from kctl.cli.missing import no_such
 from kctl.cli.options import KafkaText, Session, session_of
-from kctl.cli.output import OutputFormat
 from kctl.cli.times import now_ms
-from kctl.commands.groups.arguments import AllGroups, GroupNames, GroupOption, chosen_groups
+from kctl.commands.groups.arguments import (
+    AllGroups,
+    FailIf,
+    GroupNames,
+    GroupOption,
+    GroupState,
+    chosen_groups,
+    parse_states,
+)
 from kctl.model.lag import GroupLag, Verdict
 from kctl.operations.group_lag import group_lags
+from kctl.plans.lag import by_topic
 from kctl.views.groups import (
     LIST_COLUMNS,
+    LIST_LAG_COLUMNS,
     MEMBER_COLUMNS,
     OFFSET_COLUMNS,
     STATE_COLUMNS,
+    TOPIC_COLUMNS,
     TOTAL_COLUMNS,
+    list_lag_row,
     list_row,
     member_rows,
     offset_row,
     state_row,
+    topic_row,
     total_row,
 )
 from kctl.views.kafka_text.groups import Text, list_text, members_text, offsets_text, state_text
@@ -43,27 +55,40 @@ class View(Enum):
     MEMBERS = auto()
     STATE = auto()
     TOTALS = auto()
+    TOPICS = auto()
 
 
 def list_consumer_groups(
     ctx: typer.Context,
-    states: Annotated[
-        list[str] | None,
-        typer.Option("--state", help="Only groups in this state; can be repeated."),
-    ] = None,
+    states: GroupState = None,
+    lag: Annotated[
+        bool,
+        typer.Option("--lag", help="Show the lag of each group; queries offsets of all of them."),
+    ] = False,
     zookeeper: OldGroupsOption = None,
     text_format: KafkaText = None,
 ) -> None:
     """List consumer groups."""
     session = session_of(ctx)
-    groups = ask_groups(
-        session, zookeeper, lambda groups: groups.listed(states or []), partial=True
-    )
+    wanted = parse_states(states or [])
+    groups = ask_groups(session, zookeeper, lambda groups: groups.listed(wanted), partial=True)
     if text_format:
         session.out.text(list_text(groups, states=bool(states), types=False))
         return
     ordered = sorted(groups, key=lambda group: group.group_id)
-    session.out.rows(map(list_row, ordered), LIST_COLUMNS, name="group")
+    if not lag:
+        session.out.rows(map(list_row, ordered), LIST_COLUMNS, name="group")
+        return
+    names = [group.group_id for group in ordered]
+    found = ask_groups_and_logs(
+        session,
+        zookeeper,
+        lambda client, groups: group_lags(client, names, source=groups, now_ms=now_ms()),
+        partial=True,
+    )
+    lags = {one.group.group_id: one for one in found}
+    rows = [list_lag_row(group, lags.get(group.group_id)) for group in ordered]
+    session.out.rows(rows, LIST_LAG_COLUMNS, name="group")
 
 
 def describe(
@@ -77,20 +102,16 @@ def describe(
     members: Annotated[bool, typer.Option("--members", help="Show members.")] = False,
     state: Annotated[bool, typer.Option("--state", help="Show state and coordinator.")] = False,
     totals: Annotated[bool, typer.Option("--totals", help="Show one line per group.")] = False,
+    topics: Annotated[
+        bool, typer.Option("--by-topic", help="Show one line per group and topic.")
+    ] = False,
     time_lag: Annotated[
         bool, typer.Option(help="Determine the age of the first unread records.")
     ] = True,
     only_lagging: Annotated[
         bool, typer.Option("--only-lagging", help="Omit partitions without lag or problems.")
     ] = False,
-    fail_if: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="CONDITION",
-            help="Exit with status 3 if a group has e.g. lag>1000 (of a partition), "
-            "total-lag>1, time-lag>5m or members<1; can be repeated.",
-        ),
-    ] = None,
+    fail_if: FailIf = None,
     zookeeper: OldGroupsOption = None,
     text_format: KafkaText = None,
 ) -> None:
@@ -104,12 +125,13 @@ def describe(
     session = session_of(ctx)
     conditions = [usage(parse_condition, text) for text in fail_if or []]
     wanted = [*(names or []), *(group_option or [])]
-    view = _view(offsets=offsets, members=members, state=state, totals=totals)
+    asked = {View.OFFSETS: offsets, View.MEMBERS: members, View.STATE: state}
+    view = _view(asked | {View.TOTALS: totals, View.TOPICS: topics})
     now = now_ms() if time_lag and not text_format else None
 
     async def find(client: Client, groups: GroupSource) -> list[GroupLag]:
         chosen = await chosen_groups(groups, wanted, all_groups=all_groups)
-        if view in (View.OFFSETS, View.TOTALS) or conditions:
+        if view not in (View.MEMBERS, View.STATE) or conditions:
             return await group_lags(client, chosen, source=groups, now_ms=now)
         return [GroupLag(group, ()) for group in await groups.described(chosen)]
 
@@ -119,18 +141,18 @@ def describe(
     else:
         _show(session, [one for one in found if one.group.exists], view, only_lagging)
     _check_missing(session, zookeeper, found)
-    _check_conditions(found, conditions)
+    check_conditions(found, conditions)
 
 
-def _view(*, offsets: bool, members: bool, state: bool, totals: bool) -> View:
-    if offsets + members + state + totals > 1:
+def _view(asked: Mapping[View, bool]) -> View:
+    chosen = [view for view, is_asked in asked.items() if is_asked]
+    if len(chosen) > 1:
         raise CliError(
             "more than one view selected",
-            "use only one of --offsets, --members, --state and --totals",
+            "use only one of --offsets, --members, --state, --totals and --by-topic",
             ExitStatus.USAGE,
         )
-    asked = {View.MEMBERS: members, View.STATE: state, View.TOTALS: totals}
-    return next((view for view, is_asked in asked.items() if is_asked), View.OFFSETS)
+    return chosen[0] if chosen else View.OFFSETS
 
 
 def _show_kafka(session: Session, found: Sequence[GroupLag], view: View) -> None:
@@ -157,13 +179,16 @@ def _show(session: Session, found: Sequence[GroupLag], view: View, only_lagging:
         session.out.rows([state_row(one.group) for one in found], STATE_COLUMNS, name="group")
     elif view is View.TOTALS:
         session.out.rows([total_row(one) for one in found], TOTAL_COLUMNS, name="group")
+    elif view is View.TOPICS:
+        rows = [topic_row(topic) for one in found for topic in by_topic(one)]
+        session.out.rows(rows, TOPIC_COLUMNS, name="topic")
     else:
         lags = [lag for one in found for lag in one.partitions]
         chosen = [
             lag for lag in lags if not only_lagging or lag.lag or lag.verdict is not Verdict.OK
         ]
         session.out.rows(map(offset_row, chosen), OFFSET_COLUMNS, name="topic")
-        if session.output in (OutputFormat.TABLE, OutputFormat.WIDE):
+        if session.output.is_for_people:
             _sum_up(session, found)
 
 
@@ -192,14 +217,3 @@ def _check_missing(session: Session, zookeeper: str | None, found: Sequence[Grou
     if missing:
         there = ask_groups(session, zookeeper, lambda groups: groups.listed(), partial=True)
         raise no_such("group", missing, [group.group_id for group in there])
-
-
-def _check_conditions(found: Sequence[GroupLag], conditions: Sequence[Condition]) -> None:
-    findings = [
-        f"{one.group.group_id}: {condition.text}"
-        for one in found
-        for condition in conditions
-        if condition.holds(one)
-    ]
-    if findings:
-        raise CliError("; ".join(findings), status=ExitStatus.FOUND)

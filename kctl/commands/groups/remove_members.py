@@ -46,7 +46,8 @@ def remove_group_members(
     )
     if not confirm_plan(session, plan, yes=yes, dry_run=dry_run):
         return
-    outcomes = ask(session, lambda client: remove_members(client, group, chosen))
+    check = f"kctl groups describe {group} --members"
+    outcomes = ask(session, lambda client: remove_members(client, group, chosen), check=check)
     show_outcomes(session.out, outcomes, "member", "removed")
 
 

@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -14,11 +13,13 @@ from broker.net.client import Client
 from kctl.admin.group_source import GroupSource, ask_groups, ask_groups_and_logs
 from kctl.admin.log_offsets import log_ends, log_starts
 from kctl.admin.positions import resolve_positions
+from kctl.cli.arguments.amounts import INT64_MAX
+from kctl.cli.arguments.files import read_text
 from kctl.cli.arguments.zookeeper import OldGroupsOption
 from kctl.cli.confirmation import DryRun, Plan, Yes, confirm_plan
 from kctl.cli.errors import CliError, ExitStatus, usage
 from kctl.cli.options import KafkaText, Session, session_of
-from kctl.cli.times import now_ms, parse_duration_ms, parse_time_ms
+from kctl.cli.times import now_ms, parse_time_ms
 from kctl.commands.groups.arguments import (
     AllGroups,
     GroupNames,
@@ -81,7 +82,9 @@ def reset_offsets(
         bool,
         typer.Option("--to-current", help="Keep the committed offset (log end if there is none)."),
     ] = False,
-    to_offset: Annotated[int | None, typer.Option(min=0, help="Reset to this offset.")] = None,
+    to_offset: Annotated[
+        int | None, typer.Option(min=0, max=INT64_MAX, help="Reset to this offset.")
+    ] = None,
     shift_by: Annotated[
         int | None, typer.Option(help="Shift by N offsets; negative to go back.")
     ] = None,
@@ -99,7 +102,11 @@ def reset_offsets(
     ] = None,
     to_group: Annotated[
         str | None,
-        typer.Option(metavar="OTHER", help="Reset to the committed offsets of another group."),
+        typer.Option(
+            metavar="OTHER",
+            help="Reset to the committed offsets of another group, on all its topics unless "
+            "--topic is given.",
+        ),
     ] = None,
     execute: Annotated[
         bool, typer.Option("--execute", help="Execute the reset; same as --yes.")
@@ -107,7 +114,12 @@ def reset_offsets(
     yes: Yes = False,
     dry_run: DryRun = False,
     export: Annotated[
-        bool, typer.Option("--export", help="Print the new offsets as CSV, for --from-file.")
+        bool,
+        typer.Option(
+            "--export",
+            help="Print the new offsets as CSV, for --from-file; without --execute also those of "
+            "groups with members.",
+        ),
     ] = False,
     zookeeper: OldGroupsOption = None,
     text_format: KafkaText = None,
@@ -127,14 +139,18 @@ def reset_offsets(
     scenario = _scenario(positions, to_current, shift_by, from_file, to_group)
     wanted = [*(names or []), *(group_option or [])]
     scope = Scope(tuple(wanted), all_groups, tuple(topics or []), all_topics)
-    plans, refused = ask_groups_and_logs(
-        session, zookeeper, lambda client, groups: _plan(client, groups, scope, scenario)
-    )
     is_dry = dry_run or not (execute or yes)
+    with_active = export and is_dry and not text_format
+    plans, refused = ask_groups_and_logs(
+        session,
+        zookeeper,
+        lambda client, groups: _plan(client, groups, scope, scenario, with_active=with_active),
+    )
     rows = [row for plan in plans for row in reset_rows(plan)]
     shown = Plan(f"Reset {plural(len(rows), 'offset')}?", rows, RESET_COLUMNS, "topic")
     if not is_dry and confirm_plan(session, shown, yes=True, dry_run=False):
-        ask_groups(session, zookeeper, lambda groups: _commit(groups, plans))
+        check = f"kctl groups describe {' '.join(plan.group_id for plan in plans)}"
+        ask_groups(session, zookeeper, lambda groups: _commit(groups, plans), check=check)
     if text_format:
         session.out.text("".join(inactive_error(group.group_id, group.state) for group in refused))
     _show(session, plans, shown, export=export, kafka=bool(text_format))
@@ -152,7 +168,7 @@ def _moment(text: str | None) -> Position | None:
 
 
 def _ago(text: str | None) -> Position | None:
-    return Position(Anchor.TIME, now_ms() - usage(parse_duration_ms, text)) if text else None
+    return Position(Anchor.TIME, usage(parse_time_ms, f"-{text}", now_ms())) if text else None
 
 
 def _scenario(
@@ -170,12 +186,15 @@ def _scenario(
 
 
 async def _plan(
-    client: Client, groups: GroupSource, scope: Scope, scenario: Scenario
+    client: Client, groups: GroupSource, scope: Scope, scenario: Scenario, *, with_active: bool
 ) -> tuple[list[ResetPlan], list[Group]]:
-    """A plan for each inactive group, and the active groups."""
+    """A plan for each inactive group, and the active groups.
+
+    With `with_active` also a plan for those: to save their offsets.
+    """
     names = await chosen_groups(groups, scope.groups, all_groups=scope.all_groups)
     described, committed = await asyncio.gather(groups.described(names), groups.committed(names))
-    idle = [group for group in described if group.state in (EMPTY, DEAD)]
+    idle = [group for group in described if with_active or group.state in (EMPTY, DEAD)]
     busy = [group for group in described if group not in idle]
     file = _read_file(scenario.from_file, names) if scenario.from_file else {}
     plans = []
@@ -183,16 +202,23 @@ async def _plan(
         own = committed[group.group_id]
         wanted: Mapping[TopicPartition, int] = file.get(group.group_id, {})
         if not scenario.from_file:
-            places = await _places(client, scope, own)
-            wanted = await _wanted(client, groups, places, scenario, own)
+            others = await _offsets_of(groups, scenario.to_group) if scenario.to_group else None
+            places = await _places(client, scope, own, others)
+            wanted = await _wanted(client, places, scenario, own, others)
         starts, ends = await asyncio.gather(log_starts(client, wanted), log_ends(client, wanted))
         plans.append(plan_reset(group.group_id, wanted, own, LogBounds(starts, ends)))
     return plans, busy
 
 
 async def _places(
-    client: Client, scope: Scope, committed: Mapping[TopicPartition, int]
+    client: Client,
+    scope: Scope,
+    committed: Mapping[TopicPartition, int],
+    others: Mapping[TopicPartition, int] | None,
 ) -> list[TopicPartition]:
+    """The partitions to reset; without topics, `--to-group` means all of the other group."""
+    if others is not None and not scope.topics:
+        return sorted(others)
     if scope.all_topics:
         return sorted(committed)
     if not scope.topics:
@@ -202,10 +228,10 @@ async def _places(
 
 async def _wanted(
     client: Client,
-    groups: GroupSource,
     places: Sequence[TopicPartition],
     scenario: Scenario,
     committed: Mapping[TopicPartition, int],
+    others: Mapping[TopicPartition, int] | None,
 ) -> Mapping[TopicPartition, int]:
     if scenario.position and scenario.position.anchor is Anchor.OFFSET:
         return dict.fromkeys(places, scenario.position.number)
@@ -216,21 +242,21 @@ async def _wanted(
             return shifted(places, committed, scenario.shift_by)
         except ValueError as error:
             raise CliError(str(error), "use --topic to select other partitions") from error
-    if scenario.to_group:
-        others = (await groups.committed([scenario.to_group]))[scenario.to_group]
-        if not others:
-            raise CliError(
-                f"group {scenario.to_group!r} has no committed offsets", "kctl groups list"
-            )
+    if others is not None:
         return {place: others[place] for place in places if place in others}
     return current_or_end(places, committed, await log_ends(client, places))
 
 
+async def _offsets_of(groups: GroupSource, name: str) -> Mapping[TopicPartition, int]:
+    """The committed offsets of another group; CliError if it has none."""
+    offsets = (await groups.committed([name]))[name]
+    if not offsets:
+        raise CliError(f"group {name!r} has no committed offsets", "kctl groups list")
+    return offsets
+
+
 def _read_file(name: str, groups: Sequence[str]) -> dict[str, dict[TopicPartition, int]]:
-    try:
-        return usage(parse_csv, Path(name).read_text(), groups)
-    except OSError as error:
-        raise CliError(f"cannot read {name}: {error.strerror}") from error
+    return usage(parse_csv, read_text(name), groups)
 
 
 async def _commit(groups: GroupSource, plans: Sequence[ResetPlan]) -> None:

@@ -1,8 +1,11 @@
 """`kctl groups watch`."""
 
+import shutil
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
 from typing import Annotated
 
 import typer
@@ -10,17 +13,36 @@ import typer
 from broker.net.client import Client
 from kctl.admin.connection import ask
 from kctl.admin.group_source import CoordinatedGroups
-from kctl.cli.errors import ExitStatus
-from kctl.cli.options import session_of
-from kctl.cli.output import Output, OutputFormat
+from kctl.cli.arguments.conditions import check_conditions, parse_condition
+from kctl.cli.errors import ExitStatus, usage
+from kctl.cli.missing import no_such
+from kctl.cli.options import Session, session_of
+from kctl.cli.output import Output
+from kctl.cli.tables import Columns
 from kctl.cli.times import now_ms
-from kctl.commands.groups.arguments import AllGroups, GroupNames, GroupOption, chosen_groups
-from kctl.model.lag import GroupLag
+from kctl.commands.groups.arguments import (
+    AllGroups,
+    FailIf,
+    GroupNames,
+    GroupOption,
+    chosen_groups,
+)
+from kctl.model.lag import GroupLag, Movement, PartitionLag, Verdict
 from kctl.operations.group_lag import group_lags
-from kctl.plans.trend import DEFAULT_WINDOW_S, LagHistory
-from kctl.views.groups import WATCH_COLUMNS, watch_row
+from kctl.plans.trend import DEFAULT_WINDOW_S, Key, LagHistory
+from kctl.views.groups import TOTAL_COLUMNS, WATCH_COLUMNS, total_row, watch_row
 
 _CLEAR = "\x1b[H\x1b[2J"
+_OTHER_LINES = 3
+"""Lines of the screen that are no rows: the heading, the note about hidden rows, the cursor."""
+
+
+class Sort(StrEnum):
+    """Order of the partitions."""
+
+    NAME = "name"
+    LAG = "lag"
+    TIME_LAG = "time-lag"
 
 
 def watch(
@@ -45,8 +67,23 @@ def watch(
     count: Annotated[
         int | None, typer.Option("-n", "--count", min=1, help="Exit after N updates.")
     ] = None,
+    topics: Annotated[
+        list[str] | None,
+        typer.Option("-t", "--topic", help="Only partitions of this topic; can be repeated."),
+    ] = None,
+    only_lagging: Annotated[
+        bool, typer.Option("--only-lagging", help="Omit partitions whose verdict is ok.")
+    ] = False,
+    sort: Annotated[
+        Sort, typer.Option("--sort", metavar="BY", help="Order: name, lag or time-lag.")
+    ] = Sort.NAME,
+    totals: Annotated[bool, typer.Option("--totals", help="Show one line per group.")] = False,
+    fail_if: FailIf = None,
 ) -> None:
-    """Watch the lag of groups until Ctrl-C.
+    """Watch the lag of groups until Ctrl-C; on a terminal, as many rows as fit.
+
+    With --count, the conditions of --fail-if are checked at the last update, with the verdicts over
+    the window: `kctl groups watch billing -n 15 --fail-if verdict=stalled` can be paged on.
 
     Rates, trend and verdict are taken over --window, which must span several commits: consumers
     commit every 5 s by default. The trend compares the lags after commits: caught-up, falling,
@@ -61,7 +98,9 @@ def watch(
     lost (records were deleted unread), beyond-end, unknown. lagging and stalled are worth an alert.
     """
     session = session_of(ctx)
+    conditions = [usage(parse_condition, text) for text in fail_if or []]
     wanted = [*(names or []), *(group_option or [])]
+    choice = Choice(frozenset(topics or ()), only_lagging, sort)
 
     async def find(client: Client) -> list[GroupLag]:
         chosen = await chosen_groups(CoordinatedGroups(client), wanted, all_groups=all_groups)
@@ -72,18 +111,66 @@ def watch(
     try:
         while True:
             found = ask(session, find, partial=True)
+            if not looks:
+                _check_missing(session, found)
             lags = [lag for one in found for lag in one.partitions]
-            _show(session.out, list(map(watch_row, lags, history.add(time.monotonic(), lags))))
+            moved = dict(zip(map(_key, lags), history.add(time.monotonic(), lags), strict=True))
+            if totals:
+                _show(session.out, [total_row(one) for one in found], TOTAL_COLUMNS, "group")
+            else:
+                rows = [watch_row(lag, moved[_key(lag)]) for lag in choice.of(lags, moved)]
+                _show(session.out, rows, WATCH_COLUMNS, "topic")
             looks += 1
             if looks == count:
-                return
+                break
             time.sleep(interval)
     except KeyboardInterrupt:
         raise typer.Exit(ExitStatus.INTERRUPTED) from None
+    check_conditions(found, conditions, lambda lag: moved[_key(lag)].verdict)
 
 
-def _show(out: Output, rows: Sequence[dict[str, object]]) -> None:
-    if out.format in (OutputFormat.TABLE, OutputFormat.WIDE) and sys.stdout.isatty():
+def _key(lag: PartitionLag) -> Key:
+    return lag.group_id, lag.place
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Which partitions are shown, and in which order."""
+
+    topics: frozenset[str]
+    only_lagging: bool
+    sort: Sort
+
+    def of(self, lags: Sequence[PartitionLag], moved: Mapping[Key, Movement]) -> list[PartitionLag]:
+        """The chosen ones of `lags`; with the largest first if they are sorted by lag."""
+        chosen = [
+            lag
+            for lag in lags
+            if (not self.topics or lag.place.topic in self.topics)
+            and not (self.only_lagging and moved[_key(lag)].verdict is Verdict.OK)
+        ]
+        if self.sort is Sort.LAG:
+            return sorted(chosen, key=lambda lag: -(lag.lag or 0))
+        if self.sort is Sort.TIME_LAG:
+            return sorted(chosen, key=lambda lag: -(lag.time_lag_ms or 0))
+        return chosen
+
+
+def _check_missing(session: Session, found: Sequence[GroupLag]) -> None:
+    """CliError if a group does not exist when the watch begins."""
+    if missing := [one.group.group_id for one in found if not one.group.exists]:
+        there = ask(session, lambda client: CoordinatedGroups(client).listed(), partial=True)
+        raise no_such("group", missing, [group.group_id for group in there])
+
+
+def _show(out: Output, rows: Sequence[dict[str, object]], columns: Columns, name: str) -> None:
+    is_screen = out.format.is_for_people and sys.stdout.isatty()
+    fitting = max(1, shutil.get_terminal_size().lines - _OTHER_LINES)
+    if not is_screen or len(rows) <= fitting:
+        fitting = len(rows)
+    if is_screen:
         out.text(_CLEAR)
-    out.rows(rows, WATCH_COLUMNS, name="topic")
+    out.rows(rows[:fitting], columns, name=name)
+    if hidden := len(rows) - fitting:
+        out.note(f"… {hidden} more; --sort lag, --only-lagging, --topic and --totals show less")
     sys.stdout.flush()  # output must not be delayed

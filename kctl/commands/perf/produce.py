@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from kctl.admin.connection import ask
-from kctl.admin.log_offsets import known_partitions
+from kctl.admin.log_offsets import partitions_of
 from kctl.cli.confirmation import refuse_if_read_only
 from kctl.cli.errors import ExitStatus
 from kctl.cli.interrupts import ctrl_c_noted
@@ -38,9 +38,7 @@ def produce(
     """
     session = session_of(ctx)
     refuse_if_read_only(session)
-    ask(
-        session, lambda client: known_partitions(client, [topic])
-    )  # fails early if the cluster does not answer
+    ask(session, lambda client: partitions_of(client, [topic]))  # fails early; creates no topic
     from kctl.streaming.config import client_properties  # imports librdkafka
     from kctl.streaming.measuring import Load, ProducerTest
 

@@ -11,6 +11,7 @@ from broker.model import TopicPartition
 from broker.net.client import Client
 from kctl.admin.connection import ask
 from kctl.admin.log_dirs import describe_log_dirs
+from kctl.admin.log_offsets import partitions_of
 from kctl.admin.reassignments import cancel_reassignments, list_reassignments
 from kctl.cli.arguments.partitions import PartitionChoice, parse_partitions
 from kctl.cli.confirmation import DryRun, Plan, Yes, confirm_plan
@@ -74,6 +75,9 @@ def cancel(
     moving = ask(session, list_reassignments)
     chosen = _chosen(moving, partitions, wanted.replicas if wanted else None)
     if not chosen and not text_format:
+        if partitions:
+            wanted_topics = [word.partition(":")[0] for word in partitions]
+            ask(session, lambda client: partitions_of(client, wanted_topics))  # they must exist
         session.out.note("no such reassignment in progress")
         return None
     if not confirm_plan(session, _cancel_plan(moving, chosen), yes=yes, dry_run=dry_run):

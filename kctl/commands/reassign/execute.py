@@ -23,7 +23,7 @@ from kctl.commands.reassign.preview import move_plan
 from kctl.model.assignments import ReassignmentFile
 from kctl.model.outcomes import Outcome
 from kctl.model.reassignments import Reassignments
-from kctl.operations.reassignment.log_dirs import move_log_dirs
+from kctl.operations.reassignment.log_dirs import current_log_dirs, move_log_dirs
 from kctl.operations.reassignment.proposals import (
     MissingPartition,
     already_in_progress,
@@ -92,7 +92,8 @@ def execute(
     current = {tp: proposal.layout.replicas[tp] for tp in wanted.replicas}
     if as_kafka:
         session.out.lines(rollback_lines(current))
-    write_rollback(session, rollback, current)
+    before = ReassignmentFile(current, current_log_dirs(session, wanted))
+    write_rollback(session, rollback, before)
     throttling = Throttling(session)
     throttling.set(wanted, moving, current, rate=rate, log_dirs_rate=dirs_rate)
     if as_kafka:

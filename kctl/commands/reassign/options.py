@@ -1,6 +1,5 @@
 """Options that the verbs of `kctl reassign` share."""
 
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,9 +8,10 @@ from typing import Annotated
 import typer
 
 from kctl.cli.arguments.amounts import parse_broker_ids
+from kctl.cli.arguments.files import read_text
 from kctl.cli.arguments.plan_files import parse_reassignment, parse_topics
 from kctl.cli.arguments.topics import KAFKA_PANEL, Selection
-from kctl.cli.errors import CliError, usage_error
+from kctl.cli.errors import usage_error
 from kctl.model.assignments import ReassignmentFile
 from kctl.plans.reassignment.goals import (
     Balance,
@@ -40,7 +40,7 @@ AddBrokers = Annotated[
 ]
 ReplicationFactor = Annotated[
     int | None,
-    typer.Option("--replication-factor", min=1, help="Set the replication factor."),
+    typer.Option("--replication-factor", min=1, max=32767, help="Set the replication factor."),
 ]
 RackAware = Annotated[
     bool | None,
@@ -106,7 +106,8 @@ Rollback = Annotated[
     typer.Option(
         "--rollback",
         metavar="FILE",
-        help="File for the plan that undoes the reassignment (default kctl-rollback-TIME.json).",
+        help="File for the plan that undoes the reassignment (default: a new file in "
+        "~/.local/state/kctl/rollbacks, or below $XDG_STATE_HOME).",
     ),
 ]
 PreserveThrottles = Annotated[
@@ -142,16 +143,6 @@ class GoalOptions:
             racks=racks,
             balance=frozenset(self.balance or ()),
         )
-
-
-def read_text(path: Path) -> str:
-    """The text of a file, or of stdin for `-`; CliError if it cannot be read."""
-    if str(path) == "-":
-        return sys.stdin.read()
-    try:
-        return path.read_text()
-    except OSError as error:
-        raise CliError(f"cannot read {path}: {error.strerror}", "check the path") from error
 
 
 def topics_in_file(path: Path) -> Selection:

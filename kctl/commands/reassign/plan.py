@@ -1,5 +1,6 @@
 """`kctl reassign plan`."""
 
+from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -29,10 +30,11 @@ from kctl.commands.reassign.options import (
     TopicsFile,
     topics_in_file,
 )
+from kctl.commands.reassign.plan_directories import plan_directories
 from kctl.model.assignments import Assignment
 from kctl.model.cluster import Cluster
 from kctl.model.topics import Topic
-from kctl.operations.reassignment.proposals import Proposal, propose
+from kctl.operations.reassignment.proposals import Proposal, nothing_to_do, propose
 from kctl.operations.reassignment.rollback import write_plan
 from kctl.plans.reassignment.cost import broker_loads, changes_of, reassignment_cost
 from kctl.views.kafka_text.reassign import (
@@ -77,6 +79,22 @@ def plan(
     group_by: Annotated[
         By, typer.Option("--by", metavar="WHAT", help="Rows per partition, broker or total.")
     ] = By.PARTITION,
+    balance_dirs: Annotated[
+        bool,
+        typer.Option(
+            "--balance-dirs",
+            help="Even out the log directories of each broker; with --brokers only of these.",
+        ),
+    ] = False,
+    drain_dir: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--drain-dir",
+            metavar="PATH",
+            help="Move replicas out of this log directory, to others of the same broker; with "
+            "--brokers only of these. Can be repeated.",
+        ),
+    ] = None,
     text_format: KafkaText = None,
     topics_file: TopicsFile = None,
     disable_rack_aware: DisableRackAware = False,
@@ -90,7 +108,8 @@ def plan(
     Plans are deterministic. Without topics the plan covers all of them. With --format kafka it is
     computed like Kafka's tool does: all replicas are assigned again, to the brokers of --brokers.
 
-    Skew is the load of the busiest broker divided by the mean; 1.0 is even.
+    Skew is the load of the busiest broker divided by the mean; 1.0 is even. Plans between log
+    directories (--balance-dirs, --drain-dir) are run with `kctl reassign execute`.
     """
     session = session_of(ctx)
     wanted = topics_in_file(topics_file) if topics_file else select(names, regex=regex)
@@ -105,6 +124,15 @@ def plan(
     if disable_rack_aware:
         rack_aware = False
     options = GoalOptions(brokers, drain, add_brokers, replication_factor, rack_aware, balance)
+    if balance_dirs or drain_dir:
+        if not replace(options, brokers=None).goals().is_nothing:
+            raise usage_error(
+                "--balance-dirs and --drain-dir move replicas within brokers",
+                "plan moves between brokers separately",
+            )
+        ids = parse_broker_ids(brokers, "--brokers")
+        plan_directories(session, wanted, ids, frozenset(drain_dir or ()), out)
+        return None
     proposal = propose(session, wanted, options.goals())
     _show(session, proposal, group_by, out)
     return None
@@ -123,7 +151,7 @@ def _show(session: Session, proposal: Proposal, group_by: By, out: Path | None) 
     else:
         rows = map(change_row, changes_of(layout, changes))
         session.out.rows(rows, CHANGE_COLUMNS, name="topic")
-    session.out.note(cost_line(cost) if changes else "nothing to reassign")
+    session.out.note(cost_line(cost) if changes else nothing_to_do(proposal))
     if changes and out is not None and str(out) != "-":
         write_plan(out, changes)
         session.out.note(f"wrote {out}: run it with kctl reassign run --file {out}")

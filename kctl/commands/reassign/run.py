@@ -29,6 +29,7 @@ from kctl.commands.reassign.preview import move_plan
 from kctl.operations.reassignment.proposals import (
     Proposal,
     already_in_progress,
+    nothing_to_do,
     proposal_of_file,
     propose,
 )
@@ -89,7 +90,7 @@ def run(
     goal_options = GoalOptions(brokers, drain, add_brokers, replication_factor, rack_aware, balance)
     proposal = _proposal(session, goal_options, names, file, regex=regex)
     if not proposal.changes:
-        session.out.note("nothing to reassign")
+        session.out.note(nothing_to_do(proposal))
         return None
     if not additional and (moving := ask(session, list_reassignments)):
         raise already_in_progress(moving)

@@ -10,11 +10,13 @@ import typer
 from kctl.cli.options import session_of
 from kctl.commands.spark_export.options import (
     Conf,
+    Engine,
     Jars,
     Master,
     Packages,
-    all_given,
-    spark_options,
+    PyFiles,
+    Workers,
+    engine_options,
 )
 from kctl.dump.reading.filters import parse_moment
 
@@ -132,14 +134,13 @@ def run(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Show the plan without exporting.")
     ] = False,
+    engine: Engine = None,
+    workers: Workers = None,
     master: Master = None,
     conf: Conf = None,
     packages: Packages = None,
     jars: Jars = None,
-    py_files: Annotated[
-        list[str] | None,
-        typer.Option(metavar="FILE", help="Python file to send to the workers. Can be repeated."),
-    ] = None,
+    py_files: PyFiles = None,
 ) -> None:
     """Export topics to Parquet and other formats.
 
@@ -191,6 +192,6 @@ def run(
         Mode.chosen(append=append, overwrite=overwrite, incremental=incremental, resume=resume),
         tuple(from_dir or ()),
         task_size * 2**20,
-        replace(spark_options(session, master, conf, packages, jars), py_files=all_given(py_files)),
+        engine_options(session, engine, workers, master, conf, packages, jars, py_files),
     )
     run_export(request, session, dry_run=dry_run)

@@ -8,7 +8,14 @@ import typer
 
 from kctl.cli.errors import ExitStatus
 from kctl.cli.options import session_of
-from kctl.commands.spark_export.options import Conf, Jars, Master, Packages, spark_options
+from kctl.commands.spark_export.options import (
+    Conf,
+    Engine,
+    Jars,
+    Master,
+    Packages,
+    engine_options,
+)
 
 
 def verify(
@@ -22,6 +29,7 @@ def verify(
             metavar="LOGDIR", help="Compare with the log directory of a broker. Can be repeated."
         ),
     ] = None,
+    engine: Engine = None,
     master: Master = None,
     conf: Conf = None,
     packages: Packages = None,
@@ -37,7 +45,7 @@ def verify(
     from kctl.spark.verify import FINDING_COLUMNS, verify_exports
 
     session = session_of(ctx)
-    options = spark_options(session, master, conf, packages, jars)
+    options = engine_options(session, engine, None, master, conf, packages, jars)
     findings = verify_exports(directory, tuple(from_dir or ()), session, options)
     session.out.rows([asdict(each) for each in findings], FINDING_COLUMNS, name="what")
     if findings:

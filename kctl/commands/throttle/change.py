@@ -157,5 +157,7 @@ def _apply(
     rows = [row for e, some in changes.items() for row in change_rows(e, before[e], some)]
     plan = Plan(f"{verb} {plural(len(rows), 'throttle')}?", rows, CHANGE_COLUMNS, "entity")
     if confirm_plan(session, plan, yes=yes, dry_run=dry_run):
-        outcomes = ask(session, lambda client: alter_and_verify(client, changes))
+        outcomes = ask(
+            session, lambda client: alter_and_verify(client, changes), check="kctl throttle list"
+        )
         show_outcomes(session.out, outcomes, "entity", "changed")

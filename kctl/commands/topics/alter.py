@@ -8,8 +8,9 @@ import typer
 from broker.net.client import Client
 from kctl.admin.configs import alter_configs, describe_configs
 from kctl.admin.connection import ask
-from kctl.admin.topic_selection import require_all_found
+from kctl.admin.topic_selection import require_all_found, require_brokers
 from kctl.admin.topics import add_partitions, find_topics
+from kctl.cli.arguments.amounts import INT32_MAX, parse_rate
 from kctl.cli.arguments.configs import parse_assignment, parse_changes, parse_pairs
 from kctl.cli.arguments.topics import KafkaTopic, Regex, Selection, TopicNames, require_some, select
 from kctl.cli.confirmation import DryRun, Plan, Yes, confirm_plan
@@ -30,10 +31,19 @@ def alter(
     regex: Regex = False,
     partitions: Annotated[
         int | None,
-        typer.Option("-p", "--partitions", help="New number of partitions.", min=1),
+        typer.Option("-p", "--partitions", help="New number of partitions.", min=1, max=INT32_MAX),
     ] = None,
     replica_assignment: ReplicaAssignment = None,
     replication_factor: ReplicationFactor = None,
+    throttle: Annotated[
+        str | None,
+        typer.Option(
+            "--throttle",
+            metavar="RATE",
+            help="With --replication-factor: throttle of each broker in bytes per second, e.g. "
+            "50MB.",
+        ),
+    ] = None,
     configs: Annotated[
         list[str] | None,
         typer.Option("-c", "--config", metavar="KEY=VALUE", help="Set a config; can be repeated."),
@@ -75,7 +85,12 @@ def alter(
         session.out.note("nothing to alter")
         return None
     if replication_factor:
-        return _change_replicas(session, topics, replication_factor, yes=yes, dry_run=dry_run)
+        rate = parse_rate(throttle, "--throttle") if throttle else None
+        return _change_replicas(session, topics, replication_factor, rate, yes=yes, dry_run=dry_run)
+    if throttle:
+        raise usage_error("--throttle is for --replication-factor", "omit it")
+    if assignment and not text_format:
+        require_brokers(session, assignment)
     work = _Work(topics, count, assignment, changes)
     if dry_run:
         _fail_if_refused(work.run(session, validate_only=True))
@@ -99,7 +114,13 @@ def _require_one_kind(others: bool, replication_factor: int | None, *, as_kafka:
 
 
 def _change_replicas(
-    session: Session, topics: Sequence[Topic], factor: int, *, yes: bool, dry_run: bool
+    session: Session,
+    topics: Sequence[Topic],
+    factor: int,
+    rate: int | None,
+    *,
+    yes: bool,
+    dry_run: bool,
 ) -> ExitStatus | None:
     # Imported here: other changes do not need reassignments.
     from kctl.commands.reassign.preview import move_plan
@@ -114,7 +135,7 @@ def _change_replicas(
         return None
     if not confirm_plan(session, move_plan(session, proposal), yes=yes, dry_run=dry_run):
         return None
-    return run_reassignment(session, proposal, RunOptions())
+    return run_reassignment(session, proposal, RunOptions(rate))
 
 
 class _Work:

@@ -10,8 +10,9 @@ from broker.errors import ErrorCode
 from broker.net.client import Client
 from kctl.admin.connection import ask
 from kctl.admin.describe_topics import topic_configs
-from kctl.admin.topic_selection import require_all_found
+from kctl.admin.topic_selection import require_all_found, require_brokers
 from kctl.admin.topics import create_topics, find_topics
+from kctl.cli.arguments.amounts import INT32_MAX
 from kctl.cli.arguments.configs import parse_assignment, parse_pairs
 from kctl.cli.arguments.topics import (
     KAFKA_PANEL,
@@ -23,12 +24,14 @@ from kctl.cli.errors import CliError, ExitStatus
 from kctl.cli.options import KafkaText, Session, session_of
 from kctl.model.configs import SOURCES
 from kctl.model.outcomes import Outcome
-from kctl.model.topics import NewTopic
+from kctl.model.topics import NewTopic, Topic
 from kctl.views.kafka_text.topics import creation_lines, error_line
 from kctl.views.outcomes import show_outcomes
+from kctl.views.quantities import plural
 
 Partitions = Annotated[
-    int | None, typer.Option("-p", "--partitions", help="Number of partitions.", min=1)
+    int | None,
+    typer.Option("-p", "--partitions", help="Number of partitions.", min=1, max=INT32_MAX),
 ]
 ReplicationFactor = Annotated[
     int | None,
@@ -88,9 +91,12 @@ def create(
         NewTopic(name, partitions, replication_factor, assignment, settings)
         for name in dict.fromkeys(wanted)
     ]
+    if assignment and not text_format:  # Kafka's tool does not check
+        require_brokers(session, assignment)
     outcomes = _create(session, topics, dry_run=dry_run)
     if if_not_exists:
-        outcomes = [_exists_is_fine(one) for one in outcomes]
+        existing = _existing(session, topics, outcomes)
+        outcomes = [_exists_is_fine(one, existing.get(one.name, "")) for one in outcomes]
     return _show_created(session, outcomes, dry_run, as_kafka=bool(text_format))
 
 
@@ -105,10 +111,33 @@ def _create(session: Session, topics: Sequence[NewTopic], *, dry_run: bool) -> l
     return ask(session, question, check=check)
 
 
-def _exists_is_fine(one: Outcome) -> Outcome:
+def _existing(
+    session: Session, topics: Sequence[NewTopic], outcomes: Sequence[Outcome]
+) -> dict[str, str]:
+    """How the topics that exist already differ from the wanted ones, by name."""
+    names = [one.name for one in outcomes if one.error is ErrorCode.TOPIC_ALREADY_EXISTS]
+    if not names:
+        return {}
+    wanted = {topic.name: topic for topic in topics}
+    found = ask(session, lambda client: find_topics(client, names))
+    return {topic.name: _difference(wanted[topic.name], topic) for topic in found}
+
+
+def _difference(wanted: NewTopic, found: Topic) -> str:
+    pairs = [
+        ("partition", wanted.num_partitions, len(found.partitions)),
+        ("replica", wanted.replication_factor, found.replication_factor),
+    ]
+    differing = [
+        f"{plural(is_, noun)} instead of {be}" for noun, be, is_ in pairs if be and be != is_
+    ]
+    return f", with {' and '.join(differing)}" if differing else ""
+
+
+def _exists_is_fine(one: Outcome, difference: str) -> Outcome:
     if one.error is not ErrorCode.TOPIC_ALREADY_EXISTS:
         return one
-    return replace(one, error=ErrorCode.NONE, message="already exists")
+    return replace(one, error=ErrorCode.NONE, message=f"already exists{difference}")
 
 
 def _show_created(
@@ -160,7 +189,8 @@ def clone(
     ]
     outcomes = _create(session, topics, dry_run=dry_run)
     if if_not_exists:
-        outcomes = [_exists_is_fine(one) for one in outcomes]
+        existing = _existing(session, topics, outcomes)
+        outcomes = [_exists_is_fine(one, existing.get(one.name, "")) for one in outcomes]
     return _show_created(session, outcomes, dry_run, as_kafka=False)
 
 

@@ -8,6 +8,7 @@ import typer
 from broker.model import TopicPartition
 from broker.net.client import Client
 from kctl.admin.connection import ask
+from kctl.admin.log_dirs import describe_log_dirs
 from kctl.admin.log_offsets import log_ends, log_starts
 from kctl.admin.topic_selection import require_all_found
 from kctl.admin.topics import delete_topics, find_topics
@@ -77,10 +78,26 @@ def _deletable(wanted: Selection, found: Sequence[Topic]) -> set[str]:
 
 
 def _deletion_plan(session: Session, topics: Sequence[Topic]) -> Plan:
-    records = ask(session, lambda client: _records(client, topics))
-    rows = deletion_rows(topics, records)
+    before = dict(session.unanswered)
+    records, sizes = ask(session, lambda client: _contents(client, topics), partial=True)
+    for message in session.unanswered.items() - before.items():
+        session.out.note(f"{message[1]}: records and bytes of its partitions are not counted")
+    session.unanswered = before  # the deletion does not need these brokers
+    rows = deletion_rows(topics, records, sizes)
     count = f"topic {topics[0].name}" if len(topics) == 1 else f"{len(topics)} topics"
     return Plan(f"Delete {count}?", rows, DELETION_COLUMNS, "topic")
+
+
+async def _contents(
+    client: Client, topics: Sequence[Topic]
+) -> tuple[dict[str, int], dict[str, int]]:
+    """Records and bytes of each topic, as far as the brokers answer."""
+    records = await _records(client, topics)
+    sizes = {topic.name: 0 for topic in topics}
+    for log_dir in await describe_log_dirs(client, topics=topics):
+        for replica in log_dir.replicas:
+            sizes[replica.partition.topic] += replica.size_bytes
+    return records, sizes
 
 
 async def _records(client: Client, topics: Sequence[Topic]) -> dict[str, int]:

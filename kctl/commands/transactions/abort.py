@@ -53,7 +53,8 @@ def abort(
     plan = Plan("Abort this transaction?", rows, MARKER_COLUMNS, "producer_id")
     if not confirm_plan(session, plan, yes=yes, dry_run=dry_run):
         return
-    error = ask(session, lambda client: abort_transaction(client, marker))
+    check = f"kctl transactions producers {where.topic}:{where.partition}"
+    error = ask(session, lambda client: abort_transaction(client, marker), check=check)
     show_outcomes(session.out, [Outcome(str(where), error)], "partition", "aborted")
 
 

@@ -1,5 +1,6 @@
 """Options that the verbs of `kctl transactions` share."""
 
+from collections.abc import Iterable
 from typing import Annotated
 
 import typer
@@ -49,3 +50,24 @@ def _numbers(text: str, word: str) -> list[int]:
         raise CliError(
             f"{word!r} is not TOPIC[:PARTITION,…]", "e.g. orders:0,1", ExitStatus.USAGE
         ) from None
+
+
+STATES = (
+    *("Empty", "Ongoing", "PrepareCommit", "PrepareAbort", "CompleteCommit", "CompleteAbort"),
+    *("Dead", "PrepareEpochFence"),
+)
+
+
+def parse_states(texts: Iterable[str]) -> tuple[str, ...]:
+    """The states in Kafka's spelling; upper and lower case do not matter."""
+    known = {state.lower(): state for state in STATES}
+    found = []
+    for text in texts:
+        if text.lower() not in known:
+            raise CliError(
+                f"no such transaction state: {text!r}",
+                f"one of {', '.join(STATES)}",
+                ExitStatus.USAGE,
+            )
+        found.append(known[text.lower()])
+    return tuple(found)

@@ -8,10 +8,11 @@ import typer
 from broker.model import TopicPartition
 from broker.net.client import Client
 from kctl.admin.connection import ask
-from kctl.admin.log_offsets import partitions_of
-from kctl.admin.topics import find_topics
+from kctl.admin.log_offsets import partitions_of, require_partitions
+from kctl.admin.topics import find_topics, live_brokers
 from kctl.admin.transactions import describe_producers, describe_transactions, list_transactions
 from kctl.cli.errors import CliError, ExitStatus, usage
+from kctl.cli.missing import no_such_broker
 from kctl.cli.options import KafkaText, session_of
 from kctl.cli.times import now_ms, parse_duration_ms
 from kctl.commands.transactions.arguments import (
@@ -20,6 +21,7 @@ from kctl.commands.transactions.arguments import (
     Places,
     TopicOption,
     named_places,
+    parse_states,
 )
 from kctl.model.transactions import ActiveProducer, Transaction, TransactionFilter
 from kctl.plans.hanging import hanging, overdue
@@ -75,7 +77,7 @@ def list_all(
     longer_ms = -1 if duration_filter is None else duration_filter
     if longer_than:
         longer_ms = usage(parse_duration_ms, longer_than)
-    wanted = TransactionFilter(tuple(states or ()), tuple(producer_ids or ()), longer_ms)
+    wanted = TransactionFilter(parse_states(states or ()), tuple(producer_ids or ()), longer_ms)
     found = ask(session, lambda client: list_transactions(client, wanted), partial=True)
     if text_format:
         session.out.lines(list_lines(found))
@@ -149,7 +151,10 @@ def producers(
 
     async def question(client: Client) -> list[ActiveProducer]:
         known = await partitions_of(client, wanted)
-        return await describe_producers(client, _partitions(known, wanted), broker_id)
+        partitions = _partitions(known, wanted)
+        await require_partitions(client, partitions)
+        await _require_broker(client, broker_id)
+        return await describe_producers(client, partitions, broker_id)
 
     found = ask(session, question, partial=True)
     if text_format:
@@ -204,12 +209,20 @@ def find_hanging(
     return ExitStatus.FOUND if found else ExitStatus.OK
 
 
+async def _require_broker(client: Client, broker_id: int | None) -> None:
+    """CliError if the broker is not in the cluster."""
+    if broker_id is not None and broker_id not in (live := await live_brokers(client)):
+        raise no_such_broker([broker_id], live)
+
+
 async def _searched(
     client: Client, wanted: dict[str, list[int] | None], broker_id: int | None
 ) -> list[TopicPartition]:
     """The partitions to search: the given ones or all; with a broker, those it replicates."""
+    await _require_broker(client, broker_id)
     if wanted:
-        await partitions_of(client, wanted)  # a topic that does not exist is an error
+        known = await partitions_of(client, wanted)  # a topic that does not exist is an error
+        await require_partitions(client, _partitions(known, wanted))
     topics = await find_topics(client, list(wanted) or None)
     return [
         TopicPartition(topic.name, one.id)

@@ -9,7 +9,6 @@ import typer
 from kctl.admin.znodes import read_node
 from kctl.cli.arguments.zookeeper import ZooKeeperOption
 from kctl.cli.options import session_of
-from kctl.cli.output import OutputFormat
 from kctl.commands.zk.arguments import Directory, Path, znode_place
 from kctl.views.znodes import RECORD_COLUMNS, znode_row
 
@@ -31,5 +30,5 @@ def get(
         return
     session.out.record(znode_row(found), RECORD_COLUMNS, name="path")
     value = found.explained.value
-    if session.output in (OutputFormat.TABLE, OutputFormat.WIDE) and isinstance(value, dict):
+    if session.output.is_for_people and isinstance(value, dict):
         session.out.lines(["", json.dumps(value, indent=2, ensure_ascii=False)])

@@ -8,7 +8,6 @@ import typer
 from kctl.admin.znodes import read_tree
 from kctl.cli.arguments.zookeeper import ZooKeeperOption
 from kctl.cli.options import session_of
-from kctl.cli.output import OutputFormat
 from kctl.commands.zk.arguments import Directory, Path, znode_place
 from kctl.views.znodes import COLUMNS, tree_lines, znode_row
 
@@ -27,7 +26,7 @@ def tree(
     found = asyncio.run(read_tree(znode_place(session, zookeeper, directory), path))
     top = found[0].depth
     shown = [node for node in found if depth is None or node.depth - top <= depth]
-    if session.output in (OutputFormat.TABLE, OutputFormat.WIDE):
+    if session.output.is_for_people:
         session.out.lines(tree_lines(shown))
     else:
         session.out.rows(map(znode_row, shown), COLUMNS, name="path")

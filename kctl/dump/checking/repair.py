@@ -41,6 +41,7 @@ from broker.model import TopicPartition
 from kctl.cli.errors import CliError
 from kctl.cli.tables import Column
 from kctl.dump.checking.directory import CHECKPOINTS, partition_directories
+from kctl.dump.checking.salvage import parts_of
 from kctl.dump.reading.readers import open_records
 
 REPAIR_COLUMNS: Final = [
@@ -57,11 +58,14 @@ _UNREADABLE: Final = (CorruptRecord, CorruptCheckpoint)
 
 
 @dataclass(frozen=True)
-class _How:
+class RepairOptions:
     """Settings of a repair."""
 
     config: LogConfig
-    keep_later: bool
+    keep_later: bool = False
+    """Keep undamaged parts of segments after a damaged one."""
+    skip_damaged: bool = False
+    """Keep every undamaged batch, also those after a damaged one of the same segment."""
 
 
 @dataclass(frozen=True)
@@ -92,17 +96,13 @@ class Repair:
         }
 
 
-def repair_directory(
-    source: Path, target: Path, config: LogConfig, *, keep_later: bool = False
-) -> Iterator[Repair]:
+def repair_directory(source: Path, target: Path, how: RepairOptions) -> Iterator[Repair]:
     """Copy the undamaged part of `source`, a partition or log directory, to `target`.
 
-    With `keep_later`, undamaged parts of segments after a damaged one are kept; otherwise the log
-    ends at the first damage, as a broker would truncate it.
+    Without options the log ends at the first damage, as a broker would truncate it.
     CliError if `target` is not empty or lies inside `source`.
     """
     _check_target(source, target)
-    how = _How(config, keep_later)
     partitions = partition_directories(source)
     if partitions == [source]:
         start = _log_start_offset(source.absolute().parent, _partition_of(source))
@@ -140,11 +140,11 @@ def _log_start_offset(log_dir: Path, partition: TopicPartition) -> int:
 
 
 def _repair_partition(
-    source: Path, target: Path, start: int, how: "_How"
+    source: Path, target: Path, start: int, how: RepairOptions
 ) -> tuple[list[Repair], int]:
     """The actions, and the new log end offset."""
     target.mkdir(parents=True, exist_ok=True)
-    done = list(_copy(source, target))
+    done = list(_copy(source, target, skip_damaged=how.skip_damaged))
     if not how.keep_later:
         _add_empty_indexes(target)
     partition = _partition_of(source)
@@ -155,11 +155,13 @@ def _repair_partition(
     end = log.log_end_offset
     log.flush(include_active=True)
     log.close()
-    done += _compare(source, target, reasons)
+    done += _skipped(source, target) if how.skip_damaged else _compare(source, target, reasons)
+    built = sum(1 for path in target.iterdir() if path.suffix in (OFFSET_INDEX, TIME_INDEX))
+    done.append(Repair("rebuilt", target, f"{built} indexes, snapshots, epochs"))
     return done, end
 
 
-def _copy(source: Path, target: Path) -> Iterator[Repair]:
+def _copy(source: Path, target: Path, *, skip_damaged: bool) -> Iterator[Repair]:
     """Copy segments and files that cannot be rebuilt from them, if readable."""
     for path in sorted(source.iterdir()):
         parsed = parse_offset_file(path.name)
@@ -174,6 +176,9 @@ def _copy(source: Path, target: Path) -> Iterator[Repair]:
             problem = "not part of the log"
         if problem:
             yield Repair("dropped", path, problem, None, path.stat().st_size)
+        elif skip_damaged and path.suffix == LOG:
+            with (target / path.name).open("wb") as copy:
+                copy.writelines(part.data for part in parts_of(path) if part.is_sound)
         else:
             shutil.copyfile(path, target / path.name)
 
@@ -240,8 +245,26 @@ def _compare(source: Path, target: Path, reasons: _Reasons) -> Iterator[Repair]:
             action = "cut" if kept else "dropped"
             reason = reasons.of(path) if kept else "after the damage"
             yield Repair(action, path, reason, kept, size - kept, *_offsets(path, kept, size))
-    built = sum(1 for path in target.iterdir() if path.suffix in (OFFSET_INDEX, TIME_INDEX))
-    yield Repair("rebuilt", target, f"{built} indexes, snapshots, epochs")
+
+
+def _skipped(source: Path, target: Path) -> Iterator[Repair]:
+    """What was kept and left out of every segment, part by part."""
+    for path in sorted(source.glob(f"*{LOG}")):
+        if not parse_offset_file(path.name):
+            continue
+        is_copied = (target / path.name).exists()
+        for part in parts_of(path):
+            kept = part.is_sound and is_copied
+            reason = "sound" if part.is_sound else part.reason
+            yield Repair(
+                "kept" if kept else "dropped",
+                path,
+                reason,
+                part.position,
+                len(part.data),
+                part.first_offset,
+                part.last_offset,
+            )
 
 
 def _size(path: Path) -> int:

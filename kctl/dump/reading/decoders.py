@@ -89,6 +89,19 @@ def decoder_for(directory_name: str) -> Decoder | None:
     return _BY_TOPIC.get(partition.topic) if partition else None
 
 
+def decoded_record(
+    topic: str, key: bytes | None, value: bytes | None
+) -> tuple[Document | None, Document | None] | None:
+    """Key and value of a record of an internal topic; None if they cannot be decoded."""
+    decoder = _BY_TOPIC.get(topic)
+    if decoder is None:
+        return None
+    try:
+        return decoder.documents(key, value)
+    except (DecodeError, UnknownRecordType):
+        return None
+
+
 def _read_version(data: bytes, name: str) -> int:
     if len(data) < _VERSION.size:
         raise DecodeError(f"Could not read version from {name}'s buffer.")

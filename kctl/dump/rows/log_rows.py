@@ -44,6 +44,8 @@ class View:
     max_bytes: int | None = None
     on_problem: Callable[[Exception], None] = ignore
     """Called for a batch whose records cannot be read; the next batches are still shown."""
+    on_bad_crc: Callable[[str], None] = ignore
+    """Called with a message for a batch that is shown although its CRC is wrong."""
     on_position: Callable[[int], None] = ignore
     """Called with the position in the file."""
 
@@ -78,8 +80,15 @@ def log_rows(file: DumpFile, view: View) -> Iterator[Row]:
             if view.filters.may_contain(header):
                 yield from _record_rows(file, view, position, batch)
         elif view.filters.wants_batch(header) and _has_wanted_record(file, view, position, batch):
+            _check_crc(file, view, position, batch)
             yield {"type": "batch", "file": str(file.path), **batch_row(position, batch)}
     _check_end(records, end, view)
+
+
+def _check_crc(file: DumpFile, view: View, position: int, batch: Batch) -> None:
+    if not batch.is_crc_valid():
+        base, last = batch.header.base_offset, batch.header.last_offset
+        view.on_bad_crc(f"{file.path} position {position}: bad crc, offsets {base} to {last}")
 
 
 def _check_end(records: FileRecords, end: int, view: View) -> None:
@@ -150,9 +159,13 @@ def _records(file: DumpFile, view: View, position: int, batch: Batch) -> list[Re
 def _record_rows(file: DumpFile, view: View, position: int, batch: Batch) -> Iterator[Row]:
     wanted = view.filters.wants_record
     shared = {"type": "record", "file": str(file.path)}
-    for record in _records(file, view, position, batch):
+    damaged = [] if batch.is_crc_valid() else ["bad-crc"]
+    if records := _records(file, view, position, batch):  # else already reported
+        _check_crc(file, view, position, batch)
+    for record in records:
         if wanted(record):
-            yield shared | _record_row(batch, record, view.decoder)
+            row = _record_row(batch, record, view.decoder)
+            yield {**shared, **row, "flags": [*row["flags"], *damaged]}
 
 
 def _record_row(batch: Batch, record: RecordTuple, decoder: Decoder | None) -> Row:

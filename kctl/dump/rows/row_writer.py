@@ -7,16 +7,16 @@ the first page already has the final widths.
 import csv
 import io
 import json
+import sys
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice
+from itertools import chain, islice
 
-from kctl.cli.output import Output, OutputFormat
+from kctl.cli.output import Output, OutputFormat, csv_value
 from kctl.cli.tables import Column, cell, table_lines
 from kctl.dump.rows.log_rows import Row
 
 PAGE_ROWS = 1000
 _KEY_WIDTH, _VALUE_WIDTH = 24, 36
-_WIDE_WIDTH = 200
 _ELLIPSIS = "…"
 
 
@@ -36,18 +36,21 @@ class RowWriter:
 
     def file(self, title: str, rows: Iterable[Row], columns: Sequence[Column], name: str) -> None:
         """Show the rows of one file; `name` is the field that `-o name` prints."""
+        if self._out.options.sort_by:
+            found = list(rows)  # sorting needs all rows of a file
+            rows = [dict(row) for row in self._out.options.sorted(columns, found)]
         pages = _pages(rows)
         match self._out.format:
-            case OutputFormat.TABLE | OutputFormat.WIDE:
-                self._table(title, pages, columns)
             case OutputFormat.CSV:
                 self._csv(pages, columns)
             case OutputFormat.NAME:
                 for page in pages:
                     self._out.lines(cell(row.get(name)) for row in page)
+            case _ if self._out.format.is_for_people:
+                self._table(title, pages, columns)
             case _:
                 for page in pages:
-                    self._documents(page)
+                    self._documents(self._picked(page, columns))
 
     def close(self) -> None:
         """End the output."""
@@ -56,42 +59,59 @@ class RowWriter:
         elif self._out.format is OutputFormat.YAML and not self._rows:
             self._out.lines(["[]"])
 
+    def _picked(self, page: list[Row], columns: Sequence[Column]) -> list[Row]:
+        """The fields of `--columns`, or all."""
+        options = self._out.options
+        if not options.columns:
+            return page
+        keys = [column.key for column in options.pick(columns, page)]
+        return [{key: row.get(key) for key in keys} for row in page]
+
     def _documents(self, page: list[Row]) -> None:
-        texts = [json.dumps(row, ensure_ascii=False, default=str) for row in page]
         if self._out.format is OutputFormat.YAML:
             self._out.lines(_yaml(page))
-        elif self._out.format is OutputFormat.JSONL:
-            self._out.lines(texts)
+            self._rows += len(page)
+            return
+        texts = [
+            self._out.json_text(json.dumps(row, ensure_ascii=False, default=str)) for row in page
+        ]
+        if self._out.format is OutputFormat.JSONL:
+            self._out.safe_lines(texts)
         else:
             begin = ",\n  " if self._rows else "[\n  "
-            self._out.text(begin + ",\n  ".join(texts))
+            self._out.safe_text(begin + ",\n  ".join(texts))
         self._rows += len(page)
 
     def _csv(self, pages: Iterator[list[Row]], columns: Sequence[Column]) -> None:
-        keys = [column.key for column in columns]
+        first = next(pages, [])
+        chosen = self._out.options.pick([Column("file"), *columns], first)
+        keys = [column.key for column in chosen]
         text = io.StringIO()
         writer = csv.writer(text, lineterminator="\n")
-        if keys != self._header:
-            writer.writerow(["file", *keys])
-            self._header = keys
-        for page in pages:
-            for row in page:
-                values = [row[key] for key in ("file", *keys)]
-                writer.writerow(["" if value is None else _plain(value) for value in values])
+        if keys != self._header and self._out.options.headers:
+            writer.writerow(keys)
+        self._header = keys
+        for page in chain([first], pages):
+            writer.writerows([csv_value(row.get(key)) for key in keys] for row in page)
             self._out.text(text.getvalue())
             text.seek(text.truncate(0))
-        self._out.text(text.getvalue())
 
     def _table(self, title: str, pages: Iterator[list[Row]], columns: Sequence[Column]) -> None:
         is_wide = self._out.format is OutputFormat.WIDE
-        chosen = [column for column in columns if is_wide or not column.wide]
+        # In a pipe nothing is cut: grep would miss it.
+        is_cut = not is_wide and sys.stdout.isatty()
+        look, options = self._out.look(), self._out.options
+        chosen: list[Column] = []
         widest: Row = {}
         for number, page in enumerate(pages):
             if not number:
                 self._title(title)
-            shown = [_shown(row, is_wide) for row in page]
-            lines = table_lines([widest, *shown] if number else shown, chosen)
-            self._out.lines(lines[2:] if number else lines)
+                chosen = options.pick(columns, page)
+                if not options.columns:
+                    chosen = [column for column in chosen if is_wide or not column.wide]
+            shown = [_shown(row, is_cut=is_cut) for row in page]
+            lines = table_lines([widest, *shown] if number else shown, chosen, look)
+            self._out.safe_lines(lines[1 + look.headers :] if number else lines)
             for column in chosen:
                 cells = [cell(row.get(column.key)) for row in shown]
                 widest[column.key] = max([cell(widest.get(column.key)), *cells], key=len)
@@ -119,27 +139,17 @@ def _yaml(page: list[Row]) -> list[str]:
     return text.splitlines()
 
 
-def _plain(value: object) -> str:
-    if isinstance(value, (dict, list)) and not _is_flat(value):
-        return json.dumps(value, ensure_ascii=False)
-    return cell(value)
-
-
-def _is_flat(value: object) -> bool:
-    return isinstance(value, list) and not any(isinstance(item, dict) for item in value)
-
-
-def _shown(row: Row, is_wide: bool) -> Row:
-    """The row with keys, values and headers shortened to fit a line."""
+def _shown(row: Row, *, is_cut: bool) -> Row:
+    """The row with keys, values and headers in one line, and shortened if `is_cut`."""
     cut = {"key": _KEY_WIDTH, "value": _VALUE_WIDTH, "headers": _VALUE_WIDTH}
     return row | {
-        name: _short(row[name], _WIDE_WIDTH if is_wide else width)
+        name: _short(row[name], width if is_cut else None)
         for name, width in cut.items()
         if row.get(name) is not None and "type" in row
     }
 
 
-def _short(value: object, width: int) -> str:
+def _short(value: object, width: int | None) -> str:
     if isinstance(value, list):
         text = ",".join(f"{header['key']}={header['value']}" for header in value)
     elif isinstance(value, dict):
@@ -147,4 +157,4 @@ def _short(value: object, width: int) -> str:
     else:
         text = str(value)
     text = text.replace("\n", "\\n").replace("\t", "\\t")
-    return text if len(text) <= width else text[: width - 1] + _ELLIPSIS
+    return text if width is None or len(text) <= width else text[: width - 1] + _ELLIPSIS

@@ -5,7 +5,7 @@ from itertools import groupby
 from pathlib import Path
 
 from kctl.cli.errors import CliError, ExitStatus
-from kctl.cli.output import Output, OutputFormat
+from kctl.cli.output import Output
 from kctl.cli.tables import record_lines
 from kctl.dump.progress import Watch, progress_bar
 from kctl.dump.reading.files import DumpFile, FileKind, Found
@@ -24,7 +24,7 @@ def dump_stats(files: Iterable[Found], view: View, out: Output) -> ExitStatus:
             _count(directory, list(group), view, fence, watch)
             for directory, group in groupby(found, key=lambda file: file.path.parent)
         ]
-    if out.format in (OutputFormat.TABLE, OutputFormat.WIDE):
+    if out.format.is_for_people:
         for stats in counted:
             out.heading(str(stats.directory))
             out.lines(record_lines(summary(stats), SUMMARY))

@@ -2,6 +2,7 @@
 
 from broker.net.client import Client
 from kctl.admin.connection import ask
+from kctl.admin.log_dirs import describe_log_dirs
 from kctl.admin.replica_log_dirs import move_replicas
 from kctl.cli.errors import CliError, ExitStatus
 from kctl.cli.options import Session
@@ -27,3 +28,18 @@ def move_log_dirs(session: Session, wanted: ReassignmentFile) -> dict[ReplicaPla
             ExitStatus.TIMED_OUT,
         )
     return started
+
+
+def current_log_dirs(session: Session, wanted: ReassignmentFile) -> dict[ReplicaPlace, str]:
+    """The directories that hold the replicas which the plan moves between directories."""
+    brokers = {broker for _, broker in wanted.log_dirs}
+    if not brokers:
+        return {}
+    dirs = ask(session, lambda client: describe_log_dirs(client, brokers))
+    found = {
+        (replica.partition, log_dir.broker_id): log_dir.path
+        for log_dir in dirs
+        for replica in log_dir.replicas
+        if not replica.is_future
+    }
+    return {place: found[place] for place in wanted.log_dirs if place in found}

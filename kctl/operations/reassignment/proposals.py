@@ -99,3 +99,23 @@ def already_in_progress(in_progress: Reassignments) -> CliError:
         f"{count} already in progress: nothing was changed",
         "kctl reassign list shows them; --additional starts anyway",
     )
+
+
+def nothing_to_do(proposal: Proposal) -> str:
+    """`nothing to reassign`, and which goal would change something."""
+    counts = dict.fromkeys(sorted(proposal.allowed), 0)
+    for replicas in proposal.layout.replicas.values():
+        for broker in replicas:
+            if broker in counts:
+                counts[broker] += 1
+    empty = [broker for broker, count in counts.items() if not count]
+    if empty and any(counts.values()):
+        ids = ",".join(map(str, empty))
+        return f"nothing to reassign; --add-brokers {ids} would give {ids} a share of the replicas"
+    if counts and max(counts.values()) - min(counts.values()) > 1:
+        most, least = max(counts.values()), min(counts.values())
+        return (
+            f"nothing to reassign; --balance count would even out {least} to {most} replicas per"
+            " broker"
+        )
+    return "nothing to reassign"

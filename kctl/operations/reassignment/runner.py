@@ -26,7 +26,7 @@ from kctl.admin.reassignments import (
     list_reassignments,
     replica_sizes,
 )
-from kctl.admin.topics import find_topics
+from kctl.admin.topics import find_topics, live_brokers
 from kctl.cli.errors import CliError, ExitStatus
 from kctl.cli.interrupts import TERMINATION, ctrl_c_noted
 from kctl.cli.options import Session
@@ -40,8 +40,9 @@ from kctl.operations.reassignment.rollback import write_rollback
 from kctl.operations.reassignment.throttling import CLEAR_COMMAND, Throttling
 from kctl.plans.reassignment.cost import batches_of, changes_of
 from kctl.plans.reassignment.progress import ProgressMeter
+from kctl.plans.reassignment.stalls import StallDetector
 from kctl.views.quantities import plural
-from kctl.views.reassignments import RESULT_COLUMNS, progress_text
+from kctl.views.reassignments import RESULT_COLUMNS, progress_text, run_summary, stall_text
 
 MAX_FAILED_POLLS = 5
 """Polls in a row that may fail, as they do while the controller moves to another broker."""
@@ -82,7 +83,8 @@ def run_reassignment(session: Session, proposal: Proposal, options: RunOptions) 
     in_progress = ask(session, list_reassignments)
     if in_progress and not options.additional:
         raise already_in_progress(in_progress)
-    write_rollback(session, options.rollback, {change.partition: change.now for change in changes})
+    before = ReassignmentFile({change.partition: change.now for change in changes})
+    write_rollback(session, options.rollback, before)
     run = _Run(session, changes, options)
     try:
         with (
@@ -119,6 +121,17 @@ class _Run:
         self._meter = ProgressMeter(changes)
         self._throttling = Throttling(session)
         self._in_progress: set[TopicPartition] = set()
+        self._stalls = StallDetector()
+        self._started_s = time.monotonic()
+        self._was_throttled = False
+
+    def summary(self) -> str:
+        """What was moved, in which time, and whether the throttle is gone."""
+        taken_s = time.monotonic() - self._started_s
+        text = run_summary(self._meter.done_bytes, self._meter.done_partitions, taken_s)
+        if self._was_throttled and not self.throttles_left:
+            text += "; throttle removed"
+        return text
 
     def all_batches(self, show: ShowProgress, stop: threading.Event) -> None:
         """Run the batches one after the other, until all are done or `stop` is set."""
@@ -141,6 +154,7 @@ class _Run:
             others = ask(self._session, list_reassignments)
             rate = self._options.rate
             self._throttling.set(ReassignmentFile(wanted), others, current, rate=rate)
+            self._was_throttled = True
 
         async def begin(client: Client) -> list[Outcome]:
             return await begin_reassignments(client, wanted, timeout_s=self._session.timeout)
@@ -155,7 +169,7 @@ class _Run:
         pause_s = FIRST_PAUSE_S
         while True:
             try:
-                in_progress, sizes = ask(self._session, _poll)
+                in_progress, sizes, live = ask(self._session, _poll)
             except CliError:
                 failures += 1
                 if failures > MAX_FAILED_POLLS:
@@ -165,7 +179,12 @@ class _Run:
                 done = self._in_progress - in_progress.keys()
                 self._in_progress -= done
                 self._meter.finished(done)
-                _update(show, batch, self._meter.sample(time.monotonic(), in_progress, sizes))
+                progress = self._meter.sample(time.monotonic(), in_progress, sizes)
+                _update(show, batch, progress)
+                own = {tp: in_progress[tp] for tp in self._in_progress}
+                stall = self._stalls.sample(time.monotonic(), progress, own, sizes, live)
+                if stall:
+                    self._session.out.note(stall_text(stall))
             if not self._in_progress or stop.wait(min(pause_s, self._options.interval_s)):
                 return
             pause_s *= 2
@@ -176,6 +195,7 @@ class _Run:
         if self._options.on_interrupt is OnInterrupt.LEAVE:
             self._session.out.note(f"still in progress: {names}")
             if self._throttling.keep():
+                self._was_throttled = False
                 self._session.out.note(
                     "the throttle stays; when kctl reassign list is empty, remove it with:"
                     f" {CLEAR_COMMAND}"
@@ -202,13 +222,13 @@ def _update(show: ShowProgress, batch: str, progress: Progress) -> None:
     show(batch, done, total, line=progress_text(progress))
 
 
-async def _poll(client: Client) -> tuple[Reassignments, ReplicaSizes]:
-    """The reassignments in progress, and the sizes of their replicas."""
+async def _poll(client: Client) -> tuple[Reassignments, ReplicaSizes, frozenset[int]]:
+    """The reassignments in progress, the sizes of their replicas, and the live brokers."""
     in_progress = await list_reassignments(client)
     if not in_progress:
-        return in_progress, {}
+        return in_progress, {}, frozenset()
     topics = await find_topics(client, sorted({partition.topic for partition in in_progress}))
-    return in_progress, await replica_sizes(client, topics)
+    return in_progress, await replica_sizes(client, topics), await live_brokers(client)
 
 
 def _elect(session: Session, partitions: Sequence[TopicPartition]) -> None:
@@ -229,6 +249,7 @@ def _show(
     """Print a row per partition from the cluster's current state; the exit status of the run."""
     rows = ask(session, lambda client: _settled_rows(client, changes, run, interrupted=interrupted))
     session.out.rows(rows, RESULT_COLUMNS, name="topic")
+    session.out.note(run.summary())
     if interrupted:
         return ExitStatus.INTERRUPTED
     if run.refused:

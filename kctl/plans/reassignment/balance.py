@@ -70,7 +70,12 @@ def _next_step(draft: Draft, onto: Set[int], aim: _Aim) -> _Step | None:
 
 
 def _best_partition(draft: Draft, source: int, target: int, aim: _Aim) -> TopicPartition | None:
-    """The replica that balances the two best; by count, the smallest movable one."""
+    """The replica that balances the two best; by count, the smallest movable one.
+
+    Partitions that keep a replica of their original ones come first: that one needs no copying,
+    and a failed move cannot lose data.
+    """
+    fallback = None
     fuller, emptier = draft.loads[source], draft.loads[target]
     ideal = aim.ideal(fuller, emptier) if aim.by_size else 0.0
     for partition in _nearest(draft.held[source], ideal):
@@ -83,8 +88,10 @@ def _best_partition(draft: Draft, source: int, target: int, aim: _Aim) -> TopicP
             and target not in draft.replicas[partition]
             and draft.crowd(partition, target, without=source) <= draft.crowd(partition, source)
         ):
-            return partition
-    return None
+            if draft.keeps_original(partition, source):
+                return partition
+            fallback = fallback or partition
+    return fallback
 
 
 def _nearest(held: Sequence[tuple[int, TopicPartition]], ideal: float) -> Iterator[TopicPartition]:

@@ -70,6 +70,11 @@ class Draft:
             ),
         )
 
+    def keeps_original(self, partition: TopicPartition, leaving: int) -> bool:
+        """Whether an original replica remains if `leaving` goes; false for a single replica."""
+        original = self.layout.replicas[partition]
+        return any(b in original for b in self.replicas[partition] if b != leaving)
+
     def replace(self, partition: TopicPartition, old: int, new: int) -> None:
         """Move a replica; the new one takes the position of the old one."""
         found = self.replicas[partition]

@@ -39,6 +39,17 @@ class ProgressMeter:
         """(time in seconds, done bytes). *Invariant*: both values never decrease."""
         self._done_bytes = 0
 
+    @property
+    def done_bytes(self) -> int:
+        """Bytes copied so far."""
+        moved = sum(self._changes[partition].move_bytes for partition in self._done)
+        return max(self._done_bytes, moved)
+
+    @property
+    def done_partitions(self) -> int:
+        """Partitions whose reassignment has ended."""
+        return len(self._done)
+
     def finished(self, partitions: Iterable[TopicPartition]) -> None:
         """Record that the reassignments of these partitions have ended."""
         self._done.update(partitions)

@@ -1,9 +1,8 @@
 """A Spark session for one run: finds Java, redirects logs, ships our code to workers."""
 
-import importlib.util
 import os
+import re
 import sys
-import zipfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -14,9 +13,21 @@ from typing import Any
 from kctl.cli.errors import CliError
 from kctl.cli.interrupts import ctrl_c_noted
 from kctl.java import java_environment, pyspark_jars
+from kctl.spark.engine.class_archive import class_archive_options
+from kctl.spark.engine.own_code import own_code
 
 DEFAULT_MASTER = "local[*,3]"
 """All cores of this machine; the run fails when a task has failed three times."""
+_WITHOUT_RETRIES = re.compile(r"local(?:\[(\d+|\*)\])?")
+"""Masters with which Spark does not repeat a failed task."""
+
+
+def resilient_master(master: str | None) -> str:
+    """The master, with three attempts at a task where Spark would make one: `local[2]`."""
+    if master is None:
+        return DEFAULT_MASTER
+    found = _WITHOUT_RETRIES.fullmatch(master)
+    return f"local[{found[1] or 1},3]" if found else master
 
 
 @dataclass(frozen=True)
@@ -41,10 +52,27 @@ class SparkOptions:
 
 @contextmanager
 def spark_session(options: SparkOptions) -> Iterator[Any]:
-    """A Spark session for the block; an active session of this process is used and not stopped.
+    """A Spark session for the block; an active session of this process is used and not stopped."""
+    with spark_context(options) as context:
+        from pyspark.sql import SparkSession
 
-    Output of Java and Spark goes to stderr with `-v`, otherwise to a file, from which the error is
-    shown if Spark does not start.
+        if (running := SparkSession.getActiveSession()) is not None:
+            yield running
+            return
+        spark = SparkSession(context)
+        try:
+            yield spark
+        finally:
+            spark.stop()
+
+
+@contextmanager
+def spark_context(options: SparkOptions) -> Iterator[Any]:
+    """A Spark context for the block; an active context of this process is used and not stopped.
+
+    Enough for jobs without SQL, and started in 60 % of the CPU time of a session. Output of Java
+    and Spark goes to stderr with `-v`, otherwise to a file, from which the error is shown if Spark
+    does not start.
     """
     pyspark_jars()  # CliError if PySpark is not installed
     os.environ.update(java_environment())
@@ -53,50 +81,55 @@ def spark_session(options: SparkOptions) -> Iterator[Any]:
         os.environ["PYSPARK_PYTHON"] = named
     elif options.is_local:
         os.environ["PYSPARK_PYTHON"] = sys.executable  # workers need our installed packages
-    from pyspark.sql import SparkSession
+    from pyspark import SparkContext
 
-    if (running := SparkSession.getActiveSession()) is not None:
+    if (running := SparkContext._active_spark_context) is not None:
         yield running
         return
     with TemporaryDirectory(prefix="kctl-spark-") as scratch:
-        log_file = Path(scratch) / "spark.log"
-        spark = _start(options, Path(scratch), log_file)
+        context = _start(options, Path(scratch))
         try:
-            yield spark
+            yield context
         finally:
-            spark.stop()
+            context.stop()
 
 
-def _start(options: SparkOptions, scratch: Path, log_file: Path) -> Any:
-    from pyspark.sql import SparkSession
+def _start(options: SparkOptions, scratch: Path) -> Any:
+    from pyspark import SparkConf, SparkContext
 
-    builder = SparkSession.builder.appName("kctl spark-export").master(options.master)
-    for key, value in (_defaults(options) | dict(options.conf)).items():
-        builder = builder.config(key, value)
+    conf = SparkConf().setAppName("kctl spark-export").setMaster(options.master)
+    conf.setAll(list((_defaults(options) | dict(options.conf)).items()))
+    log_file = scratch / "spark.log"
     try:
         with ctrl_c_noted() as interrupted:  # an interrupted start would leave a JVM running
             if options.is_verbose:
-                spark = builder.getOrCreate()
+                context = SparkContext(conf=conf)
             else:
                 with _stderr_to(log_file):
-                    spark = builder.getOrCreate()
-                    spark.sparkContext.setLogLevel("ERROR")
+                    context = SparkContext(conf=conf)
+                    context.setLogLevel("ERROR")
     except Exception as error:
         if interrupted.is_set():  # a second interrupt, which was not deferred
             raise KeyboardInterrupt from error
-        said = log_file.read_text(errors="replace").splitlines() if log_file.exists() else []
-        reason = next((line for line in reversed(said) if "rror" in line), str(error))
-        raise CliError(
-            f"Spark does not start: {reason.strip()}", "-v shows the complete output"
-        ) from error
+        raise _not_started(error, log_file) from error
     if interrupted.is_set():
-        spark.stop()
+        context.stop()
         raise KeyboardInterrupt
     if not options.is_local:
-        spark.sparkContext.addPyFile(str(own_code(scratch)))
+        context.addPyFile(str(own_code(scratch)))
     for path in options.py_files:
-        spark.sparkContext.addPyFile(path)
-    return spark
+        context.addPyFile(path)
+    return context
+
+
+def _not_started(error: Exception, log_file: Path) -> CliError:
+    """The reason in what Java wrote; a missing Maven artifact is not in an error line."""
+    said = log_file.read_text(errors="replace").splitlines() if log_file.exists() else []
+    missing = (line for line in said if "unresolved dependency" in line or "not found" in line)
+    reason = next(missing, None)
+    reason = reason or next((line for line in reversed(said) if "rror" in line), str(error))
+    words = reason.strip(" \t:")
+    return CliError(f"Spark does not start: {words}", "-v shows the complete output")
 
 
 def _defaults(options: SparkOptions) -> dict[str, str]:
@@ -107,7 +140,10 @@ def _defaults(options: SparkOptions) -> dict[str, str]:
         settings["spark.jars"] = ",".join(options.jars)
     if options.is_local and options.is_light:
         # Starts faster, and leaves the cores to the tasks.
-        settings["spark.driver.extraJavaOptions"] = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+        archive = class_archive_options()
+        settings["spark.driver.extraJavaOptions"] = (
+            f"-XX:TieredStopAtLevel=1 -XX:+UseSerialGC {archive}".rstrip()
+        )
     if options.is_local:
         settings |= {
             "spark.driver.host": "127.0.0.1",
@@ -127,15 +163,3 @@ def _stderr_to(path: Path) -> Iterator[None]:
     finally:
         os.dup2(kept, 2)
         os.close(kept)
-
-
-def own_code(scratch: Path) -> Path:
-    """kctl and broker as a zip file for workers on other machines, which need only dependencies."""
-    path = scratch / "kctl-code.zip"
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
-        for package in ("broker", "kctl"):
-            spec = importlib.util.find_spec(package)
-            root = Path(str(spec and spec.origin)).parent
-            for source in sorted(root.rglob("*.py")):
-                archive.write(source, source.relative_to(root.parent))
-    return path

@@ -9,10 +9,10 @@ from kctl.spark.planning.plan import Plan
 
 
 @contextmanager
-def progress_bar(plan: Plan) -> Iterator[Watch]:
+def progress_bar(plan: Plan, starting: str = "starting") -> Iterator[Watch]:
     """A bar with tasks, records, bytes, rate and remaining time, if stderr is a terminal."""
     with progress_display() as show:
-        show("starting Spark", 0, plan.size_bytes)
+        show(starting, 0, plan.size_bytes)
 
         def watch(state: Progress) -> None:
             text = (

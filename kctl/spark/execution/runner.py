@@ -1,10 +1,12 @@
-"""Runs the tasks of a plan on Spark, reports progress and collects results."""
+"""Runs the tasks of a plan on an engine, reports progress and collects results."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from kctl.spark.engine.jobs import run_job
-from kctl.spark.engine.session import SparkOptions, spark_session
+from kctl.spark.engine.local import EngineOptions, LocalOptions
+from kctl.spark.engine.session import SparkOptions, spark_context, spark_session
+from kctl.spark.execution.local_pool import LocalPool
 from kctl.spark.execution.task import run_task
 from kctl.spark.planning.plan import ExportTask, Plan
 from kctl.spark.planning.settings import TaskSettings
@@ -27,7 +29,11 @@ Watch = Callable[[Progress], None]
 
 
 def run_plan(
-    plan: Plan, target: ExportDirectory, settings: TaskSettings, options: SparkOptions, watch: Watch
+    plan: Plan,
+    target: ExportDirectory,
+    settings: TaskSettings,
+    options: EngineOptions,
+    watch: Watch,
 ) -> list[TaskResult]:
     """Run the unfinished tasks of a plan; returns the results of all tasks.
 
@@ -38,6 +44,7 @@ def run_plan(
         return _run_tasks(plan, target, settings, options, watch)
     if not plan.tasks:
         return []
+    assert isinstance(options, SparkOptions)  # noqa: S101 - only Spark opens other directories
     from kctl.spark.execution.spark_writer import SparkWriter  # rarely needed
 
     with spark_session(options) as spark:
@@ -51,23 +58,34 @@ def _run_tasks(
     plan: Plan,
     target: LocalExportDirectory,
     settings: TaskSettings,
-    options: SparkOptions,
+    options: EngineOptions,
     watch: Watch,
 ) -> list[TaskResult]:
     staging = target.staging
     done = _Finished(plan, staging.result)
     todo = [task for task in plan.tasks if task.index not in done()]
-    if todo:
-        with spark_session(replace(options, is_light=True)) as spark:
-            context = spark.sparkContext
-            work = context.parallelize(_largest_first(todo), len(todo))
-            run_job(
-                context,
-                lambda: work.foreach(lambda task: _discard(run_task(task, settings))),
-                _Watcher(plan, done, watch).look,
-            )
+    look = _Watcher(plan, done, watch).look
+    if todo and isinstance(options, LocalOptions):
+        pool = LocalPool(run_task, _largest_first(todo), settings)
+        pool.run_all(options.num_workers, look)
+    elif todo:
+        _run_on_spark(_largest_first(todo), settings, options, look)
     results = done()
     return [results[task.index] for task in plan.tasks]
+
+
+def _run_on_spark(
+    tasks: Sequence[ExportTask],
+    settings: TaskSettings,
+    options: EngineOptions,
+    look: Callable[[int], None],
+) -> None:
+    assert isinstance(options, SparkOptions)  # noqa: S101
+    with spark_context(replace(options, is_light=True)) as context:
+        work = context.parallelize(tasks, len(tasks))
+        run_job(
+            context, lambda: work.foreach(lambda task: _discard(run_task(task, settings))), look
+        )
 
 
 def _largest_first(tasks: "tuple[ExportTask, ...] | list[ExportTask]") -> list[ExportTask]:

@@ -14,9 +14,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from kctl.cli.errors import CliError
+from kctl.cli.errors import CliError, usage_error
 from kctl.spark.engine.hadoop import HadoopPath
-from kctl.spark.engine.session import SparkOptions, spark_session
+from kctl.spark.engine.local import EngineOptions, LocalOptions
+from kctl.spark.engine.session import spark_session
 from kctl.spark.engine.spark_files import describe_files
 from kctl.spark.planning.settings import ExportFormat
 from kctl.spark.publishing.export_directory import ExportDirectory, LocalExportDirectory
@@ -103,12 +104,15 @@ def is_local(location: str) -> bool:
 
 @contextmanager
 def open_export_directory(
-    location: str, options: SparkOptions, export_format: ExportFormat = ExportFormat.PARQUET
+    location: str, options: EngineOptions, export_format: ExportFormat = ExportFormat.PARQUET
 ) -> Iterator[ExportDirectory]:
     """The export directory at a location; starts Spark for the block if it is needed."""
     if is_local(location) and export_format not in _SPARK_ALONE:
         yield LocalExportDirectory(location)
         return
+    if isinstance(options, LocalOptions):
+        needed = location if not is_local(location) else f"--format {export_format}"
+        raise usage_error(f"{needed} needs Spark", "use --engine spark")
     if is_local(location):
         location = Path(location.removeprefix("file://")).absolute().as_uri()
     with spark_session(options) as spark:

@@ -1,0 +1,77 @@
+"""Metrics per topic (traffic) and per partition (offsets, sizes, ISR)."""
+
+from collections.abc import Iterator
+from itertools import islice
+from time import sleep
+from typing import Final
+
+from broker.admin.dialects import Metric, counter, gauge
+from broker.api.context import Services
+
+_TRAFFIC: Final = (
+    ("messagesin", "messages_in", "Records appended as the leader."),
+    ("bytesin", "bytes_in", "Bytes appended as the leader."),
+    ("bytesout", "bytes_out", "Bytes sent to consumers."),
+    ("replicationbytesin", "replication_bytes_in", "Bytes appended as a follower."),
+    ("replicationbytesout", "replication_bytes_out", "Bytes sent to followers."),
+    ("totalproducerequests", "produce_requests", "Partitions of produce requests."),
+    ("totalfetchrequests", "fetch_requests", "Partitions of fetch requests."),
+    ("failedproducerequests", "failed_produce_requests", "Failed appends."),
+    ("failedfetchrequests", "failed_fetch_requests", "Failed reads."),
+)
+"""Name of the metric, counter in TopicStats, text."""
+
+_PARTITIONS_PER_TURN: Final = 100
+"""After this many the event loop gets a chance to run: both threads share one interpreter."""
+
+
+def traffic_metrics(services: Services) -> Iterator[Metric]:
+    """BrokerTopicMetrics: of all topics without a label, then of each topic."""
+    stats = services.replicas.environment.topic_stats
+    by_topic, total = stats.by_topic(), stats.total()
+    for name, attribute, text in _TRAFFIC:
+        metric = counter(f"server_brokertopicmetrics_{name}", text, "topic")
+        # The total has no topic label, as in Kafka: dashboards tell them apart by topic!="".
+        metric.add(getattr(total, attribute))
+        for topic, topic_stats in by_topic.items():
+            metric.add(getattr(topic_stats, attribute), topic)
+        yield metric
+
+
+def partition_metrics(services: Services, max_partitions: int) -> Iterator[Metric]:
+    """Offsets and sizes of replicas, and the ISR of led partitions; at most so many partitions.
+
+    A limit, because every partition is a dozen series: past it, monitoring systems suffer more
+    than dashboards gain. How many are left out is a metric of its own.
+    """
+    labels = ("topic", "partition")
+    size = gauge("log_log_size", "Bytes on disk.", *labels)
+    end = gauge("log_log_logendoffset", "Log end offset.", *labels)
+    start = gauge("log_log_logstartoffset", "Log start offset.", *labels)
+    segments = gauge("log_log_numlogsegments", "Segments.", *labels)
+    under = gauge("cluster_partition_underreplicated", "1: replicas are out of sync.", *labels)
+    under_min = gauge("cluster_partition_underminisr", "1: below min.insync.replicas.", *labels)
+    at_min = gauge("cluster_partition_atminisr", "1: at min.insync.replicas.", *labels)
+    assigned = gauge("cluster_partition_replicascount", "Assigned replicas.", *labels)
+    in_sync = gauge("cluster_partition_insyncreplicascount", "Replicas in sync.", *labels)
+    partitions = list(services.replicas.partitions.values())
+    for number, partition in enumerate(islice(partitions, max_partitions)):
+        topic, index = partition.name.topic, str(partition.name.partition)
+        log = partition.log
+        size.add(log.size_in_bytes, topic, index)
+        end.add(log.log_end_offset, topic, index)
+        start.add(log.log_start_offset, topic, index)
+        segments.add(len(log.segments), topic, index)
+        if partition.is_leader:
+            isr, replicas = len(partition.state.isr), len(partition.state.replicas)
+            under.add(int(isr < replicas), topic, index)
+            under_min.add(int(partition.is_under_min_isr), topic, index)
+            at_min.add(int(isr == partition.effective_min_isr), topic, index)
+            assigned.add(replicas, topic, index)
+            in_sync.add(isr, topic, index)
+        if number % _PARTITIONS_PER_TURN == 0:
+            sleep(0)
+    yield from (size, end, start, segments, under, under_min, at_min, assigned, in_sync)
+    yield gauge(
+        "server_metrics_partitions_left_out", "Partitions above metrics.max.partitions."
+    ).add(max(0, len(partitions) - max_partitions))

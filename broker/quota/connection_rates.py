@@ -1,0 +1,51 @@
+"""The rate at which an address may open connections: quota `connection_creation_rate`."""
+
+from typing import Final
+
+from broker.quota.rates import SampledRate, Windows, throttle_ms
+
+_MAX_ADDRESSES: Final = 10_000
+"""Addresses whose rate is remembered."""
+
+
+class ConnectionRates:
+    """Counts new connections of addresses that have a limit."""
+
+    def __init__(self, windows: Windows) -> None:
+        self._windows = windows
+        self._default: float | None = None
+        self._limits: dict[str, float] = {}
+        self._rates: dict[str, SampledRate] = {}
+
+    def update(self, address: str | None, limit: float | None) -> None:
+        """Set the limit of an address, or of all others (None); a limit of None removes it."""
+        if address is None:
+            self._default = limit
+        elif limit is None:
+            self._limits.pop(address, None)
+        else:
+            self._limits[address] = limit
+
+    def record(self, address: str, now_ms: float) -> int:
+        """Count a connection; if it exceeds the rate, do not, and return how long it is delayed.
+
+        At most for one window, as in Kafka.
+        """
+        limit = self._limits.get(address, self._default)
+        if limit is None:
+            return 0
+        rate = self._rates.get(address)
+        if rate is None:
+            if len(self._rates) >= _MAX_ADDRESSES:
+                self._rates.clear()
+            rate = self._rates[address] = SampledRate(self._windows)
+        rate.record(1, now_ms)
+        delay_ms = min(throttle_ms(*_args(rate, limit, now_ms)), self._windows.window_ms)
+        if delay_ms:
+            rate.record(-1, now_ms)
+        return delay_ms
+
+
+def _args(rate: SampledRate, limit: float, now_ms: float) -> tuple[float, float, float]:
+    measured, elapsed_ms = rate.measure(now_ms)
+    return measured, limit, elapsed_ms

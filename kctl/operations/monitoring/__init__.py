@@ -1,0 +1,1 @@
+"""Monitoring of clusters from outside: cycles, history, and the endpoint that serves them."""

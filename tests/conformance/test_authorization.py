@@ -1,0 +1,72 @@
+"""The APIs by permission matrix: each API without each permission responds as Apache Kafka did."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from broker.api.table import TABLE
+from broker.protocol.api_keys import ApiKey
+from tests.conformance.authorization_runs import (
+    AUTHORIZER,
+    OPEN,
+    Answers,
+    allow_administrator,
+    prepare,
+    read_answers,
+    run_case,
+    state_of,
+)
+from tests.conformance.authorization_table import CASES, Case, Known
+from tests.support.broker import running_broker
+
+pytestmark = pytest.mark.xdist_group("authorization")  # one broker
+
+_QUICK = {"broker_id": 1, "group_initial_rebalance_delay_ms": 0}
+
+
+def settings(given: dict[str, str]) -> dict[str, object]:
+    return _QUICK | {key.replace(".", "_"): value for key, value in given.items()}
+
+
+@pytest.fixture(scope="module")
+def ours(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Known]]:
+    """Our broker with an authorizer, and what it has been prepared with."""
+    directory: Path = tmp_path_factory.mktemp("ours")
+    with running_broker(directory, **settings(OPEN)) as running:
+        allow_administrator(running.bootstrap_servers)
+    with running_broker(directory, **settings(AUTHORIZER)) as running:
+        yield running.bootstrap_servers, prepare(running.bootstrap_servers)
+        assert "Traceback" not in running.output()
+
+
+@pytest.fixture(scope="module")
+def recorded() -> Answers:
+    """The responses of Apache Kafka."""
+    return read_answers()
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_denied_request_is_answered_as_by_kafka_and_changes_nothing(
+    ours: tuple[str, Known], recorded: Answers, case: Case
+) -> None:
+    address, known = ours
+    before = state_of(address)
+    for version, variant, answer in run_case(case, known, address):
+        assert answer == recorded[case.name, version, variant], f"v{version} {variant}"
+    assert state_of(address) == before
+
+
+def test_every_api_that_needs_a_permission_is_in_the_matrix() -> None:
+    tested = {case.api.api_key for case in CASES}
+    free = {
+        ApiKey.SASL_HANDSHAKE,
+        ApiKey.SASL_AUTHENTICATE,
+        ApiKey.API_VERSIONS,
+        ApiKey.ENVELOPE,  # closes the connection
+        ApiKey.CREATE_DELEGATION_TOKEN,  # refused on PLAINTEXT, before permissions are checked
+        ApiKey.RENEW_DELEGATION_TOKEN,
+        ApiKey.EXPIRE_DELEGATION_TOKEN,
+        ApiKey.DESCRIBE_DELEGATION_TOKEN,
+    }
+    assert tested == TABLE.keys() - free

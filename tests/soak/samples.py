@@ -1,0 +1,65 @@
+"""What is sampled of brokers under a soak load, and whether it levels off."""
+
+import statistics
+from dataclasses import dataclass, fields
+from pathlib import Path
+
+from tests.support.processes import ServerProcess
+
+
+@dataclass(frozen=True)
+class Sample:
+    """One row: the state of all brokers together, and the waits since the sample before."""
+
+    second: int
+    resident_mb: float
+    """Memory of all brokers."""
+    descriptors: int
+    """Open files and connections of all brokers."""
+    longest_ack_s: float
+    """The slowest acknowledgement of the steady producer."""
+    longest_metadata_s: float
+    """The slowest response to a Metadata request on an idle connection."""
+    num_churned: int
+    """Topics, groups, members, transactions and sets of connections that came and went so far."""
+    num_errors: int
+    """Steps of that load that failed so far."""
+
+    @classmethod
+    def header(cls) -> str:
+        """Names of the columns."""
+        return ",".join(field.name for field in fields(cls))
+
+    def row(self) -> str:
+        """The values as a line."""
+        values = (getattr(self, field.name) for field in fields(self))
+        return ",".join(f"{v:.2f}" if isinstance(v, float) else str(v) for v in values)
+
+
+def resident_mb(server: ServerProcess) -> float:
+    """Resident memory of a process."""
+    status = Path(f"/proc/{server.process.pid}/status").read_text()
+    (line,) = (line for line in status.splitlines() if line.startswith("VmRSS:"))
+    return int(line.split()[1]) / 1024
+
+
+def num_descriptors(server: ServerProcess) -> int:
+    """Open file descriptors of a process."""
+    return len(list(Path(f"/proc/{server.process.pid}/fd").iterdir()))
+
+
+SLACK = {"resident_mb": 20.0, "descriptors": 60.0, "longest_ack_s": 2.0, "longest_metadata_s": 2.0}
+"""By column: how much more the last third may have than the middle third, besides a tenth."""
+
+
+def growing(samples: list[Sample]) -> list[str]:
+    """The columns that have not levelled off, each with its medians of the three thirds."""
+    third = len(samples) // 3
+    problems = []
+    for column, slack in SLACK.items():
+        values = [float(getattr(sample, column)) for sample in samples]
+        thirds = [values[:third], values[third : 2 * third], values[2 * third :]]
+        medians = [statistics.median(part) for part in thirds]
+        if medians[2] > 1.1 * medians[1] + slack:
+            problems.append(f"{column}: {' → '.join(f'{value:.1f}' for value in medians)}")
+    return problems
