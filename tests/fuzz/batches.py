@@ -1,8 +1,8 @@
 """Fuzzes the validation of client batches: valid ones are damaged and appended to a log.
 
 A batch must be appended or refused with an ApiError, in a time in proportion to its size. What was
-appended must be readable: by our decoder, which is not what validated it, and, where the codec
-needs no other library, by kafka-python.
+appended must be readable by our decoder, which is not what validated it. Offset deltas may have
+gaps and repetitions: Kafka does not check those of uncompressed batches either.
 """
 
 import random
@@ -11,7 +11,6 @@ import time
 from pathlib import Path
 
 from crc32c import crc32c
-from kafka.record import MemoryRecords
 
 from broker.clock import ManualClock
 from broker.errors import ApiError
@@ -101,16 +100,9 @@ def _read(log: PartitionLog, start: int) -> str | None:
         offsets = [record.offset for record in records]
         if batch.is_control:
             continue
-        if offsets != list(range(offsets[0], offsets[0] + len(offsets))):
-            return f"accepted with offsets {offsets[:20]}"
-        if batch.codec in (Codec.NONE, Codec.GZIP) and len(records) != _count(stored):
-            return f"accepted, but kafka-python reads {_count(stored)} records of {len(records)}"
+        if len(offsets) != batch.header.records_count:
+            return f"accepted with {len(offsets)} records of {batch.header.records_count}"
     return None
-
-
-def _count(data: bytes) -> int:
-    batches = MemoryRecords(data)
-    return sum(len(list(batches.next_batch())) for _ in iter(batches.has_next, False))
 
 
 def _batch(rng: random.Random) -> bytes:
