@@ -35,16 +35,18 @@ COMMANDS = {
         "Describe and alter configs of topics and brokers.",
         section=TOPICS,
     ),
-    "produce": LazyCommand("kctl.commands.produce", "Write records to a topic.", section=TOPICS),
+    "produce": LazyCommand(
+        "kctl.commands.produce", "Write records to an existing topic.", section=TOPICS
+    ),
     "consume": LazyCommand("kctl.commands.consume", "Read records from topics.", section=TOPICS),
     "offsets": LazyCommand(
         "kctl.commands.offsets",
-        "Show offsets of partitions: log start, log end, or at a given time.",
+        "Show the offsets of partitions: log start, log end, or at a given time.",
         section=TOPICS,
     ),
     "delete-records": LazyCommand(
         "kctl.commands.delete_records",
-        "Delete records of partitions before an offset or a time, or all of them.",
+        "Delete the records before an offset or a time, or all records.",
         section=TOPICS,
     ),
     "perf": LazyCommand(
@@ -57,7 +59,7 @@ COMMANDS = {
     ),
     "transactions": LazyCommand(
         "kctl.commands.transactions.app",
-        "List, describe and find hanging transactions; abort them.",
+        "List and describe transactions; find and abort hanging ones.",
         section=GROUPS,
     ),
     "cluster": LazyCommand("kctl.commands.cluster.app", "Describe the cluster.", section=CLUSTER),
@@ -145,6 +147,9 @@ COMMANDS = {
         "Run a development broker or cluster on this machine.",
         section=KCTL,
     ),
+    "completion": LazyCommand(
+        "kctl.commands.completion", "Print the completion script of a shell.", section=KCTL
+    ),
     "complete": LazyCommand(
         "kctl.commands.complete",
         "Print names for shell completion; nothing if the cluster does not answer.",
@@ -216,7 +221,10 @@ def explain(error: Exception) -> CliError:
         path = error.ctx.command_path if error.ctx else "kctl"
         return CliError(_one_line(error.format_message()), f"see {path} --help", ExitStatus.USAGE)
     if isinstance(error, typer.Abort):
-        return CliError("aborted: nothing was changed")
+        # Click turns Ctrl-C at a prompt into Abort.
+        is_ctrl_c = isinstance(error.__context__, KeyboardInterrupt)
+        status = ExitStatus.INTERRUPTED if is_ctrl_c else ExitStatus.FAILED
+        return CliError("aborted: nothing was changed", status=status)
     if isinstance(error.__context__, KeyboardInterrupt):
         # Py4J raises other errors from its cleanup when a call is interrupted.
         return CliError("interrupted", status=ExitStatus.INTERRUPTED)

@@ -15,6 +15,8 @@ from typer.core import TyperArgument, TyperGroup, TyperOption
 
 WIDTH = 80
 EXAMPLES_TITLE = "Examples:"
+_LARGEST_SHOWN = 32767
+"""Upper bounds from here on are those of int16, int32 and int64."""
 
 
 @dataclass(frozen=True)
@@ -95,6 +97,7 @@ def read_help(command: Any, ctx: Any) -> CommandHelp:
 def _usage(command: Any, ctx: Any) -> str:
     """Click's usage line, with upper-case metavars and without braces around required ones."""
     pieces = " ".join([ctx.command_path, *command.collect_usage_pieces(ctx)])
+    pieces = pieces.replace("[OPTIONS] COMMAND [ARGS]...", "COMMAND [OPTIONS]")
     pieces = re.sub(r"\{([^{}]*)\}", lambda match: _upper(match[1]), pieces)
     return re.sub(r"\[([a-z_]+)\]", lambda match: f"[{_upper(match[1])}]", pieces)
 
@@ -137,8 +140,16 @@ def _metavar(declared: str, names: Sequence[str]) -> str:
 
 def _bounds(text: str) -> str:
     """Click's `[x>=1]` as `[minimum 1]`, and `[1<=x<=9]` as `[1 to 9]`."""
-    text = re.sub(r"\b([\d.]+)<=x<=([\d.]+)", r"\1 to \2", text)
-    return re.sub(r"\bx>=([\d.]+)", r"minimum \1", text)
+    text = re.sub(r"\b([\d.]+)<=x<=([\d.]+)", _range, text)
+    text = re.sub(r"\bx>=([\d.]+)", r"minimum \1", text)
+    # The limits of a type, and that a number is not negative, go without saying.
+    text = re.sub(r"(; )?\bminimum 0(?=[\];])", "", text).removesuffix(" []")
+    return re.sub(r"(default: \d+)\.0\b", r"\1", text)
+
+
+def _range(match: re.Match[str]) -> str:
+    is_limit = float(match[2]) >= _LARGEST_SHOWN
+    return f"minimum {match[1]}" if is_limit else f"{match[1]} to {match[2]}"
 
 
 def _short_first(names: Iterable[str]) -> tuple[str, ...]:

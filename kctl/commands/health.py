@@ -50,8 +50,8 @@ def health(
     min.insync.replicas or under-replicated, failed log directories and disks with less than 15 %
     free. Works on any Kafka.
 
-    Exits with 0 if nothing is wrong, with 3 if something is. With --wait also if the cluster
-    cannot be reached at first: as a readiness check after a restart.
+    Exits with 0 if nothing is wrong, and with 3 if something is. With --wait, the cluster may also
+    be unreachable at first: use it as a readiness check after a restart.
     """
     session = session_of(ctx)
     deadline = time.monotonic() + (wait or 0)

@@ -51,7 +51,7 @@ def copy(
 ) -> None:
     """Copy topics, configs, ids and other metadata from one store to another.
 
-    Together with the log directories, our broker can replace Apache Kafka and vice versa: stop the
+    Together with the log directories, kctl-broker can replace Apache Kafka and vice versa: stop the
     brokers, copy the metadata, and start the others on the same directories. Registrations of
     brokers, the controller and change notifications are not copied.
     """

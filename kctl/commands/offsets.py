@@ -22,6 +22,7 @@ from kctl.cli.arguments.topics import KAFKA_PANEL
 from kctl.cli.command_tree import command, lone_command
 from kctl.cli.errors import CliError, usage_error
 from kctl.cli.options import KafkaText, session_of
+from kctl.cli.tables import partition_name
 from kctl.model.offsets import OffsetAnswer
 from kctl.views.kafka_text.records import offset_lines
 from kctl.views.offsets import FAILED_OFFSET_COLUMNS, OFFSET_COLUMNS, offset_row
@@ -62,8 +63,8 @@ def offsets(
         typer.Option(
             "--time",
             metavar="WHEN",
-            help="earliest, latest, max-timestamp, or a time (ISO 8601, milliseconds, -15m): "
-            "the first record at or after it.",
+            help="earliest, latest, max-timestamp, or the first record at or after a time: "
+            "ISO 8601, milliseconds, or -15m.",
         ),
     ] = "latest",
     read_committed: Annotated[
@@ -90,7 +91,7 @@ def offsets(
         ),
     ] = None,
 ) -> None:
-    """Show offsets of partitions: log start, log end, or at a given time.
+    """Show the offsets of partitions: log start, log end, or at a given time.
 
     No offset is shown for a partition without a matching record. If a partition has no leader, or
     its leader returns an error, the error is shown and the status is 1.
@@ -124,7 +125,8 @@ def offsets(
         session.out.lines(offset_lines(known))
     else:
         rows = [offset_row(p, a, errors.get(p)) for p, a in found.items()]
-        session.out.rows(rows, FAILED_OFFSET_COLUMNS if errors else OFFSET_COLUMNS, name="offset")
+        columns = FAILED_OFFSET_COLUMNS if errors else OFFSET_COLUMNS
+        session.out.rows(rows, columns, name=partition_name)
     if errors:
         first = min(errors)
         raise CliError(

@@ -19,6 +19,7 @@ from kctl.cli.confirmation import DryRun, refuse_if_read_only
 from kctl.cli.errors import CliError, ExitStatus, usage
 from kctl.cli.options import Session, session_of
 from kctl.cli.output import OutputFormat
+from kctl.cli.tables import partition_name
 from kctl.cli.times import now_ms, parse_time_ms
 from kctl.model.records import TopicRecord
 from kctl.records.lines import (
@@ -78,20 +79,25 @@ class Delivery:
 )
 def produce(
     ctx: typer.Context,
-    topic: Annotated[str, typer.Argument(help="The topic to write to.")],
+    topic: Annotated[str, typer.Argument(help="Topic to write to.")],
     files: Annotated[
-        list[str] | None, typer.Argument(help="Files to read; - or no file is standard input.")
+        list[str] | None,
+        typer.Argument(
+            metavar="FILE…", help="Files to read (default: stdin); - is stdin.", show_default=False
+        ),
     ] = None,
     input_form: Annotated[
         InputForm,
-        typer.Option("-i", "--input", help="Read one record per line, per JSON line, or per file."),
+        typer.Option("-i", "--input", help="One record per line, per line of JSON, or per file."),
     ] = InputForm.LINES,
     key_separator: Annotated[
         str | None,
-        typer.Option("-K", "--key-separator", help="Separator between key and value."),
+        typer.Option(
+            "-K", "--key-separator", metavar="TEXT", help="Separator between key and value."
+        ),
     ] = None,
     delimiter: Annotated[
-        str, typer.Option("-D", "--delimiter", help="Separator between records.")
+        str, typer.Option("-D", "--delimiter", metavar="TEXT", help="Separator between records.")
     ] = "\\n",
     key: Annotated[
         str | None, typer.Option("-k", "--key", help="Key of records without a key.")
@@ -99,11 +105,11 @@ def produce(
     headers: Annotated[
         list[str] | None,
         typer.Option(
-            "-H", "--header", metavar="NAME=VALUE", help="Header to add. Can be repeated."
+            "-H", "--header", metavar="NAME=VALUE", help="Header to add; can be repeated."
         ),
     ] = None,
     null_marker: Annotated[
-        str | None, typer.Option(help="Text that stands for a null key or value.")
+        str | None, typer.Option(metavar="TEXT", help="Text that stands for a null key or value.")
     ] = None,
     null_empty: Annotated[
         bool, typer.Option("-Z", "--null-empty", help="Write empty keys and values as null.")
@@ -122,7 +128,9 @@ def produce(
     ] = None,
     partitioner: Annotated[
         Partitioner,
-        typer.Option(help="By key hash as in Java clients or librdkafka, round robin, or random."),
+        typer.Option(
+            help="Partition by key hash (as Java clients or librdkafka do), round robin, or random."
+        ),
     ] = Partitioner.JAVA,
     keep_partitions: Annotated[
         bool,
@@ -171,8 +179,8 @@ def produce(
 
     Each line is a record. With --input json each line is an object as printed by
     `kctl consume -o jsonl`, so consumed records can be produced again with their keys, headers and
-    timestamps. Their partition is the one of their key, because the topic may have another number
-    of partitions; see --keep-partitions.
+    timestamps. They are partitioned by key, because the number of partitions may differ; see
+    --keep-partitions.
     """
     session = session_of(ctx)
     reader, properties = split_properties(settings or [], READER_PROPERTIES)
@@ -293,7 +301,7 @@ def _show(session: Session, sender: "Sender") -> None:
             written_row(place, part.records, part.first_offset, part.last_offset)
             for place, part in sorted(written.items())
         ]
-        session.out.rows(rows, COLUMNS, name="partition")
+        session.out.rows(rows, COLUMNS, name=partition_name, strict=False)
         return
     where = f"in {plural(len(written), 'partition')}"
     session.out.note(f"{plural(sender.outcome.records, 'record')} written {where}")

@@ -34,6 +34,7 @@ from kctl.cli.confirmation import (
 )
 from kctl.cli.errors import CliError, ExitStatus
 from kctl.cli.options import KafkaText, Session, session_of
+from kctl.cli.text_files import read_small_text
 from kctl.commands.acls.list import Principals
 from kctl.commands.acls.options import (
     Allow,
@@ -42,6 +43,8 @@ from kctl.commands.acls.options import (
     Deny,
     DenyHosts,
     Idempotent,
+    OnlyAllow,
+    OnlyDeny,
     Producer,
     rule_options,
 )
@@ -123,8 +126,8 @@ def remove(
     ctx: typer.Context,
     resources: Resources = None,
     principals: Principals = None,
-    allow: Allow = None,
-    deny: Deny = None,
+    allow: OnlyAllow = None,
+    deny: OnlyDeny = None,
     operations: Operations = None,
     allow_hosts: AllowHosts = None,
     deny_hosts: DenyHosts = None,
@@ -147,8 +150,7 @@ def remove(
 ) -> None:
     """Remove the ACLs of resources or principals.
 
-    --allow and --deny, hosts and operations narrow them down; what is not specified does not
-    matter.
+    --allow, --deny, hosts and operations select among them; without these, all are removed.
     """
     session = session_of(ctx)
     kafka = KafkaResources(topics, groups, cluster, transactional_ids, tokens, users)
@@ -244,7 +246,7 @@ def apply(
 
 def _read(file: str) -> str:
     try:
-        return sys.stdin.read() if file == "-" else Path(file).read_text(encoding="utf-8")
+        return sys.stdin.read() if file == "-" else read_small_text(Path(file))
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not text"
         raise CliError(f"cannot read {file}: {reason}", status=ExitStatus.USAGE) from error

@@ -34,8 +34,26 @@ Allow = Annotated[
         "--allow",
         "--allow-principal",
         metavar="PRINCIPAL",
-        help="Allow this principal, e.g. User:alice, or alice for short; User:* is everyone. "
-        "Can be repeated.",
+        help="Allow this principal: User:alice, or alice for short; User:* is everyone; can be "
+        "repeated.",
+    ),
+]
+OnlyAllow = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--allow",
+        "--allow-principal",
+        metavar="PRINCIPAL",
+        help="Only ALLOW rules of this principal; can be repeated.",
+    ),
+]
+OnlyDeny = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--deny",
+        "--deny-principal",
+        metavar="PRINCIPAL",
+        help="Only DENY rules of this principal; can be repeated.",
     ),
 ]
 Deny = Annotated[
@@ -44,19 +62,19 @@ Deny = Annotated[
         "--deny",
         "--deny-principal",
         metavar="PRINCIPAL",
-        help="Deny this principal; takes precedence over every ALLOW. Can be repeated.",
+        help="Deny this principal, whatever is allowed elsewhere; can be repeated.",
     ),
 ]
 AllowHosts = Annotated[
     list[str] | None,
     typer.Option(
-        "--allow-host", metavar="ADDRESS", help="Only from this IP address; can be repeated."
+        "--allow-host", metavar="ADDRESS", help="Allow only from this IP address; can be repeated."
     ),
 ]
 DenyHosts = Annotated[
     list[str] | None,
     typer.Option(
-        "--deny-host", metavar="ADDRESS", help="Deny only from this address; can be repeated."
+        "--deny-host", metavar="ADDRESS", help="Deny only from this IP address; can be repeated."
     ),
 ]
 Producer = Annotated[

@@ -8,7 +8,7 @@ import typer
 from kctl.cli.errors import CliError
 from kctl.dev.brokers import DevBroker, dev_broker
 
-BrokerId = Annotated[int, typer.Argument(help="Id of the broker.")]
+BrokerId = Annotated[int, typer.Argument(metavar="BROKER", help="Id of the broker.")]
 State = Annotated[
     Path | None,
     typer.Option("--dir", help="Directory of the brokers instead of the user's state directory."),

@@ -44,7 +44,7 @@ def up(
     ] = None,
     settings: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="KEY=VALUE", help="Broker config. Can be repeated."),
+        typer.Option("--set", metavar="KEY=VALUE", help="Broker config; can be repeated."),
     ] = None,
     secure: Annotated[
         bool,

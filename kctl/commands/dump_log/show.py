@@ -65,25 +65,25 @@ def show(
         list[str] | None,
         typer.Option(
             metavar="KEY",
-            help="Show only records with this key: text, or base64:…. Can be repeated.",
+            help="Show only records with this key: text, or base64:…; can be repeated.",
         ),
     ] = None,
     header: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="NAME[=VALUE]", help="Show only records with this header. Can be repeated."
+            metavar="NAME[=VALUE]", help="Show only records with this header; can be repeated."
         ),
     ] = None,
     producer_id: Annotated[
         list[int] | None,
-        typer.Option(metavar="ID", help="Show only records of this producer id. Can be repeated."),
+        typer.Option(metavar="ID", help="Show only records of this producer id; can be repeated."),
     ] = None,
     kind: Annotated[
         list[FileKind] | None,
         typer.Option(
             metavar="KIND",
-            help=f"Read only these kinds of files in directories: {', '.join(FileKind)}. "
-            "Can be repeated.",
+            help=f"Read only these kinds of files in directories: {', '.join(FileKind)}; "
+            "can be repeated.",
         ),
     ] = None,
     stats: Annotated[

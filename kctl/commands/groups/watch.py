@@ -30,9 +30,8 @@ from kctl.commands.groups.arguments import (
 from kctl.model.lag import GroupLag, Movement, PartitionLag, Verdict
 from kctl.operations.group_lag import group_lags
 from kctl.plans.trend import DEFAULT_WINDOW_S, Key, LagHistory
-from kctl.views.groups import TOTAL_COLUMNS, WATCH_COLUMNS, total_row, watch_row
+from kctl.views.groups import TOTAL_COLUMNS, WATCH_COLUMNS, sparks, total_row, watch_row
 
-_CLEAR = "\x1b[H\x1b[2J"
 _OTHER_LINES = 3
 """Lines of the screen that are no rows: the heading, the note about hidden rows, the cursor."""
 
@@ -83,19 +82,28 @@ def watch(
     """Watch the lag of groups until Ctrl-C; on a terminal, as many rows as fit.
 
     With --count, the conditions of --fail-if are checked at the last update, with the verdicts over
-    the window: `kctl groups watch billing -n 15 --fail-if verdict=stalled` can be paged on.
+    the window: `kctl groups watch billing -n 15 --fail-if verdict=stalled` is suitable for paging.
 
-    Rates, trend and verdict are taken over --window, which must span several commits: consumers
-    commit every 5 s by default. The trend compares the lags after commits: caught-up, falling,
-    steady, growing, stalled (unread records, and no commit advances for half the window), rewound
-    (offsets were reset); - while there are too few commits. Changes of less than what is written
-    in one interval count as steady.
+    Rates, trend and verdict are computed over --window, which must span several commits: consumers
+    commit every 5 s by default. The trend compares the lags after commits:
 
-    The verdict is ok (Burrow's OK) if the member keeps up: its first unread record is at most 10 s
-    old, or it has read everything from before the window and does not fall behind; lagging
-    (Burrow's WARN, but also if the lag is large and steady); stalled (Burrow's STALL and STOP,
-    which differ only in commits that repeat an offset); unread (no member is assigned), no-offset,
-    lost (records were deleted unread), beyond-end, unknown. lagging and stalled are worth an alert.
+      caught-up  nothing is unread
+      falling    the lag decreases
+      steady     it changes by less than what is written in one interval
+      growing    the lag increases
+      stalled    records are unread, and no commit advanced for half the window
+      rewound    the offsets were reset
+      -          there are too few commits yet
+
+    Alert on the verdicts lagging and stalled. Burrow's statuses are in brackets:
+
+      ok         the member keeps up: its first unread record is at most 10 s old,
+                 or it has read everything from before the window [OK]
+      lagging    it is further behind, whether or not the lag grows [WARN]
+      stalled    it commits no progress [STALL, STOP]
+      unread     there are unread records, and no member is assigned
+
+    no-offset, lost, beyond-end and unknown are as in `kctl groups describe`.
     """
     session = session_of(ctx)
     conditions = [usage(parse_condition, text) for text in fail_if or []]
@@ -116,10 +124,16 @@ def watch(
             lags = [lag for one in found for lag in one.partitions]
             moved = dict(zip(map(_key, lags), history.add(time.monotonic(), lags), strict=True))
             if totals:
-                _show(session.out, [total_row(one) for one in found], TOTAL_COLUMNS, "group")
+                _show(session.out, [total_row(one) for one in found], TOTAL_COLUMNS)
             else:
-                rows = [watch_row(lag, moved[_key(lag)]) for lag in choice.of(lags, moved)]
-                _show(session.out, rows, WATCH_COLUMNS, "topic")
+                chosen = choice.of(lags, moved)
+                rows = [watch_row(lag, moved[_key(lag)]) for lag in chosen]
+                if session.out.is_on_terminal:
+                    rows = [
+                        row | sparks(history.lags(lag), history.rates(lag))
+                        for row, lag in zip(rows, chosen, strict=True)
+                    ]
+                _show(session.out, rows, WATCH_COLUMNS)
             looks += 1
             if looks == count:
                 break
@@ -163,14 +177,15 @@ def _check_missing(session: Session, found: Sequence[GroupLag]) -> None:
         raise no_such("group", missing, [group.group_id for group in there])
 
 
-def _show(out: Output, rows: Sequence[dict[str, object]], columns: Columns, name: str) -> None:
+def _show(out: Output, rows: Sequence[dict[str, object]], columns: Columns) -> None:
     is_screen = out.format.is_for_people and sys.stdout.isatty()
     fitting = max(1, shutil.get_terminal_size().lines - _OTHER_LINES)
     if not is_screen or len(rows) <= fitting:
         fitting = len(rows)
     if is_screen:
-        out.text(_CLEAR)
-    out.rows(rows[:fitting], columns, name=name)
+        out.clear_screen()
+    ordered = out.options.sorted(columns, rows)  # before the last ones are left out
+    out.rows(ordered[:fitting], columns, name="group")
     if hidden := len(rows) - fitting:
         out.note(f"… {hidden} more; --sort lag, --only-lagging, --topic and --totals show less")
     sys.stdout.flush()  # output must not be delayed

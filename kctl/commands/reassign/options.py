@@ -35,7 +35,7 @@ Drain = Annotated[
 AddBrokers = Annotated[
     str | None,
     typer.Option(
-        "--add-brokers", metavar="6", help="Move a fair share of replicas to these brokers."
+        "--add-brokers", metavar="6", help="Move a fair share of the replicas to these new brokers."
     ),
 ]
 ReplicationFactor = Annotated[

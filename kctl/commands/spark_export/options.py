@@ -1,5 +1,6 @@
 """Options of the engines, which the verbs of `kctl spark-export` share."""
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -32,20 +33,20 @@ Master = Annotated[
 ]
 Conf = Annotated[
     list[str] | None,
-    typer.Option(metavar="KEY=VALUE", help="Set a Spark property. Can be repeated."),
+    typer.Option(metavar="KEY=VALUE", help="Set a Spark property; can be repeated."),
 ]
 Packages = Annotated[
     list[str] | None,
     typer.Option(
-        metavar="GROUP:NAME:VERSION", help="Jar that Spark downloads from Maven. Can be repeated."
+        metavar="GROUP:NAME:VERSION", help="Jar that Spark downloads from Maven; can be repeated."
     ),
 ]
 Jars = Annotated[
-    list[str] | None, typer.Option(metavar="FILE", help="Jar to add to Spark. Can be repeated.")
+    list[str] | None, typer.Option(metavar="FILE", help="Jar to add to Spark; can be repeated.")
 ]
 PyFiles = Annotated[
     list[str] | None,
-    typer.Option(metavar="FILE", help="Python file to send to the workers. Can be repeated."),
+    typer.Option(metavar="FILE", help="Python file to send to the workers; can be repeated."),
 ]
 
 
@@ -95,6 +96,20 @@ def engine_options(
         jars=tuple(jars or ()),
         is_verbose=bool(session.verbose),
     )
+
+
+def export_location(text: str) -> str:
+    """`--to` as a local path or a URL; a usage error if it is empty or its scheme is incomplete."""
+    if not text.strip():
+        raise usage_error("--to is empty", "name a directory")
+    if text.startswith("file:"):
+        return "/" + text.removeprefix("file:").lstrip("/")
+    if text.startswith("~"):
+        return str(Path(text).expanduser())
+    scheme, colon, rest = text.partition(":")
+    if colon and scheme.isalnum() and rest.startswith("/") and not rest.startswith("//"):
+        raise usage_error(f"--to {text}: not a URL", f"{scheme}://{rest.lstrip('/')}")
+    return text
 
 
 def _setting(text: str) -> tuple[str, str]:

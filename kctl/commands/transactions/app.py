@@ -4,7 +4,7 @@ from kctl.cli.command_tree import command, noun
 from kctl.commands.transactions.abort import abort
 from kctl.commands.transactions.describe import describe, find_hanging, list_all, producers
 
-app = noun("List, describe and find hanging transactions; abort them.")
+app = noun("List and describe transactions; find and abort hanging ones.")
 
 command(
     app,

@@ -9,7 +9,11 @@ from kctl.cli.errors import CliError, ExitStatus
 
 Places = Annotated[
     list[str] | None,
-    typer.Argument(metavar="TOPIC[:0,1,…]", help="Topics, or some of their partitions."),
+    typer.Argument(
+        metavar="TOPIC[:PARTITION,…]…",
+        help="Topics, or some of their partitions.",
+        show_default=False,
+    ),
 ]
 TopicOption = Annotated[
     str | None, typer.Option("--topic", hidden=True, help="Same as TOPIC, as in Kafka's tool.")

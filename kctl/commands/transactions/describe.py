@@ -89,13 +89,11 @@ def list_all(
 def describe(
     ctx: typer.Context,
     ids: Annotated[
-        list[str] | None, typer.Argument(metavar="TRANSACTIONAL_ID…", help="Transactional ids.")
+        list[str] | None, typer.Argument(metavar="ID…", help="Transactional ids.")
     ] = None,
     id_option: Annotated[
         list[str] | None,
-        typer.Option(
-            "--transactional-id", hidden=True, help="Same as TRANSACTIONAL_ID, as in Kafka's tool."
-        ),
+        typer.Option("--transactional-id", hidden=True, help="Same as ID, as in Kafka's tool."),
     ] = None,
     all_ids: Annotated[
         bool, typer.Option("-A", "--all", help="All transactional ids of the cluster.")
