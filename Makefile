@@ -54,8 +54,10 @@ test-kafka: $(INSTALLED)  ## run the tests against a real Apache Kafka; needs Ma
 	$(BIN)/python -m pytest -m kafka -n auto --dist loadfile
 
 SEEDS ?= 1-200
-simulate: $(INSTALLED)  ## simulate whole clusters on virtual time, with faults; SEEDS=1-1000
+EXAMPLES ?= 100
+simulate: $(INSTALLED)  ## simulate clusters with faults, then run property tests at length; SEEDS, EXAMPLES
 	$(BIN)/python -m tests.simulation --seeds $(SEEDS)
+	KCTL_EXAMPLES=$(EXAMPLES) $(PYTEST) -m "hypothesis and not kafka and not spark"
 
 FRAMES ?= 1000000
 BATCHES ?= 200000

@@ -34,8 +34,12 @@ EXAMPLES: Final = int(os.environ.get("KCTL_EXAMPLES", "1"))
 """Factor for the number of examples of every property and model test."""
 
 
+DEFAULT_TIMEOUT_S: Final = 60
+"""That of pyproject.toml."""
+
+
 def multiply_examples(items: list[pytest.Item]) -> None:
-    """Apply KCTL_EXAMPLES to property tests (functions) and to model tests (state machines)."""
+    """Apply KCTL_EXAMPLES to property tests and model tests, and to the time that they may take."""
     functions = [item for item in items if isinstance(item, pytest.Function)]
     tests = {getattr(item.obj, "__func__", item.obj) for item in functions}
     classes = {item.cls for item in functions if item.cls}
@@ -46,6 +50,11 @@ def multiply_examples(items: list[pytest.Item]) -> None:
     for cls in classes:
         if isinstance(own := getattr(cls, "settings", None), settings):
             cls.settings = _multiplied(own)
+    for item in items:
+        if item.get_closest_marker("hypothesis"):
+            limit = item.get_closest_marker("timeout")
+            seconds = limit.args[0] if limit else DEFAULT_TIMEOUT_S
+            item.add_marker(pytest.mark.timeout(EXAMPLES * seconds), append=False)
 
 
 def _multiplied(own: settings) -> settings:

@@ -54,10 +54,10 @@ class RequestSender:
     listener_name: str
     """The inter-broker listener."""
     channels: ControllerChannelManager
-    on_leader_and_isr: Callable[[int, Any], None]
-    """Called with the broker's id and its response."""
-    on_stop_replica: Callable[[int, Any, frozenset[TopicPartition]], None]
-    """Called with the broker's id, its response, and the partitions it was to delete."""
+    on_leader_and_isr: Callable[[int, int, Any], None]
+    """Called with the broker's id, the broker epoch in the request, and the response."""
+    on_stop_replica: Callable[[int, int, Any, frozenset[TopicPartition]], None]
+    """As `on_leader_and_isr`, and with the partitions that the broker was to delete."""
 
 
 class ControllerBrokerRequestBatch:
@@ -185,7 +185,9 @@ class ControllerBrokerRequestBatch:
         self._sender.channels.send(
             broker_id,
             request,
-            lambda response: self._sender.on_leader_and_isr(broker_id, response),
+            lambda response: self._sender.on_leader_and_isr(
+                broker_id, request.broker_epoch, response
+            ),
         )
 
     def _live_leaders(self, leaders: Collection[int]) -> list[LeaderAndIsrLiveLeader]:
@@ -238,7 +240,9 @@ class ControllerBrokerRequestBatch:
         self._sender.channels.send(
             broker_id,
             request,
-            lambda response: self._sender.on_stop_replica(broker_id, response, deleted),
+            lambda response: self._sender.on_stop_replica(
+                broker_id, request.broker_epoch, response, deleted
+            ),
         )
 
     def _topic_id(self, topic: str) -> Uuid:

@@ -80,6 +80,11 @@ class ControllerContext:
         """The racks of the live brokers, for the assignment of replicas."""
         return {id_: self.brokers[id_].registration.rack for id_ in self.live_broker_ids}
 
+    def is_registered(self, broker_id: int, broker_epoch: int) -> bool:
+        """Whether a broker's present registration is the one of this epoch."""
+        broker = self.brokers.get(broker_id)
+        return broker is not None and broker.broker_epoch == broker_epoch
+
     def is_online(
         self, broker_id: int, partition: TopicPartition, *, or_shutting_down: bool = False
     ) -> bool:

@@ -360,20 +360,30 @@ class KafkaController:
             raise ApiError(ErrorCode.NOT_CONTROLLER, "this broker is not the controller")
         return self._active
 
-    def _leader_and_isr_answered(self, broker_id: int, response: LeaderAndIsrResponse) -> None:
-        self._put(
-            f"LeaderAndIsr {id(response)}",
-            lambda active: active.brokers.process_leader_and_isr_response(broker_id, response),
-        )
+    def _leader_and_isr_answered(
+        self, broker_id: int, broker_epoch: int, response: LeaderAndIsrResponse
+    ) -> None:
+        async def process(active: ActiveController) -> None:
+            if active.services.context.is_registered(broker_id, broker_epoch):
+                await active.brokers.process_leader_and_isr_response(broker_id, response)
+
+        self._put(f"LeaderAndIsr {id(response)}", process)
 
     def _stop_replica_answered(
-        self, broker_id: int, response: StopReplicaResponse, asked: frozenset[TopicPartition]
+        self,
+        broker_id: int,
+        broker_epoch: int,
+        response: StopReplicaResponse,
+        asked: frozenset[TopicPartition],
     ) -> None:
+        # A response of the broker's previous session says nothing about the present one. It may be
+        # queued behind the event that has begun the deletion again, whose result it is not.
+        async def process(active: ActiveController) -> None:
+            if active.services.context.is_registered(broker_id, broker_epoch):
+                await active.process_stop_replica_response(broker_id, response, asked)
+
         if asked:
-            self._put(
-                f"StopReplica {id(response)}",
-                lambda active: active.process_stop_replica_response(broker_id, response, asked),
-            )
+            self._put(f"StopReplica {id(response)}", process)
 
     def _topic_config_changed(self, topic: str, config: TopicConfig) -> None:
         if config.unclean_leader_election_enable:

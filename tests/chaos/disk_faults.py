@@ -23,18 +23,27 @@ def mount_disk(directory: Path) -> None:
     )
 
 
-def _resize(directory: Path, size: str) -> None:
-    subprocess.run(["mount", "-o", f"remount,size={size}", str(directory)], check=True)
+def _resize(directory: Path, size: str) -> bool:
+    """Whether the disk has this size now; it cannot be smaller than what is on it."""
+    command = ["mount", "-o", f"remount,size={size}", str(directory)]
+    return subprocess.run(command, capture_output=True).returncode == 0
+
+
+def _fill(directory: Path) -> None:
+    while True:
+        used = os.statvfs(directory)
+        size = (used.f_blocks - used.f_bfree) * used.f_frsize
+        if _resize(directory, str(size)):
+            return  # otherwise the broker has written meanwhile
 
 
 def fill_disk(stage: Stage) -> None:
     """The disk of a broker is full."""
     broker_id = stage.random.choice(BROKERS)
     directory = stage.cluster.log_dir(broker_id)
-    used = os.statvfs(directory)
-    _resize(directory, str((used.f_blocks - used.f_bfree) * used.f_frsize))
+    _fill(directory)
     stage.linger(SESSION_S)
-    _resize(directory, _SIZE)
+    assert _resize(directory, _SIZE)
     stage.replace(broker_id)
 
 

@@ -4,6 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from broker.controller.controller_context import Replica
+from broker.controller.states import ReplicaState
 from broker.controller.topic_admin import NewTopic
 from broker.errors import ApiError, ErrorCode
 from broker.metadata.errors import SessionExpired
@@ -14,6 +16,7 @@ from broker.metadata.znodes.topics import TopicZnode
 from broker.model import TopicPartition
 from broker.protocol.messages.allocate_producer_ids import AllocateProducerIdsRequest
 from broker.protocol.messages.leader_and_isr import LeaderAndIsrRequest
+from broker.protocol.messages.stop_replica import StopReplicaResponse
 from broker.protocol.messages.update_metadata import UpdateMetadataRequest
 from tests.controller.simulation import Simulation, simulation
 
@@ -244,3 +247,25 @@ async def test_regression_event_of_a_resigned_controller_does_not_stand_for_that
         new.services.later("broker change", lambda: run("new"))
         await world.settle()
         assert ran == ["new"]
+
+
+async def test_regression_late_response_of_a_previous_session_does_not_halt_a_deletion(
+    tmp_path: Path,
+) -> None:
+    """Found by seed 10076 of the simulation: the topic was never deleted, nor created again."""
+    async with simulation(tmp_path) as world:
+        await create(world, "orders", {0: [2, 3]})
+        active = world.controller._active
+        assert active is not None
+        old_epoch = world.epoch_of(2)
+        await world.bounce(2)
+        await world.settle()
+        name = TopicPartition("orders", 0)
+        context = active.services.context
+        context.topics_to_delete.add("orders")
+        context.replica_states[Replica(name, 2)] = ReplicaState.DELETION_STARTED
+        stale = StopReplicaResponse(error_code=ErrorCode.STALE_BROKER_EPOCH)
+        world.controller._stop_replica_answered(2, old_epoch, stale, frozenset({name}))
+        await world.settle()
+        assert context.state_of(Replica(name, 2)) is ReplicaState.DELETION_STARTED
+        assert "orders" not in context.ineligible_topics

@@ -51,9 +51,10 @@ SETTINGS = {
 class ClientProcess:
     """One client; see `kill_loop_clients`."""
 
-    def __init__(self, role: str, servers: str, module: str) -> None:
+    def __init__(self, role: str, servers: str, module: str, log_file: Path) -> None:
         self.role = role
         self._module = module
+        self._log_file = log_file
         self._servers = servers
         self.commits = 0
         """Acknowledged commits so far."""
@@ -64,9 +65,8 @@ class ClientProcess:
 
     def _start(self) -> subprocess.Popen[str]:
         command = [sys.executable, "-m", self._module, self.role, self._servers]
-        process = subprocess.Popen(
-            command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
-        )
+        with self._log_file.open("ab") as log:
+            process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True)
         threading.Thread(target=self._read, args=(process,), daemon=True).start()
         return process
 
@@ -162,7 +162,10 @@ def run(
     """Start clients, kill brokers, and check that all clients continue."""
     servers = cluster.bootstrap_servers
     roles = ("feeder", "member", "member", "transformer")
-    clients = [ClientProcess(role, servers, CLIENTS[library]) for role in roles]
+    clients = [
+        ClientProcess(role, servers, CLIENTS[library], cluster.directory / f"{role}-{number}.log")
+        for number, role in enumerate(roles)
+    ]
     try:
         wait_for_commits(clients, 60)
         report("all clients commit")
