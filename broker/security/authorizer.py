@@ -45,6 +45,8 @@ class Decision(NamedTuple):
     """The ACL that decided, if the reason is `acl`."""
 
 
+ALLOWED: Final = Decision(True, "acl")
+"""Any decision that allows, to ask whether such ones are logged."""
 _SUPER_USER: Final = Decision(True, "super user")
 _DEFAULT: Final = Decision(False, "default")
 

@@ -121,7 +121,7 @@ def _handle_authorized(
         if request.acks == 0:
             raise CloseConnection("produce with acks=0 failed: transactional id is not authorized")
         return error_response(request, ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
-    denied = unauthorized(context, AclOperation.WRITE, (topic.name for topic in request.topic_data))
+    denied = unauthorized(context, AclOperation.WRITE, [topic.name for topic in request.topic_data])
     if not denied:
         return _handle_allowed(request, context)
     return _handle_rest(request, denied, context)
@@ -129,16 +129,20 @@ def _handle_authorized(
 
 def _may_write_transactionally(request: ProduceRequest, context: RequestContext) -> bool:
     """False if a batch is transactional and the client may not use the transactional id."""
-    if not any(
-        isinstance(data.records, memoryview) and is_transactional(data.records)
-        for topic in request.topic_data
-        for data in topic.partition_data
-    ):
+    if not _has_transactional_records(request):
         return True
     name = request.transactional_id
     return name is not None and is_authorized(
         context, AclOperation.WRITE, ResourceType.TRANSACTIONAL_ID, name
     )
+
+
+def _has_transactional_records(request: ProduceRequest) -> bool:
+    for topic in request.topic_data:
+        for data in topic.partition_data:
+            if isinstance(data.records, memoryview) and is_transactional(data.records):
+                return True
+    return False
 
 
 async def _handle_rest(
