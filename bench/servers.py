@@ -33,6 +33,15 @@ class MeasuredBroker:
         """Resident memory now."""
         return int(Path(f"/proc/{self.pid}/statm").read_text().split()[1]) * _PAGE_BYTES / 2**20
 
+    def reset_peak(self) -> None:
+        """Let `peak_mb` begin again."""
+        Path(f"/proc/{self.pid}/clear_refs").write_text("5")
+
+    def peak_mb(self) -> float:
+        """The largest resident memory since `reset_peak`."""
+        lines = Path(f"/proc/{self.pid}/status").read_text().splitlines()
+        return next(int(line.split()[1]) / 1024 for line in lines if line.startswith("VmHWM"))
+
 
 @contextmanager
 def both_brokers(**settings: object) -> Iterator[tuple[MeasuredBroker, MeasuredBroker]]:

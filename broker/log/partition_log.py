@@ -33,8 +33,10 @@ from broker.log.append import (
     LogAppendInfo,
     Prepared,
     analyze,
+    is_large_message_set,
     prepare_as_follower,
     prepare_as_leader,
+    validated_batch,
 )
 from broker.log.checkpoints import write_partition_metadata
 from broker.log.config import LogConfig
@@ -57,6 +59,7 @@ from broker.log.producer_state import ProducerState, Verification
 from broker.log.segment import LogSegment
 from broker.log.segments import LogSegments
 from broker.log.transaction_index import AbortedTxn
+from broker.log.validator import HeavyBatch
 from broker.log.writer import LogWriter
 from broker.model import TopicPartition, Uuid
 from broker.records.layout import (
@@ -257,8 +260,30 @@ class PartitionLog:
         A retry of one of the producer's last five batches returns the original offsets and writes
         nothing. ApiError says why a batch was refused; nothing has changed then.
         """
+        try:
+            return self.append_on_loop(records, leader_epoch, origin, verification)
+        except HeavyBatch:
+            records = self.validated(records)
+            origin = AppendOrigin.VALIDATED_CLIENT
+            return self.append_on_loop(records, leader_epoch, origin, verification)
+
+    def validated(self, records: BytesLike) -> bytes:
+        """Validate and rewrite a client's batch that is heavy; may run in any thread."""
+        now_ms = self.environment.clock.now_ms()
+        return validated_batch(records, self.local.config, now_ms, self.partition)
+
+    def append_on_loop(
+        self,
+        records: BytesLike,
+        leader_epoch: int,
+        origin: AppendOrigin = CLIENT,
+        verification: Verification | None = None,
+    ) -> LogAppendInfo:
+        """As `append_as_leader`, but HeavyBatch if the batch must be `validated` first."""
         if origin is CLIENT and (info := self._append_fast(records, leader_epoch)) is not None:
             return info
+        if origin is CLIENT and is_large_message_set(records):
+            raise HeavyBatch
         batches = analyze(records, self.local.config.max_message_bytes, origin)
         with self._lock:
             if not batches:

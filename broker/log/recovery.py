@@ -249,8 +249,10 @@ class _Loader:
         dropped = segment.size - sound.end_position
         if dropped:
             segment.log.truncate_to(sound.end_position)
-        # Saves reading this segment again when the next one is recovered.
-        state.take_snapshot()
+        # Saves reading this segment again when the next one is recovered. Not flushed: a snapshot
+        # that a crash tears fails its crc check, and one flush per partition is most of the time
+        # that recovering many small partitions takes.
+        state.take_snapshot(sync=False)
         segment.release()
         return dropped
 

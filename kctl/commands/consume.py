@@ -269,7 +269,7 @@ def _show_last(
                 newest.add(record for record in batch if wanted(record))
                 if interrupted.is_set():
                     break
-    if session.output is OutputFormat.CSV:
+    if session.output is OutputFormat.CSV and session.out.options.headers:
         session.out.lines([",".join(csv_fields(session.out))])
     session.out.chunks(map(write, newest.records()))
     if interrupted.is_set():
