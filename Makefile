@@ -58,8 +58,10 @@ simulate: $(INSTALLED)  ## simulate whole clusters on virtual time, with faults;
 	$(BIN)/python -m tests.simulation --seeds $(SEEDS)
 
 FRAMES ?= 1000000
-fuzz: $(INSTALLED)  ## send fuzzed requests to a broker; FRAMES=10000000
-	$(BIN)/python -m tests.fuzz --frames $(FRAMES)
+BATCHES ?= 200000
+SEGMENTS ?= 2000
+fuzz: $(INSTALLED)  ## fuzz requests, record batches and segment files; FRAMES=10000000
+	$(BIN)/python -m tests.fuzz --batches $(BATCHES) --segments $(SEGMENTS) --frames $(FRAMES)
 
 chaos: $(INSTALLED)  ## inject faults under load, then verify everything; CHAOS_SECONDS, CHAOS_SEED
 	$(BIN)/python -m tests.chaos.namespaces $(BIN)/python -m pytest -m chaos tests/chaos

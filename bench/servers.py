@@ -3,7 +3,7 @@
 import os
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,16 +33,33 @@ class MeasuredBroker:
         """Resident memory now."""
         return int(Path(f"/proc/{self.pid}/statm").read_text().split()[1]) * _PAGE_BYTES / 2**20
 
+    def reset_peak(self) -> None:
+        """Let `peak_mb` begin again."""
+        Path(f"/proc/{self.pid}/clear_refs").write_text("5")
+
+    def peak_mb(self) -> float:
+        """The largest resident memory since `reset_peak`."""
+        lines = Path(f"/proc/{self.pid}/status").read_text().splitlines()
+        return next(int(line.split()[1]) / 1024 for line in lines if line.startswith("VmHWM"))
+
 
 @contextmanager
-def both_brokers(**settings: object) -> Iterator[tuple[MeasuredBroker, MeasuredBroker]]:
-    """Our broker and Apache Kafka with the same settings on the same disk."""
+def both_brokers(
+    only_ours: Mapping[str, object] | None = None,
+    only_kafka: Mapping[str, object] | None = None,
+    **settings: object,
+) -> Iterator[tuple[MeasuredBroker, MeasuredBroker]]:
+    """Our broker and Apache Kafka with the same settings on the same disk.
+
+    `only_ours` and `only_kafka` are settings in which they differ, such as ports.
+    """
     with tempfile.TemporaryDirectory(prefix="kctl-bench-") as directory:
         ours, theirs = Path(directory, "ours"), Path(directory, "theirs")
         ours.mkdir()
         theirs.mkdir()
-        own = {"group_initial_rebalance_delay_ms": 0} | settings
+        own = {"group_initial_rebalance_delay_ms": 0} | settings | dict(only_ours or {})
         dotted = {key.replace("_", "."): value for key, value in settings.items()}
+        dotted |= only_kafka or {}
         with (
             running_broker(ours, **own) as broker,
             running_kafka(theirs, settings=dotted) as kafka,

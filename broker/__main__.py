@@ -19,9 +19,9 @@ from broker.server.log_format import configure_logging
 
 logger = logging.getLogger("broker")
 
-_GC_THRESHOLDS = (50_000, 10, 5_000)
-"""Requests leave few reference cycles behind, so the collector may run seldom. The middle one
-bounds how many objects of a single large request it looks at in one pause."""
+_GC_THRESHOLDS = (10_000, 10, 25_000)
+"""Requests leave few reference cycles behind, so the collector may run seldom. The product of the
+first two bounds how many objects of a large request it looks at in one pause."""
 
 
 def main() -> None:

@@ -5,125 +5,235 @@ such an API is cut into chunks, each chunk is handled like a request of its own,
 are joined: the handler needs no code for it, and other clients are served between two chunks.
 
 What differs from handling it at once: an entry that occurs in two chunks is processed twice, where
-some handlers would process it once or refuse both. No client sends one partition twice in a request
+some handlers would process it once or refuse both. No client names a partition twice in a request
 for thousands.
+
+Other arrays are never long in a request that makes sense, because there are few things to name in
+them: states, assignment protocols, brokers. Those have a limit instead.
 """
 
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from typing import Any, Final, NamedTuple, TypeVar
 
+from broker.errors import ErrorCode
 from broker.protocol.api_keys import ApiKey
 from broker.protocol.schema import Request, Response, Struct
 
 StructT = TypeVar("StructT", bound=Struct)
 
 MANY: Final = 500
-"""Up to this number of entries a request is handled at once."""
+"""Up to this number of entries a request is always handled at once."""
 
 _CHUNK: Final = 100
-"""Entries that are handled at once if there are more: some milliseconds of work."""
+_SLOW_CHUNK: Final = 1000
+"""Entries that are handled at once if there are more; the second is for APIs where each chunk waits
+for other replicas, so that there must be few."""
 
 
 class Path(NamedTuple):
     """Where a request has its entries, and a response their results.
 
-    `inner` is an array in the elements of `outer`: the partitions of topics. Without it, the
-    elements of `outer` are the entries themselves.
+    ("topics", "partitions") says that they are the partitions of topics.
     """
 
-    outer: str
-    inner: str | None
-    results: str
-    inner_results: str | None = None
+    entries: tuple[str, ...]
+    results: tuple[str, ...]
     chunk: int = _CHUNK
 
 
-_TOPICS: Final = Path("topics", "partitions", "topics", "partitions")
+class Limit(NamedTuple):
+    """The largest number of elements of an array, and the error if there are more.
+
+    ("topics", "configs") counts the configs of all topics together.
+    """
+
+    array: tuple[str, ...]
+    at_most: int
+    code: ErrorCode = ErrorCode.INVALID_REQUEST
+
+
+_PARTITIONS: Final = Path(("topics", "partitions"), ("topics", "partitions"))
+_INDEXES: Final = Path(("topics", "partition_indexes"), ("topics", "partitions"))
 
 PATHS: Final[Mapping[int, tuple[Path, ...]]] = {
-    # With acks=all each chunk waits for the ISR, so there must be few of them.
     ApiKey.PRODUCE: (
-        Path("topic_data", "partition_data", "responses", "partition_responses", MANY),
+        Path(
+            ("topic_data", "partition_data"),
+            ("responses", "partition_responses"),
+            chunk=MANY,
+        ),
     ),
-    ApiKey.LIST_OFFSETS: (_TOPICS,),
+    ApiKey.LIST_OFFSETS: (_PARTITIONS,),
+    ApiKey.METADATA: (Path(("topics",), ("topics",), chunk=MANY),),
+    ApiKey.FIND_COORDINATOR: (Path(("coordinator_keys",), ("coordinators",), chunk=MANY),),
+    ApiKey.ADD_PARTITIONS_TO_TXN: (Path(("transactions",), ("results_by_transaction",)),),
+    ApiKey.OFFSET_COMMIT: (_PARTITIONS._replace(chunk=_SLOW_CHUNK),),
+    ApiKey.TXN_OFFSET_COMMIT: (_PARTITIONS._replace(chunk=_SLOW_CHUNK),),
     ApiKey.OFFSET_FETCH: (
-        Path("topics", "partition_indexes", "topics", "partitions"),
-        Path("groups", None, "groups"),
+        _INDEXES,
+        Path(("groups", "topics", "partition_indexes"), ("groups", "topics", "partitions")),
     ),
-    ApiKey.OFFSET_FOR_LEADER_EPOCH: (_TOPICS,),
-    ApiKey.DELETE_RECORDS: (_TOPICS,),
-    ApiKey.DESCRIBE_GROUPS: (Path("groups", None, "groups"),),
-    ApiKey.DELETE_GROUPS: (Path("groups_names", None, "results"),),
-    ApiKey.DESCRIBE_PRODUCERS: (Path("topics", "partition_indexes", "topics", "partitions"),),
-    ApiKey.DESCRIBE_TRANSACTIONS: (Path("transactional_ids", None, "transaction_states"),),
-    ApiKey.LEAVE_GROUP: (Path("members", None, "members"),),
-    ApiKey.CREATE_ACLS: (Path("creations", None, "results"),),
-    ApiKey.DELETE_ACLS: (Path("filters", None, "filter_results"),),
+    ApiKey.OFFSET_DELETE: (_PARTITIONS._replace(chunk=_SLOW_CHUNK),),
+    ApiKey.OFFSET_FOR_LEADER_EPOCH: (_PARTITIONS,),
+    ApiKey.DELETE_RECORDS: (_PARTITIONS,),
+    ApiKey.DESCRIBE_GROUPS: (Path(("groups",), ("groups",)),),
+    ApiKey.DELETE_GROUPS: (Path(("groups_names",), ("results",)),),
+    ApiKey.LEAVE_GROUP: (Path(("members",), ("members",)),),
+    ApiKey.DELETE_TOPICS: (
+        Path(("topics",), ("responses",)),
+        Path(("topic_names",), ("responses",)),
+    ),
+    ApiKey.WRITE_TXN_MARKERS: (
+        Path(("markers", "topics", "partition_indexes"), ("markers", "topics", "partitions")),
+    ),
+    ApiKey.DESCRIBE_PRODUCERS: (_INDEXES,),
+    ApiKey.DESCRIBE_TRANSACTIONS: (Path(("transactional_ids",), ("transaction_states",)),),
+    ApiKey.ALTER_CONFIGS: (Path(("resources",), ("responses",)),),
+    ApiKey.INCREMENTAL_ALTER_CONFIGS: (Path(("resources",), ("responses",)),),
+    ApiKey.ALTER_REPLICA_LOG_DIRS: (
+        Path(("dirs", "topics", "partitions"), ("results", "partitions")),
+    ),
+    ApiKey.ELECT_LEADERS: (
+        Path(("topic_partitions", "partitions"), ("replica_election_results", "partition_result")),
+    ),
+    ApiKey.ALTER_PARTITION_REASSIGNMENTS: (
+        Path(("topics", "partitions"), ("responses", "partitions"), chunk=_SLOW_CHUNK),
+    ),
+    ApiKey.LIST_PARTITION_REASSIGNMENTS: (_INDEXES,),
+    ApiKey.ALTER_CLIENT_QUOTAS: (Path(("entries",), ("entries",)),),
+    ApiKey.CREATE_ACLS: (Path(("creations",), ("results",)),),
+    ApiKey.DELETE_ACLS: (Path(("filters",), ("filter_results",)),),
 }
 """The APIs whose entries are independent of each other. A request has entries at one of the
 paths of its API: which one depends on the version."""
+
+_TRANSACTIONS: Final = ("transactions", "topics", "partitions")
+
+LIMITS: Final[Mapping[int, tuple[Limit, ...]]] = {
+    ApiKey.JOIN_GROUP: (Limit(("protocols",), 1000, ErrorCode.INCONSISTENT_GROUP_PROTOCOL),),
+    ApiKey.SYNC_GROUP: (Limit(("assignments",), 20_000),),
+    ApiKey.LIST_GROUPS: (Limit(("states_filter",), 1000), Limit(("types_filter",), 1000)),
+    ApiKey.LIST_TRANSACTIONS: (
+        Limit(("state_filters",), 1000),
+        Limit(("producer_id_filters",), 50_000),
+    ),
+    ApiKey.ADD_PARTITIONS_TO_TXN: (
+        Limit(("v3_and_below_topics", "partitions"), 20_000),
+        Limit(_TRANSACTIONS, 20_000),
+    ),
+    ApiKey.CREATE_TOPICS: (
+        Limit(("topics",), 10_000, ErrorCode.POLICY_VIOLATION),
+        Limit(("topics", "assignments", "broker_ids"), 50_000, ErrorCode.POLICY_VIOLATION),
+        Limit(("topics", "configs"), 50_000, ErrorCode.POLICY_VIOLATION),
+    ),
+    ApiKey.CREATE_PARTITIONS: (
+        Limit(("topics",), 10_000, ErrorCode.POLICY_VIOLATION),
+        Limit(("topics", "assignments", "broker_ids"), 50_000, ErrorCode.POLICY_VIOLATION),
+    ),
+    ApiKey.ALTER_CONFIGS: (Limit(("resources", "configs"), 20_000),),
+    ApiKey.INCREMENTAL_ALTER_CONFIGS: (Limit(("resources", "configs"), 20_000),),
+    ApiKey.DESCRIBE_CONFIGS: (Limit(("resources", "configuration_keys"), 200_000),),
+    ApiKey.DESCRIBE_LOG_DIRS: (Limit(("topics", "partitions"), 50_000),),
+    ApiKey.ALTER_PARTITION_REASSIGNMENTS: (Limit(("topics", "partitions", "replicas"), 20_000),),
+    ApiKey.DESCRIBE_CLIENT_QUOTAS: (Limit(("components",), 1000),),
+    ApiKey.ALTER_CLIENT_QUOTAS: (
+        Limit(("entries", "entity"), 20_000),
+        Limit(("entries", "ops"), 20_000),
+    ),
+    ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS: (Limit(("users",), 20_000),),
+    ApiKey.ALTER_USER_SCRAM_CREDENTIALS: (
+        Limit(("deletions",), 10_000),
+        Limit(("upsertions",), 10_000),
+    ),
+    ApiKey.UPDATE_FEATURES: (Limit(("feature_updates",), 1000),),
+    ApiKey.CREATE_DELEGATION_TOKEN: (Limit(("renewers",), 1000),),
+    ApiKey.DESCRIBE_DELEGATION_TOKEN: (Limit(("owners",), 1000),),
+    ApiKey.CONSUMER_GROUP_DESCRIBE: (Limit(("group_ids",), 20_000),),
+}
+"""Arrays that are never so long in a request that makes sense. For an API that is cut into chunks
+the limit applies to each chunk."""
+
+ERROR_PATHS: Final[Mapping[int, Path]] = {
+    ApiKey.CREATE_TOPICS: Path(("topics",), ("topics",)),
+    ApiKey.CREATE_PARTITIONS: Path(("topics",), ("results",)),
+    ApiKey.CONSUMER_GROUP_DESCRIBE: Path(("group_ids",), ("groups",)),
+    ApiKey.DESCRIBE_CONFIGS: Path(("resources",), ("results",)),
+}
+"""Where a response repeats the error of a request above its limit."""
+
+UNANSWERED: Final = frozenset({ApiKey.ALTER_USER_SCRAM_CREDENTIALS, ApiKey.UPDATE_FEATURES})
+"""APIs whose responses would repeat the error for every entry of two arrays: above a limit the
+connection is closed instead."""
+
+
+def exceeded_limit(request: Request[Any]) -> Limit | None:
+    """The limit that a request exceeds, if any."""
+    for limit in LIMITS.get(request.api_key, ()):
+        if _weight(request, limit.array, limit.at_most) > limit.at_most:
+            return limit
+    return None
 
 
 def large_path(request: Request[Any]) -> Path | None:
     """The path of a request that has to be cut; None if it is handled at once."""
     for path in PATHS.get(request.api_key, ()):
-        entries = getattr(request, path.outer, None)
-        if entries and _is_large(entries, path.inner):
+        at_once = path.chunk if path.chunk > MANY else MANY
+        if _weight(request, path.entries, at_once) > at_once:
             return path
     return None
 
 
-def _is_large(entries: list[Any], inner: str | None) -> bool:
-    if inner is None or len(entries) > MANY:
-        return len(entries) > MANY
-    return sum(len(getattr(entry, inner) or ()) for entry in entries) > MANY
+def _weight(struct: Struct, path: tuple[str, ...], limit: int) -> int:
+    """The number of entries, at least one for each struct on the way; exact only up to `limit`."""
+    entries = getattr(struct, path[0], None) or ()
+    if len(path) == 1 or len(entries) > limit:
+        return len(entries)
+    weight = 0
+    for entry in entries:
+        weight += max(_weight(entry, path[1:], limit), 1)
+        if weight > limit:
+            break
+    return weight
 
 
 def cut(request: Request[Any], path: Path) -> Iterator[Request[Any]]:
     """The request in chunks. Takes the entries out of the request, so that they can be freed."""
-    entries: list[Any] = getattr(request, path.outer)
-    setattr(request, path.outer, [])
-    for taken in _take_all(entries, path.inner, path.chunk):
+    name, *inner = path.entries
+    entries: list[Any] = getattr(request, name)
+    setattr(request, name, [])
+    for taken in _take_all(entries, tuple(inner), path.chunk):
         chunk = _copy(request)
-        setattr(chunk, path.outer, taken)
+        setattr(chunk, name, taken)
         yield chunk
 
 
-def _take_all(entries: list[Any], inner: str | None, count: int) -> Iterator[list[Any]]:
-    """Lists of up to `count` entries; `entries` is empty in the end."""
-    if inner is None:
-        yield from _take_from(entries, count)
+def _take_all(entries: list[Any], path: tuple[str, ...], count: int) -> Iterator[list[Any]]:
+    """Lists with up to `count` entries at the end of `path`; `entries` is empty in the end."""
+    entries.reverse()  # they are removed from the end, which is cheap
+    if not path:
+        while entries:
+            taken = entries[: -count - 1 : -1]
+            del entries[-count:]
+            yield taken
         return
-    taken: list[Any] = []
-    room = count
-    entries.reverse()
+    taken, room = [], count
     while entries:
         entry = entries.pop()
-        nested: list[Any] = getattr(entry, inner) or []
-        if len(nested) <= room:
-            taken.append(entry)
-            room -= max(len(nested), 1)
-        else:
-            for some in _take_from(nested, count):
+        weight = max(_weight(entry, path, count), 1)
+        if weight > count:
+            for some in _take_all(getattr(entry, path[0]), path[1:], count):
                 part = _copy(entry)
-                setattr(part, inner, some)
+                setattr(part, path[0], some)
                 yield [*taken, part]
-                taken = []
-            room = count
-        if room <= 0:
+                taken, room = [], count
+            continue
+        if weight > room:
             yield taken
             taken, room = [], count
+        taken.append(entry)
+        room -= weight
     if taken:
-        yield taken
-
-
-def _take_from(entries: list[Any], count: int) -> Iterator[list[Any]]:
-    """Lists of `count` entries, from the first to the last; `entries` is empty in the end."""
-    entries.reverse()  # they are removed from the end, which is cheap
-    while entries:
-        taken = entries[: -count - 1 : -1]
-        del entries[-count:]
         yield taken
 
 
@@ -138,15 +248,22 @@ def _copy(struct: StructT) -> StructT:
 
 def join(whole: Response, part: Response, path: Path) -> None:
     """Add the results of a later chunk to those of the chunks before it."""
-    results: list[Any] = getattr(whole, path.results)
-    added: list[Any] = getattr(part, path.results)
-    if path.inner_results and results and added and _is_same(results[-1], added[0]):
-        getattr(results[-1], path.inner_results).extend(getattr(added[0], path.inner_results))
+    _join(whole, part, path.results)
+    for name in ("error_code", "error_message"):
+        if not getattr(whole, name, None) and getattr(part, name, None):
+            setattr(whole, name, getattr(part, name))
+
+
+def _join(whole: Struct, part: Struct, path: tuple[str, ...]) -> None:
+    results: list[Any] = getattr(whole, path[0])
+    added: list[Any] = getattr(part, path[0])
+    if len(path) > 1 and results and added and _is_same(results[-1], added[0]):
+        _join(results[-1], added[0], path[1:])
         added = added[1:]
     results.extend(added)
 
 
 def _is_same(one: Struct, other: Struct) -> bool:
-    """Whether two results are of the same topic: its name, or its id, is their first field."""
+    """Whether two results are of the same topic or group: its name is their first field."""
     name = one.fields[0].name
     return bool(getattr(one, name) == getattr(other, name))

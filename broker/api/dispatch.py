@@ -12,6 +12,7 @@ from broker.api.context import RequestContext, Services
 from broker.api.large_requests import LARGE_BYTES, LargeRequests
 from broker.api.request_usage import usage_of
 from broker.api.responses import (
+    NOT_SERVED,
     count_errors,
     encode_response,
     encode_throttled,
@@ -54,10 +55,10 @@ class Dispatcher:
             version, correlation_id = context.api_version, context.correlation_id
         else:
             api_key, version, correlation_id, client_id, body = read_request_header(frame)
-            found = TABLE.get(api_key)
-            if found is None or not found.versions[0] <= version <= found.versions[1]:
+            row = TABLE.get(api_key, NOT_SERVED)
+            lowest, highest = row.versions
+            if not lowest <= version <= highest:
                 return not_served(api_key, version, correlation_id)
-            row = found
             # Bytes after the message are ignored, as in Kafka.
             request, _ = decode_from(row.request, frame, body, version)
             context = RequestContext(

@@ -11,13 +11,22 @@ so only a few of those are processed at the same time; the others wait.
 """
 
 import asyncio
-import time
 from typing import Any, Final
 
-from broker.api.chunks import Path, cut, join, large_path
+from broker.api.chunks import (
+    ERROR_PATHS,
+    UNANSWERED,
+    Limit,
+    Path,
+    cut,
+    exceeded_limit,
+    join,
+    large_path,
+)
 from broker.api.context import RequestContext, Services
 from broker.api.request_usage import usage_of
 from broker.api.responses import (
+    NOT_SERVED,
     count_errors,
     error_code,
     failed,
@@ -26,17 +35,18 @@ from broker.api.responses import (
     throttled,
 )
 from broker.api.rows import Row
-from broker.api.slices import SLICE_S, free, run_first_slice, run_in_slices
+from broker.api.slices import free, run_first_slice, run_in_slices
 from broker.api.table import TABLE
+from broker.errors import ApiError, ErrorCode
 from broker.net.connection import CloseConnection, Peer, ResponseParts
 from broker.net.deferred import DeferredResponse, as_deferred
 from broker.protocol.codec import Slices, decode_in_slices, encode_in_slices
 from broker.protocol.compiler import SLICE_ELEMENTS
 from broker.protocol.framing import set_size
-from broker.protocol.headers import decode_header_in_slices, start_response
+from broker.protocol.headers import read_header_in_slices, start_response
 from broker.protocol.schema import Request, Response
 
-LARGE_BYTES: Final = 16 * 1024
+LARGE_BYTES: Final = 32 * 1024
 """Requests above this size are treated here."""
 
 _HUGE_ELEMENTS: Final = 300_000
@@ -61,24 +71,29 @@ class LargeRequests:
         """The decoded request if it can be handled at once, otherwise its response, deferred."""
         decoding = self._decode(frame, peer)
         decoded: Decoded | ResponseParts
+        try:
+            next(decoding)
+        except StopIteration as done:
+            decoded = done.value  # it has few elements, because the decoder has not yielded
+            return decoded
         is_done, decoded = run_first_slice(decoding)
         if not is_done:
             return as_deferred(self._decode_and_process(decoding))
-        if isinstance(decoded, tuple) and large_path(decoded[1]) is not None:
-            return as_deferred(self._process(decoded))
+        if isinstance(decoded, tuple):
+            request = decoded[1]
+            if large_path(request) is not None or exceeded_limit(request) is not None:
+                return as_deferred(self._process(decoded))
         return decoded
 
     def _decode(self, frame: memoryview, peer: Peer) -> Slices[Decoded | ResponseParts]:
-        header, body = yield from decode_header_in_slices(frame)
-        api_key, version = header.request_api_key, header.request_api_version
-        correlation_id = header.correlation_id
-        row = TABLE.get(api_key)
-        if row is None or not row.versions[0] <= version <= row.versions[1]:
+        header = yield from read_header_in_slices(frame)
+        api_key, version, correlation_id, client_id, body = header
+        row = TABLE.get(api_key, NOT_SERVED)
+        lowest, highest = row.versions
+        if not lowest <= version <= highest:
             return not_served(api_key, version, correlation_id)
         request, _ = yield from decode_in_slices(row.request, frame, body, version)
-        context = RequestContext(
-            version, correlation_id, header.client_id, peer, self._services, api_key
-        )
+        context = RequestContext(version, correlation_id, client_id, peer, self._services, api_key)
         context.usage = usage_of(context, len(frame))
         return row, request, context
 
@@ -102,11 +117,13 @@ class LargeRequests:
             return decoded
         row, request, context = decoded
         try:
-            path = large_path(request)
-            if path is None:
-                response = await _handle(row, request, context)
-            else:
+            response: Response | None
+            if (path := large_path(request)) is not None:
                 response = await _handle_chunks(row, request, context, path)
+            elif (limit := exceeded_limit(request)) is not None:
+                response = await _refuse(row, request, limit)
+            else:
+                response = await _handle(row, request, context)
             return await _encode(row, request, response, context)
         except Exception as error:  # noqa: BLE001  # the error boundary
             return failed(row, request, context, error)
@@ -115,6 +132,8 @@ class LargeRequests:
 
 
 async def _handle(row: Row, request: Request[Any], context: RequestContext) -> Response | None:
+    if (limit := exceeded_limit(request)) is not None:
+        raise ApiError(limit.code, _excess(limit))
     action_queue = context.services.purgatory.action_queue
     action_queue.hold()
     try:
@@ -138,10 +157,9 @@ async def _handle_chunks(
 ) -> Response | None:
     """The joined responses to all chunks; after an exception, its error for the rest of them."""
     whole: Response | None = None
-    code = None
-    deadline = time.monotonic() + SLICE_S
+    code: ErrorCode | None = None
     for chunk in cut(request, path):
-        response: Response | None
+        response: Response | None = None
         if code is None:
             try:
                 response = await _handle(row, chunk, context)
@@ -153,10 +171,27 @@ async def _handle_chunks(
             whole = response
         elif response is not None:
             join(whole, response, path)
-        if time.monotonic() >= deadline:
-            await asyncio.sleep(0)
-            deadline = time.monotonic() + SLICE_S
+        await asyncio.sleep(0)
     return whole
+
+
+async def _refuse(row: Row, request: Request[Any], limit: Limit) -> Response:
+    """The error for a request above a limit, for all its entries if the API has a place for it."""
+    if request.api_key in UNANSWERED:
+        raise CloseConnection(f"{row.api_key.name}: {_excess(limit)}")
+    path = ERROR_PATHS.get(request.api_key)
+    if path is None:
+        return row.error_response(request, limit.code)
+    chunks = cut(request, path)
+    whole = row.error_response(next(chunks), limit.code)
+    for chunk in chunks:
+        join(whole, row.error_response(chunk, limit.code), path)
+        await asyncio.sleep(0)
+    return whole
+
+
+def _excess(limit: Limit) -> str:
+    return f"more than {limit.at_most:,} elements in {'.'.join(limit.array)}"
 
 
 async def _encode(

@@ -1,7 +1,7 @@
 """The parts of response frames, also for requests that failed or are not served."""
 
 import logging
-from typing import Any
+from typing import Any, Final
 
 from broker.api.context import RequestContext
 from broker.api.error_codes import error_codes
@@ -19,6 +19,9 @@ from broker.protocol.headers import start_response
 from broker.protocol.schema import Request, Response
 
 logger = logging.getLogger(__name__)
+
+NOT_SERVED: Final = TABLE[ApiKey.API_VERSIONS]._replace(versions=(1, 0))
+"""The row of an API that is not in the table: no version is served."""
 
 
 def encode_response(

@@ -238,11 +238,11 @@ class OffsetManager:
             raise ApiError(ErrorCode.GROUP_ID_NOT_FOUND)
         if group.state is not EMPTY and not group.is_consumer_group:
             raise ApiError(ErrorCode.NON_EMPTY_GROUP)
-        kept = [
+        kept = {
             partition
             for partition in partitions
             if group.state is not EMPTY and group.is_subscribed_to(partition.topic)
-        ]
+        }
         deleted = [partition for partition in partitions if partition not in kept]
         if deleted:
             await self.clean_up(group, lambda group: group.offsets.remove(deleted))

@@ -7,6 +7,10 @@ codec, or the client sent an old format.
 The leader sets base offset and leader epoch, which are in the first 16 bytes and not covered by the
 crc: these are written from a small buffer, the rest from the buffer of the request. LogAppendTime
 and a wrong max timestamp change fields covered by the crc, so the whole header is written again.
+
+A batch can take seconds to validate or to rewrite: a few kilobytes may decompress to 256 MiB. So
+on the event loop HeavyBatch is raised for those that may; a thread validates and rewrites them
+(`validated_batch`), and the result is appended as VALIDATED_CLIENT.
 """
 
 from dataclasses import dataclass
@@ -20,9 +24,14 @@ from broker.errors import ApiError, ErrorCode
 from broker.log.config import LOG_APPEND_TIME, PRODUCER, LogConfig
 from broker.log.files import Buffer
 from broker.log.header_check import check_base_offset, check_client_header, check_codec
-from broker.log.validator import check_message_set, check_old_records, validate_records
+from broker.log.validator import (
+    HeavyBatch,
+    check_message_set,
+    check_old_records,
+    validate_records,
+)
 from broker.records.batch import Batch, BatchHeader, check_crc, iterate_batches
-from broker.records.builder import BatchSettings, build_batch
+from broker.records.builder import BatchSettings, build_batch, recompress
 from broker.records.convert import up_convert
 from broker.records.layout import (
     ATTRIBUTES_POSITION,
@@ -32,6 +41,7 @@ from broker.records.layout import (
     HEADER_SIZE,
     LOG_OVERHEAD,
     MAGIC_POSITION,
+    NO_PARTITION_LEADER_EPOCH,
     NO_TIMESTAMP,
     TIMESTAMP_TYPE_MASK,
     BytesLike,
@@ -47,6 +57,7 @@ class AppendOrigin(Enum):
     """The origin of an append, which decides what is checked."""
 
     CLIENT = "client"
+    VALIDATED_CLIENT = "validated client"  # a client's batch that `validated_batch` returned
     COORDINATOR = "coordinator"  # the broker's own group and transaction coordinators
     REPLICATION = "replication"  # a follower copying its leader
 
@@ -54,6 +65,10 @@ class AppendOrigin(Enum):
 # Module constants, because looking up a member of an enum takes as long as several calls.
 CLIENT: Final = AppendOrigin.CLIENT
 REPLICATION: Final = AppendOrigin.REPLICATION
+CLIENTS: Final = frozenset({AppendOrigin.CLIENT, AppendOrigin.VALIDATED_CLIENT})
+
+_LIGHT_BYTES: Final = 16 * 1024
+"""Records up to this size can be rewritten on the event loop, if they are not compressed."""
 
 _new: Final = tuple.__new__
 """Makes a NamedTuple from a tuple of all its fields, in half the time of its constructor."""
@@ -139,6 +154,11 @@ def analyze(records: BytesLike, max_batch_bytes: int, origin: AppendOrigin) -> l
     return batches
 
 
+def is_large_message_set(records: BytesLike) -> bool:
+    """Whether the bytes are many messages of an old format, which take long even to count."""
+    return len(records) > _LIGHT_BYTES and records[MAGIC_POSITION] < CURRENT_MAGIC
+
+
 def _only_batch(view: memoryview) -> list[Batch]:
     """The batch, if `view` is exactly one of format 2, the usual case; else an empty list."""
     if len(view) < HEADER_SIZE or view[MAGIC_POSITION] != CURRENT_MAGIC:
@@ -180,12 +200,31 @@ def prepare_as_follower(batches: list[Batch], records: BytesLike, log_end_offset
 # --- as the leader ------------------------------------------------------------------------------
 
 
+def validated_batch(
+    records: BytesLike, config: LogConfig, now_ms: int, topic_partition: object
+) -> bytes:
+    """A client's batch, validated, and rewritten if the topic requires it; for a thread.
+
+    To be appended with the origin VALIDATED_CLIENT. ApiError if it must be refused.
+    """
+    batches = analyze(records, config.max_message_bytes, CLIENT)
+    stamp = LeaderStamp(0, NO_PARTITION_LEADER_EPOCH, now_ms, topic_partition)
+    prepared = prepare_as_leader(batches, stamp, config, CLIENT, is_off_loop=True)
+    return b"".join(prepared.buffers)
+
+
 def prepare_as_leader(
-    batches: list[Batch], stamp: LeaderStamp, config: LogConfig, origin: AppendOrigin
+    batches: list[Batch],
+    stamp: LeaderStamp,
+    config: LogConfig,
+    origin: AppendOrigin,
+    *,
+    is_off_loop: bool = False,
 ) -> Prepared:
     """Validate the batches and assign their offsets; ApiError if they must be refused.
 
-    Several in one append are allowed only as uncompressed messages of an old format.
+    Several in one append are allowed only as uncompressed messages of an old format. HeavyBatch,
+    unless `is_off_loop`, if this may take long.
     """
     first, header = batches[0], batches[0].header
     if len(batches) > 1:
@@ -194,16 +233,33 @@ def prepare_as_leader(
         check_client_header(header)
     codec = _target_codec(first, config)
     is_rewritten = header.magic != CURRENT_MAGIC or codec != first.codec
-    max_timestamp = header.max_timestamp
+    if is_rewritten and origin is CLIENT and not is_off_loop and _is_heavy(batches):
+        raise HeavyBatch
+    max_timestamp, can_keep_records = header.max_timestamp, False
     if header.magic != CURRENT_MAGIC:
         check_old_records(batches, config, stamp.now_ms, stamp.topic_partition)
     elif origin is CLIENT:
-        max_timestamp = validate_records(
-            first, config, stamp.now_ms, stamp.topic_partition, is_rewritten=is_rewritten
+        max_timestamp, can_keep_records = validate_records(
+            first,
+            config,
+            stamp.now_ms,
+            stamp.topic_partition,
+            is_rewritten=is_rewritten,
+            is_off_loop=is_off_loop,
         )
     if is_rewritten:
-        return _prepare_rewritten(batches, stamp, config, codec)
+        return _prepare_rewritten(
+            batches, stamp, config, codec, max_timestamp if can_keep_records else None
+        )
     return _prepare_stamped(first, max_timestamp, stamp, config)
+
+
+def _is_heavy(batches: list[Batch]) -> bool:
+    """Whether rewriting may take long: compressed records are of unknown size."""
+    return (
+        batches[0].codec != Codec.NONE
+        or batches[-1].end_position - batches[0].position > _LIGHT_BYTES
+    )
 
 
 def _target_codec(batch: Batch, config: LogConfig) -> Codec:
@@ -262,9 +318,16 @@ def _with_crc(header: BatchHeader, view: memoryview) -> tuple[BatchHeader, bytes
 
 
 def _prepare_rewritten(
-    batches: list[Batch], stamp: LeaderStamp, config: LogConfig, codec: Codec
+    batches: list[Batch],
+    stamp: LeaderStamp,
+    config: LogConfig,
+    codec: Codec,
+    kept_max_timestamp: int | None,
 ) -> Prepared:
-    """A new batch of format 2 with the records of `batches`, in the topic's codec."""
+    """A new batch of format 2 with the records of `batches`, in the topic's codec.
+
+    If `kept_max_timestamp` is given, it is that of the records, and they need no other change.
+    """
     header = batches[0].header
     is_broker_time = config.message_timestamp_type == LOG_APPEND_TIME
     append_time = stamp.now_ms if is_broker_time else NO_TIMESTAMP
@@ -282,7 +345,11 @@ def _prepare_rewritten(
         is_transactional=header.is_transactional,
     )
     try:
-        data = _rebuild(batches, stamp.offset, settings)
+        data = None
+        if kept_max_timestamp is not None:
+            data = recompress(batches[0], stamp.offset, kept_max_timestamp, settings)
+        if data is None:
+            data = _rebuild(batches, stamp.offset, settings)
     except ValueError as error:  # such as a producer id without an epoch
         raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR, str(error)) from error
     batch = next(iterate_batches(data))

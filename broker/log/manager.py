@@ -15,8 +15,9 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from heapq import heapify, heapreplace
 from pathlib import Path
+from typing import TypeVar
 
-from broker.errors import ApiError, ErrorCode
+from broker.errors import ApiError, CorruptRecord, ErrorCode
 from broker.log.checkpoints import CorruptCheckpoint
 from broker.log.config import CleanerConfig, LogConfig
 from broker.log.descriptors import DESCRIPTORS, is_out_of_descriptors
@@ -34,6 +35,25 @@ logger = logging.getLogger(__name__)
 ConfigOf = Callable[[str], LogConfig]
 
 _CREATING_THREADS = 4
+
+
+_LOADING_THREADS = 4
+_FEW_LOGS = 50
+"""Up to this number logs are loaded one after the other."""
+
+ItemT = TypeVar("ItemT")
+ResultT = TypeVar("ResultT")
+
+
+def _map_in_threads(
+    function: Callable[[ItemT], ResultT], items: Sequence[ItemT]
+) -> Iterator[ResultT]:
+    """As `map`, in threads if there are many items: loading a log mostly waits for the disk."""
+    if len(items) <= _FEW_LOGS:
+        yield from map(function, items)
+        return
+    with ThreadPoolExecutor(_LOADING_THREADS, "log-loader") as threads:
+        yield from threads.map(function, items)
 
 
 def _ignore(log_dir: Path) -> None:
@@ -131,16 +151,23 @@ class LogManager:
         directories = log_dir.partition_directories()
         how = "after a clean shutdown" if log_dir.was_clean else "recovering"
         logger.info("loading %s logs %s dir=%s", len(directories), how, log_dir.path)
-        for path, partition in directories:
-            if path.name.endswith(STRAY_DIR):
-                continue
-            config = self._config_of(partition.topic)
+        wanted = [item for item in directories if not item[0].name.endswith(STRAY_DIR)]
+        configs = {name.topic: self._config_of(name.topic) for _, name in wanted}
+
+        def load(item: tuple[Path, TopicPartition]) -> PartitionLog | None:
+            path, partition = item
+            config = configs[partition.topic]
             try:
-                log = load_log(path, partition, config, self._env, log_dir.load_from(partition))
-            except CorruptCheckpoint as error:  # costs this partition, not the directory
+                return load_log(path, partition, config, self._env, log_dir.load_from(partition))
+            except (CorruptCheckpoint, CorruptRecord) as error:
+                # Costs this partition, not the directory.
                 logger.error("partition offline partition=%s: %s", partition, error)
+                return None
+
+        for log in _map_in_threads(load, wanted):
+            if log is None:
                 continue
-            if path.name.endswith(DELETE_DIR):
+            if log.directory.name.endswith(DELETE_DIR):
                 self._to_delete.append((self._env.clock.now_ms(), log))
             else:
                 self._add(log)

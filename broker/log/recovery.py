@@ -44,7 +44,8 @@ from broker.log.layout import (
     parse_offset_file,
 )
 from broker.log.leader_epochs import LeaderEpochs
-from broker.log.partition_log import LoadedLog, PartitionLog
+from broker.log.log_files import LoadedLog
+from broker.log.partition_log import PartitionLog
 from broker.log.producer_replay import rebuild_producer_state, snapshot_empty_state
 from broker.log.producer_state import ProducerState
 from broker.log.segment import LogSegment
@@ -249,8 +250,10 @@ class _Loader:
         dropped = segment.size - sound.end_position
         if dropped:
             segment.log.truncate_to(sound.end_position)
-        # Saves reading this segment again when the next one is recovered.
-        state.take_snapshot()
+        # Saves reading this segment again when the next one is recovered. Not flushed: a snapshot
+        # that a crash tears fails its crc check, and one flush per partition is most of the time
+        # that recovering many small partitions takes.
+        state.take_snapshot(sync=False)
         segment.release()
         return dropped
 

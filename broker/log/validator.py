@@ -11,6 +11,8 @@ the cases where Kafka fails with an unexpected exception (bytes that cannot be d
 that does not exist). Records that the topic's settings refuse are InvalidRecords, which names them.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Final, NamedTuple
 
 from broker.errors import ApiError, ErrorCode
@@ -28,12 +30,27 @@ from broker.records.layout import (
 )
 from broker.records.legacy import InvalidMessageSet, read_columns
 from broker.records.record import RecordColumns
-from broker.records.scan import MAX_SUSPECTS, RecordScan, SuspectRecord, scan_records
+from broker.records.scan import (
+    MAX_SUSPECTS,
+    RecordScan,
+    SuspectRecord,
+    scan_in_pieces,
+    scan_records,
+)
 
 _SHOWN_ERRORS: Final = 3
 _CODECS: Final = tuple(Codec)
+_ON_LOOP_BYTES: Final = 1024 * 1024
+"""Records that decompress to more than this are validated in a thread."""
 _NO_TIMESTAMPS: Final = MAX_LONG
 """What a scan gives as the smallest timestamp if no record has one."""
+
+
+class HeavyBatch(Exception):
+    """The batch may take too long for the event loop: `append.validated_batch` in a thread.
+
+    Nothing has changed.
+    """
 
 
 class RecordError(NamedTuple):
@@ -75,7 +92,8 @@ def check_message_set(batches: list[Batch]) -> None:
 def largest_timestamp(view: memoryview, attributes: int, base_timestamp: int, count: int) -> int:
     """Validate the records of a batch that is stored as it is; their largest timestamp, or -1.
 
-    For the fast path: topic settings that concern single records are not checked.
+    For the fast path: topic settings that concern single records are not checked. HeavyBatch if it
+    may take long.
     """
     codec = attributes & CODEC_MASK
     if not codec:
@@ -86,9 +104,18 @@ def largest_timestamp(view: memoryview, attributes: int, base_timestamp: int, co
 
 
 def validate_records(
-    batch: Batch, config: LogConfig, now_ms: int, topic_partition: object, *, is_rewritten: bool
-) -> int:
-    """Validate the records of a client's format 2 batch; their largest timestamp, or -1.
+    batch: Batch,
+    config: LogConfig,
+    now_ms: int,
+    topic_partition: object,
+    *,
+    is_rewritten: bool,
+    is_off_loop: bool = False,
+) -> tuple[int, bool]:
+    """Validate the records of a client's format 2 batch.
+
+    Returns their largest timestamp, or -1, and whether they can be kept as they are in a batch
+    that is rewritten. HeavyBatch, unless `is_off_loop`, if it may take long.
 
     `is_rewritten` says that the topic has another codec than the batch, so that the batch is made
     again from its records: only then does Kafka compare record sizes, and refuse times below -1.
@@ -101,13 +128,13 @@ def validate_records(
     if header.attributes & TIMESTAMP_TYPE_MASK:
         # The client claims LogAppendTime: the header's max timestamp is that of every record, so
         # all are suspect or none is.
-        scan = _scan(batch, suspects, MAX_LONG, -MAX_LONG, is_rewritten=is_rewritten)
+        scan = _scan(batch, suspects, (MAX_LONG, -MAX_LONG), is_rewritten, is_off_loop)
         smallest = largest = header.max_timestamp
         if not is_create_time or largest == NO_TIMESTAMP:
             raise _wrong_timestamp_type(header.records_count)
         suspects = [(index, largest, offset, has) for index, _, offset, has in suspects]
     else:
-        scan = _scan(batch, suspects, oldest, newest, is_rewritten=is_rewritten)
+        scan = _scan(batch, suspects, (oldest, newest), is_rewritten, is_off_loop)
         smallest, largest = scan[:2]
     has_bad_times = is_create_time and (
         largest > newest or (smallest != _NO_TIMESTAMPS and smallest < oldest)
@@ -118,33 +145,50 @@ def validate_records(
         _check_offset_deltas(scan)
     if is_rewritten and smallest < NO_TIMESTAMP:
         raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR, f"invalid negative timestamp {smallest}")
-    return largest
+    return largest, scan[3] and not header.attributes & TIMESTAMP_TYPE_MASK
 
 
 def _scan(
-    batch: Batch, suspects: list[SuspectRecord], oldest: int, newest: int, *, is_rewritten: bool
+    batch: Batch,
+    suspects: list[SuspectRecord],
+    times: tuple[int, int],
+    is_rewritten: bool,
+    is_off_loop: bool,
 ) -> RecordScan:
     header, view = batch.header, batch.view
     count, base_timestamp = header.records_count, header.base_timestamp
+    oldest, newest = times
     if not header.attributes & CODEC_MASK:
         return scan_records(
             view, HEADER_SIZE, count, base_timestamp, False, True, suspects, oldest, newest
         )
-    try:
-        with decompressed(batch.codec, view[HEADER_SIZE:]) as records:
+    if not is_off_loop:
+        with _decompressed_on_loop(batch.codec, view[HEADER_SIZE:]) as records:
             return scan_records(
                 records, 0, count, base_timestamp, True, is_rewritten, suspects, oldest, newest
+            )
+    try:
+        with decompressed(batch.codec, view[HEADER_SIZE:]) as records:
+            return scan_in_pieces(
+                records, count, base_timestamp, is_rewritten, suspects, oldest, newest
             )
     except Undecompressible as error:
         raise undecompressible(error) from error
 
 
 def _scan_compressed(codec: Codec, data: memoryview, count: int, base_timestamp: int) -> RecordScan:
+    with _decompressed_on_loop(codec, data) as records:
+        return scan_records(records, 0, count, base_timestamp, True, False)
+
+
+@contextmanager
+def _decompressed_on_loop(codec: Codec, data: memoryview) -> Iterator[memoryview]:
+    """The records, if they are small. A thread decides whether they are large or corrupt."""
     try:
-        with decompressed(codec, data) as records:
-            return scan_records(records, 0, count, base_timestamp, True, False)
-    except Undecompressible as error:
-        raise undecompressible(error) from error
+        with decompressed(codec, data, _ON_LOOP_BYTES) as records:
+            yield records
+    except Undecompressible:
+        raise HeavyBatch from None
 
 
 def undecompressible(error: Undecompressible) -> ApiError:

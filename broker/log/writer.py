@@ -8,7 +8,7 @@ format; all others take the fast path (`fast_append`).
 
 import logging
 
-from broker.log.append import CLIENT, REPLICATION, AppendOrigin, Prepared
+from broker.log.append import CLIENTS, REPLICATION, AppendOrigin, Prepared
 from broker.log.leader_epochs import LeaderEpochs
 from broker.log.local_log import LocalLog
 from broker.log.producer_entry import BatchMetadata
@@ -66,7 +66,7 @@ class LogWriter:
         header = prepared.headers[0]
         if header.producer_id < 0 or origin is REPLICATION:
             return None
-        is_client = origin is CLIENT
+        is_client = origin in CLIENTS
         if is_client and self._producers.is_next(header):
             return None
         if is_client and (written := self._producers.find_duplicate(header)) is not None:

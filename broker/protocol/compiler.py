@@ -46,7 +46,7 @@ MAX_ELEMENTS: Final = 3_000_000
 largest Kafka clusters has a tenth of that."""
 
 SLICE_ELEMENTS: Final = 256
-"""Elements between two yields of a sliced function; a power of two."""
+"""Elements between two yields of a sliced function."""
 
 
 class Trace:
@@ -103,11 +103,14 @@ class Source:
             text = f"more than {MAX_ELEMENTS:,} elements"
             self.line(f"if c > {MAX_ELEMENTS}: raise ValueError('{text}')")
 
-    def pause(self) -> None:
-        """Yield at every SLICE_ELEMENTS-th call; only in sliced functions."""
+    def pause(self, elements: str = "1") -> None:
+        """Count elements that were processed, and yield every SLICE_ELEMENTS of them.
+
+        Only in sliced functions. A message with fewer elements never yields.
+        """
         if self.sliced:
-            self.line("w += 1")
-            self.line(f"if not w & {SLICE_ELEMENTS - 1}: yield")
+            self.line(f"w += {elements}")
+            self.line(f"if w >= {SLICE_ELEMENTS}: w = 0; yield")
 
     def refuse_long_string(self, field: Field) -> None:
         """Reject lengths n, read from a varint, that Kafka does not accept for strings."""

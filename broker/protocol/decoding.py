@@ -240,7 +240,7 @@ class _Decoder:
         with s.block("while p < q:"):
             s.line(f"n = min({SLICE_ELEMENTS}, (q - p) // {size})")
             s.line(f"l{depth} += {unpackers}[n](b, p); p += n * {size}")
-            s.line(f"if n == {SLICE_ELEMENTS}: yield")
+            s.pause("n")
         s.line(f"{target} = l{depth}")
 
     def _least(self, field: Field) -> int:

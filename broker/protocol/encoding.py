@@ -170,7 +170,7 @@ class _Encoder:
                 with s.block(f"for n in range(0, len(l{inner}), {SLICE_ELEMENTS}):"):
                     s.line(f"v = l{inner}[n:n + {SLICE_ELEMENTS}]")
                     s.line(f"out += {packers}[len(v)](*v)")
-                    s.line(f"if len(v) == {SLICE_ELEMENTS}: yield")
+                    s.pause("len(v)")
                 return
             s.line(f"if l{inner}: out += {packers}[len(l{inner})](*l{inner})")
             return

@@ -75,7 +75,24 @@ def read_request_header(frame: memoryview) -> tuple[int, int, int, str | None, i
                 return api_key, version, correlation_id, client_id, end
             if frame[end] == _NO_TAGS:
                 return api_key, version, correlation_id, client_id, end + 1
-    header, body = decode_request_header(frame)
+    return _as_tuple(*decode_request_header(frame))
+
+
+def read_header_in_slices(
+    frame: memoryview,
+) -> Slices[tuple[int, int, int, str | None, int]]:
+    """The same, in slices if the header has tagged fields: it may have millions of them."""
+    if len(frame) > _UP_TO_CLIENT_ID_BYTES:
+        api_key, version, _, length = _UP_TO_CLIENT_ID.unpack_from(frame)
+        end = _UP_TO_CLIENT_ID_BYTES + max(length, 0)
+        is_usual = end < len(frame) and api_key in _USUAL_APIS
+        if is_usual and (request_header_version(api_key, version) == 1 or frame[end] == _NO_TAGS):
+            return read_request_header(frame)
+    header, body = yield from decode_in_slices(RequestHeader, frame, 0, _header_version(frame))
+    return _as_tuple(header, body)
+
+
+def _as_tuple(header: RequestHeader, body: int) -> tuple[int, int, int, str | None, int]:
     return (
         header.request_api_key,
         header.request_api_version,
@@ -91,11 +108,6 @@ def decode_request_header(frame: Buffer) -> tuple[RequestHeader, int]:
     Unknown *versions* are accepted: their header can be read, and ApiVersions responds to them.
     """
     return decode_from(RequestHeader, frame, 0, _header_version(frame))
-
-
-def decode_header_in_slices(frame: Buffer) -> Slices[tuple[RequestHeader, int]]:
-    """The same, in slices: a header may have millions of tagged fields."""
-    return (yield from decode_in_slices(RequestHeader, frame, 0, _header_version(frame)))
 
 
 def _header_version(frame: Buffer) -> int:

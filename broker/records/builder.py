@@ -6,7 +6,8 @@ from typing import Final
 
 from crc32c import crc32c
 
-from broker.records.compression import compress
+from broker.records.batch import Batch
+from broker.records.compression import compress, decompressed
 from broker.records.layout import (
     ATTRIBUTES_POSITION,
     CONTROL_MASK,
@@ -23,6 +24,7 @@ from broker.records.layout import (
     NO_TIMESTAMP,
     TIMESTAMP_TYPE_MASK,
     TRANSACTIONAL_MASK,
+    BytesLike,
     Codec,
     TimestampType,
 )
@@ -89,6 +91,35 @@ def build_batch(
     return _assemble(settings, first, last, (base_timestamp, max_timestamp), len(rows), data)
 
 
+def recompress(
+    batch: Batch, base_offset: int, max_timestamp: int, settings: BatchSettings
+) -> bytes | None:
+    """The batch with the same records in another codec, without decoding them.
+
+    The same bytes as `build_batch` with its records, whose offset deltas must be 0, 1, 2, …, except
+    that varints longer than necessary stay as the client sent them: Kafka shortens them. None if
+    the first record does not have the base timestamp: then all timestamp deltas change. ValueError
+    if the producer fields are inconsistent.
+    """
+    header = batch.header
+    last_offset = base_offset + header.last_offset_delta
+    _check((), settings, base_offset, last_offset)
+    timestamps = header.base_timestamp, max(max_timestamp, NO_TIMESTAMP)
+    count = header.records_count
+    with decompressed(batch.codec, batch.view[HEADER_SIZE:]) as records:
+        if not _starts_with_delta_zero(records):
+            return None
+        return _assemble(settings, base_offset, last_offset, timestamps, count, records)
+
+
+def _starts_with_delta_zero(records: memoryview) -> bool:
+    """Whether the timestamp delta of the first record is 0: after its length and attributes."""
+    position = 0
+    while records[position] >= 0x80:
+        position += 1
+    return records[position + 2] == 0
+
+
 def build_empty_batch(
     base_offset: int, last_offset: int, max_timestamp: int, settings: BatchSettings = PLAIN
 ) -> bytes:
@@ -106,7 +137,7 @@ def _assemble(
     last_offset: int,
     timestamps: tuple[int, int],
     count: int,
-    data: bytes,
+    data: BytesLike,
 ) -> bytes:
     base_timestamp, max_timestamp = timestamps
     if settings.timestamp_type == TimestampType.LOG_APPEND_TIME and count:

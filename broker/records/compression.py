@@ -81,7 +81,7 @@ def is_level_valid(codec: Codec, level: int) -> bool:
     return level in _LEVELS.get(codec, ()) or level == DEFAULT_LEVELS.get(codec)
 
 
-def compress(codec: Codec, data: bytes, level: int | None = None, magic: int = 2) -> bytes:
+def compress(codec: Codec, data: BytesLike, level: int | None = None, magic: int = 2) -> bytes:
     """`data` compressed as Kafka does for this record format; ValueError for a level it refuses."""
     if level is None:
         level = DEFAULT_LEVELS.get(codec, 0)
@@ -89,7 +89,7 @@ def compress(codec: Codec, data: bytes, level: int | None = None, magic: int = 2
         raise ValueError(f"{codec.name.lower()} has no compression level {level}")
     match codec:
         case Codec.NONE:
-            return data
+            return bytes(data)
         case Codec.GZIP:
             return _compress_gzip(data, level)
         case Codec.SNAPPY:
@@ -180,7 +180,7 @@ class _Scratch(threading.local):
 _scratch = _Scratch()
 
 
-def _compress_gzip(data: bytes, level: int) -> bytes:
+def _compress_gzip(data: BytesLike, level: int) -> bytes:
     compressor = zlib.compressobj(level, wbits=31)  # 31: with gzip's header and trailer
     return compressor.compress(data) + compressor.flush()
 
@@ -204,7 +204,7 @@ def _decompress_gzip(data: BytesLike, max_bytes: int) -> bytes:
     return b"".join(parts)
 
 
-def _compress_snappy(data: bytes) -> bytes:
+def _compress_snappy(data: BytesLike) -> bytes:
     parts = [_XERIAL_HEADER]
     for start in range(0, len(data), _XERIAL_BLOCK_BYTES):
         block = bytes(cramjam.snappy.compress_raw(data[start : start + _XERIAL_BLOCK_BYTES]))
@@ -254,9 +254,9 @@ def _decompress_raw_snappy(data: BytesLike, max_bytes: int) -> bytes:
         raise Undecompressible(str(error)) from None
 
 
-def _compress_lz4(data: bytes, level: int, magic: int) -> bytes:
+def _compress_lz4(data: BytesLike, level: int, magic: int) -> bytes:
     checked = _LZ4_MAGIC + _LZ4_DESCRIPTOR if magic == 0 else _LZ4_DESCRIPTOR
-    parts = [_LZ4_MAGIC, _LZ4_DESCRIPTOR, bytes([_descriptor_checksum(checked)])]
+    parts: list[BytesLike] = [_LZ4_MAGIC, _LZ4_DESCRIPTOR, bytes([_descriptor_checksum(checked)])]
     for start in range(0, len(data), _LZ4_BLOCK_BYTES):
         block = data[start : start + _LZ4_BLOCK_BYTES]
         compressed = _compress_lz4_block(block, level)
@@ -267,7 +267,7 @@ def _compress_lz4(data: bytes, level: int, magic: int) -> bytes:
     return b"".join((*parts, _LZ4_END_MARK))
 
 
-def _compress_lz4_block(block: bytes, level: int) -> bytes:
+def _compress_lz4_block(block: BytesLike, level: int) -> bytes:
     # Kafka's default level selects the fast compressor; any other level, the high-compression one.
     if level == DEFAULT_LEVELS[Codec.LZ4]:
         return bytes(cramjam.lz4.compress_block(block, store_size=False))

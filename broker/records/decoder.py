@@ -49,6 +49,8 @@ def decode_records(  # noqa: C901, PLR0915 - one loop on purpose, see above
                     position += 2
                 else:
                     raw, position = _long_varint(data, position)
+            if raw & 1:
+                raise _negative("record length", raw, position)
             record_end = position + (raw >> 1)
 
             # Its attributes, one unused byte, and its timestamp delta: often that of the record
@@ -177,6 +179,8 @@ def decode_columns(  # noqa: C901, PLR0915 - one loop on purpose, see above
                     position += 2
                 else:
                     raw, position = _long_varint(data, position)
+            if raw & 1:
+                raise _negative("record length", raw, position)
             record_end = position + (raw >> 1)
 
             raw = data[position + 1]

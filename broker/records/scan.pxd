@@ -11,6 +11,7 @@ cimport cython
 cpdef tuple scan_records(
     const unsigned char[::1] data, Py_ssize_t start, long long count, long long base_timestamp,
     bint is_compressed, bint check_sizes, list suspects=*, long long oldest=*, long long newest=*,
+    long long first=*, bint is_last=*,
 )
 
 @cython.locals(packed="unsigned long long", raw="unsigned long long", raw_length="unsigned long long")

@@ -19,8 +19,9 @@ The integer literals are written out because an imported constant would be a Pyt
 
 from broker.errors import ApiError, ErrorCode
 
-RecordScan = tuple[int, int, int, bool]
-"""(smallest timestamp, largest timestamp, number of null keys, are offset deltas 0, 1, 2, …).
+RecordScan = tuple[int, int, int, bool, int]
+"""(smallest timestamp, largest timestamp, number of null keys, are offset deltas 0, 1, 2, …, and
+the position after the last record).
 
 Timestamps of -1 (none) do not count. The smallest is 2**63 - 1 and the largest -1 if no record has
 a timestamp.
@@ -35,6 +36,9 @@ MAX_SUSPECTS = 10_000
 Kafka names all of them. A producer's batch seldom has more than some thousand records.
 """
 
+PIECE_RECORDS = 50_000
+"""Records of one piece of `scan_in_pieces`."""
+
 
 def scan_records(  # noqa: C901, PLR0915 - one loop on purpose, see above
     data: memoryview,
@@ -46,8 +50,13 @@ def scan_records(  # noqa: C901, PLR0915 - one loop on purpose, see above
     suspects: list[SuspectRecord] | None = None,
     oldest: int = -9223372036854775807,
     newest: int = 9223372036854775807,
+    first: int = 0,
+    is_last: bool = True,
 ) -> RecordScan:
     """Check that `data` holds exactly `count` records from `start` on, and summarize them.
+
+    To scan a very large batch in pieces, `first` is the index of the first record of a piece, and
+    `is_last` is False unless the batch must end with the piece.
 
     `data` is the batch itself, or the decompressed records if `is_compressed`. ApiError with
     Kafka's code if the records are malformed. Appends to `suspects`, if given, the first
@@ -62,7 +71,7 @@ def scan_records(  # noqa: C901, PLR0915 - one loop on purpose, see above
     is_sequential = True
     timestamp = base_timestamp
     try:
-        for index in range(count):
+        for index in range(first, first + count):
             # The length of the record.
             raw = data[position]
             if raw < 128:
@@ -172,10 +181,53 @@ def scan_records(  # noqa: C901, PLR0915 - one loop on purpose, see above
             if check_sizes and position != record_end:
                 raise _invalid(index, "its length is not that of its fields")
     except IndexError:
-        raise _invalid(index, f"it reaches beyond the end; the header says {count}") from None
-    if position != end:
-        raise _invalid(count - 1, "bytes follow it, but the header's count says it is the last")
-    return smallest, largest, null_keys, is_sequential
+        raise _invalid(
+            index, f"it reaches beyond the end; the header says {first + count}"
+        ) from None
+    if is_last and position != end:
+        raise _invalid(
+            first + count - 1, "bytes follow it, but the header's count says it is the last"
+        )
+    return smallest, largest, null_keys, is_sequential, position
+
+
+def scan_in_pieces(
+    data: memoryview,
+    count: int,
+    base_timestamp: int,
+    check_sizes: bool,
+    suspects: list[SuspectRecord],
+    oldest: int,
+    newest: int,
+) -> RecordScan:
+    """As `scan_records` of a compressed batch, in pieces, for a thread beside the event loop.
+
+    A piece takes some milliseconds. Between two of them, other threads can run.
+    """
+    smallest, largest, null_keys, is_sequential, position = 9223372036854775807, -1, 0, True, 0
+    first = 0
+    while True:
+        size = min(count - first, PIECE_RECORDS)
+        is_last = first + size >= count
+        part = scan_records(
+            data,
+            position,
+            size,
+            base_timestamp,
+            True,
+            check_sizes,
+            suspects,
+            oldest,
+            newest,
+            first,
+            is_last,
+        )
+        smallest, largest = min(smallest, part[0]), max(largest, part[1])
+        null_keys, is_sequential = null_keys + part[2], is_sequential and part[3]
+        position = part[4]
+        if is_last:
+            return smallest, largest, null_keys, is_sequential, position
+        first += size
 
 
 def _add_suspect(

@@ -170,7 +170,10 @@ def elect(
     partitions = [candidate.partition for candidate in candidates]
     elections = _in_batches(session, election_type, partitions, batch_size, pause)
     show_outcomes(
-        session.out, [_needless_is_fine(one) for _, one in elections], "partition", "elected"
+        session.out,
+        [_needless_is_fine(one) for _, one in sorted(elections, key=lambda pair: pair[0])],
+        "partition",
+        "elected",
     )
     return None if len(elections) == len(partitions) else ExitStatus.INTERRUPTED
 

@@ -10,6 +10,7 @@ from kctl.cli.tables import Column
 from kctl.spark.planning.plan import Plan
 from kctl.spark.publishing.export_directory import gaps_of
 from kctl.spark.writing.results import PartitionCount, TaskResult, sum_counts
+from kctl.views.styles import size_column
 
 PLAN_COLUMNS = [
     Column("task", right=True),
@@ -17,7 +18,7 @@ PLAN_COLUMNS = [
     Column("partition", right=True),
     Column("first_offset", right=True),
     Column("end_offset", right=True),
-    Column("size_bytes", "BYTES", right=True),
+    size_column("size_bytes"),
     Column("path", wide=True),
 ]
 SUMMARY_COLUMNS = [
@@ -26,7 +27,7 @@ SUMMARY_COLUMNS = [
     Column("records", right=True),
     Column("first_offset", right=True),
     Column("last_offset", right=True),
-    Column("size_bytes", "BYTES", right=True),
+    size_column("size_bytes"),
     Column("undecodable", right=True),
 ]
 _OBJECTS = (OutputFormat.JSON, OutputFormat.JSONL, OutputFormat.YAML)

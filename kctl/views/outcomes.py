@@ -17,7 +17,7 @@ HINTS = {
     ErrorCode.TOPIC_ALREADY_EXISTS: "--if-not-exists ignores existing topics",
     ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: "kctl topics list shows the topics",
     ErrorCode.INVALID_TOPIC_EXCEPTION: "topic names have at most 249 characters: letters, "
-    "digits, '.', '_' and '-'",
+    "digits, '.', '_' and '-'; two names must not differ in '.' and '_' only",
     ErrorCode.INVALID_REPLICATION_FACTOR: "kctl brokers list shows the brokers",
     ErrorCode.INVALID_REPLICA_ASSIGNMENT: "kctl brokers list shows the broker ids",
     ErrorCode.INVALID_CONFIG: "kctl configs describe --all shows all configs and their values",

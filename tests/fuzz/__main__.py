@@ -1,4 +1,4 @@
-"""`python -m tests.fuzz [--frames N] [--seed N]`: fuzz a broker; exit 1 if it has a problem."""
+"""`python -m tests.fuzz [--frames N] [--batches N] [--segments N]`; exit 1 after a problem."""
 
 import argparse
 import sys
@@ -6,10 +6,13 @@ import tempfile
 import time
 from pathlib import Path
 
+from tests.fuzz.batches import fuzz_batches
 from tests.fuzz.run import Limits, fuzz
+from tests.fuzz.segments import fuzz_segments
 from tests.support.broker import running_broker
 
 ROUND_FRAMES = 20_000
+ROUND_DIRECTORIES = 500
 
 
 def main() -> int:
@@ -17,12 +20,14 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.fuzz", description=__doc__)
     parser.add_argument("--frames", type=int, default=100_000, metavar="N")
     parser.add_argument("--seed", type=int, default=1, metavar="N", help="of the first round")
+    parser.add_argument("--batches", type=int, default=0, metavar="N", help="damaged batches too")
+    parser.add_argument("--segments", type=int, default=0, metavar="N", help="damaged directories")
     parser.add_argument("--max-wait", type=float, default=1.0, metavar="SECONDS")
     parser.add_argument("--max-memory", type=float, default=400.0, metavar="MB")
     arguments = parser.parse_args()
     limits = Limits(arguments.max_wait, arguments.max_memory)
     left, seed = arguments.frames, arguments.seed
-    status = 0
+    status = _fuzz_files(arguments.batches, arguments.segments, seed)
     while left > 0:
         with (
             tempfile.TemporaryDirectory(prefix="kctl-fuzz-") as directory,
@@ -37,6 +42,20 @@ def main() -> int:
         left -= ROUND_FRAMES
         seed += 1
     return status
+
+
+def _fuzz_files(num_batches: int, num_segments: int, seed: int) -> int:
+    """Damaged batches and partition directories, without a broker process."""
+    problems: list[str] = []
+    for start in range(0, num_batches, ROUND_FRAMES):
+        accepted, found = fuzz_batches(min(ROUND_FRAMES, num_batches - start), seed + start)
+        print(f"batches to {start + ROUND_FRAMES:,}: {accepted:,} accepted", flush=True)
+        problems += found
+    for start in range(0, num_segments, ROUND_DIRECTORIES):
+        problems += fuzz_segments(min(ROUND_DIRECTORIES, num_segments - start), seed + start)
+        print(f"directories to {start + ROUND_DIRECTORIES:,}", flush=True)
+    print("\n".join(problems))
+    return int(bool(problems))
 
 
 if __name__ == "__main__":

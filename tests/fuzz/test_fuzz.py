@@ -9,8 +9,10 @@ from broker.api.table import TABLE
 from broker.protocol.codec import decode_from
 from broker.protocol.headers import read_request_header
 from broker.protocol.messages import request_class
+from tests.fuzz.batches import fuzz_batches
 from tests.fuzz.generate import Generator
 from tests.fuzz.run import Limits, fuzz
+from tests.fuzz.segments import fuzz_segments
 from tests.support.broker import running_broker
 
 
@@ -32,3 +34,13 @@ def test_broker_survives_fuzzed_requests(tmp_path: Path) -> None:
         report = fuzz(broker, frames=3000, seed=1, limits=Limits(wait_s=20, memory_mb=400))
         assert not report.problems, broker.output()[-3000:]
         assert report.innocent_requests > 10
+
+
+def test_damaged_batches_are_refused_or_readable() -> None:
+    accepted, problems = fuzz_batches(600, seed=1)
+    assert problems == []
+    assert accepted > 50
+
+
+def test_damaged_directories_are_loaded_and_dumped_without_traceback() -> None:
+    assert fuzz_segments(15, seed=1) == []

@@ -2,10 +2,11 @@
 
 from types import ModuleType
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from broker.errors import ApiError, CorruptRecord
+from broker.errors import ApiError, CorruptRecord, ErrorCode
 from broker.records.builder import encode_records, varint
 from broker.records.decoder import decode_records
 from broker.records.record import RecordTuple
@@ -60,6 +61,21 @@ def verdict(
     return found, suspects
 
 
+def verdict_in_pieces(form: ModuleType, data: bytes, count: int, check_sizes: bool) -> object:
+    """The same of a scan in pieces of two records."""
+    suspects: list[object] = []
+    limits = (BASE_TIMESTAMP - 5, BASE_TIMESTAMP + 5)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(form, "PIECE_RECORDS", 2)
+        try:
+            found = form.scan_in_pieces(
+                memoryview(data), count, BASE_TIMESTAMP, check_sizes, suspects, *limits
+            )
+        except ApiError as error:
+            return error.code
+    return found, suspects
+
+
 @given(mutated_records() | anything, st.booleans(), st.booleans())
 def test_compiled_and_plain_scans_give_the_same_verdict(
     sent: tuple[bytes, int], is_compressed: bool, check_sizes: bool
@@ -68,6 +84,16 @@ def test_compiled_and_plain_scans_give_the_same_verdict(
     expected = verdict(PURE_SCAN, data, count, is_compressed, check_sizes)
     for form in SCANS:
         assert verdict(form, data, count, is_compressed, check_sizes) == expected
+
+
+@given(mutated_records() | anything, st.booleans())
+def test_scan_in_pieces_has_the_same_verdict(sent: tuple[bytes, int], check_sizes: bool) -> None:
+    data, count = sent
+    for form in SCANS:
+        expected = verdict(form, data, count, True, check_sizes)
+        is_error = isinstance(expected, tuple) and isinstance(expected[0], ErrorCode)
+        found = verdict_in_pieces(form, data, count, check_sizes)
+        assert found == (expected[0] if is_error else expected)  # type: ignore[index]
 
 
 @given(mutated_records() | anything)
@@ -93,6 +119,7 @@ def test_records_pass_the_scan_exactly_when_the_decoder_can_read_them(
             max([-1, *times]),
             sum(row[2] is None for row in rows),
             [row[0] for row in rows] == list(range(count)),
+            len(data),
         )
 
 

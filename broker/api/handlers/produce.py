@@ -8,6 +8,9 @@ exactly one batch of magic 2, zstd from v7 on), clients may write to the topic, 
 it, the log accepts the batch. With acks=0 there is no response, so an error closes the connection:
 that makes the producer refresh its metadata.
 
+A batch that may take long to validate or to recompress is left out at first; when all others are
+appended, threads validate it, and then it is appended too.
+
 Versions:
     v1 throttle time
     v2 message format 1, log append time (KIP-32)
@@ -24,11 +27,13 @@ Versions:
 Deliberately missing: nothing.
 """
 
+import asyncio
 import logging
 from collections.abc import Awaitable, Collection
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from struct import Struct
-from typing import Final
+from typing import Final, NamedTuple
 
 from broker.api.authorization import is_authorized, unauthorized
 from broker.api.context import RequestContext
@@ -41,8 +46,9 @@ from broker.api.transactional_append import (
     verify_elsewhere,
 )
 from broker.errors import ApiError, CorruptRecord, ErrorCode
-from broker.log.append import LogAppendInfo
-from broker.log.validator import InvalidRecords
+from broker.log.append import AppendOrigin, LogAppendInfo
+from broker.log.producer_state import Verification
+from broker.log.validator import HeavyBatch, InvalidRecords
 from broker.net.connection import CloseConnection
 from broker.net.deferred import DeferredResponse
 from broker.protocol.messages.produce import (
@@ -91,6 +97,9 @@ _EXPECTED_FAILURES: Final = frozenset(
 )
 """Errors of an append that Kafka expects: it leaves the log start offset out of the response, and
 does not count the request as failed."""
+_validators: Final = ThreadPoolExecutor(2, "batch-validator")
+"""Threads that validate heavy batches. Each may need several times the largest decompressed size
+(256 MiB), so they are few."""
 _ADMIN_CLIENT_ID: Final = "__admin_client"
 """Client id with which administrators may write to internal topics, as in Kafka."""
 
@@ -176,8 +185,8 @@ async def _when_verified(
 
 def _append_all(
     request: ProduceRequest, context: RequestContext, verified: Verified
-) -> ProduceResponse | DeferredResponse[ProduceResponse] | None:
-    waiting: dict[tuple[str, int], RequiredOffset] = {}
+) -> ProduceResponse | Awaitable[ProduceResponse | None] | None:
+    waiting: _Waiting = {}
     topics = [
         TopicProduceResponse(
             name=topic.name,
@@ -188,11 +197,11 @@ def _append_all(
         )
         for topic in request.topic_data
     ]
+    if waiting:
+        return _when_appended(topics, waiting, request, context)
     if request.acks == 0:
         _close_on_error(topics)
         return None
-    if waiting:
-        return _when_acknowledged(topics, waiting, request.timeout_ms / 1000, context)
     return ProduceResponse(responses=topics, node_endpoints=_endpoints(topics, context))
 
 
@@ -201,10 +210,13 @@ def _produce_partition(
     data: PartitionProduceData,
     request: ProduceRequest,
     context: RequestContext,
-    waiting: dict[tuple[str, int], RequiredOffset],
+    waiting: "_Waiting",
     verified: Verified,
 ) -> PartitionProduceResponse:
-    """Append to one partition; add it to `waiting` if acks=all and the ISR has not caught up."""
+    """Append to one partition; add it to `waiting` if acks=all and the ISR has not caught up.
+
+    A batch that must be validated in a thread is added to `waiting` as well.
+    """
     replicas = context.services.replicas
     try:
         partition = replicas.find(topic, data.index)
@@ -228,9 +240,92 @@ def _produce_partition(
     except ApiError as error:
         leader = _current_leader(error.code, topic, data.index, context)
         return _refused(data.index, error, leader, partition)
+    except HeavyBatch:
+        partition.stats.produce_requests -= 1  # counted when it is appended
+        answer = PartitionProduceResponse(index=data.index)
+        # Not by its number: a partition may be named twice.
+        waiting[topic, -1 - len(waiting)] = _Heavy(topic, partition, records, verification, answer)
+        return answer
     if request.acks == _ALL and partition.acks_reached(info.last_offset + 1) is not _NO_ERROR:
         waiting[topic, data.index] = RequiredOffset(partition, info.last_offset + 1)
     return _done(data.index, info)
+
+
+class _Heavy(NamedTuple):
+    """A batch that threads must validate before it is appended."""
+
+    topic: str
+    partition: Partition
+    records: memoryview
+    verification: Verification | None
+    answer: PartitionProduceResponse
+    """In the response until the batch is appended."""
+
+
+_Waiting = dict[tuple[str, int], RequiredOffset | _Heavy]
+"""What a response waits for: replicas, by partition, and heavy batches."""
+
+
+def _when_appended(
+    topics: list[TopicProduceResponse],
+    waiting: _Waiting,
+    request: ProduceRequest,
+    context: RequestContext,
+) -> Awaitable[ProduceResponse | None]:
+    """Wait for heavy batches, if there are any, then for the ISR."""
+    required = {key: one for key, one in waiting.items() if not isinstance(one, _Heavy)}
+    if len(required) < len(waiting):
+        heavy = [one for one in waiting.values() if isinstance(one, _Heavy)]
+        return _append_heavy(heavy, topics, required, request, context)
+    return _when_acknowledged(topics, required, request.timeout_ms / 1000, context)
+
+
+async def _append_heavy(
+    heavy: list[_Heavy],
+    topics: list[TopicProduceResponse],
+    waiting: dict[tuple[str, int], RequiredOffset],
+    request: ProduceRequest,
+    context: RequestContext,
+) -> ProduceResponse | None:
+    """Validate in threads and append, one batch after the other; then respond as usual."""
+    answers = {
+        id(one.answer): await _append_validated(one, waiting, request, context) for one in heavy
+    }
+    for topic in topics:
+        responses = topic.partition_responses
+        responses[:] = [answers.get(id(answer), answer) for answer in responses]
+    if request.acks == 0:
+        _close_on_error(topics)
+        return None
+    if waiting:
+        return await _when_acknowledged(topics, waiting, request.timeout_ms / 1000, context)
+    return ProduceResponse(responses=topics, node_endpoints=_endpoints(topics, context))
+
+
+async def _append_validated(
+    heavy: _Heavy,
+    waiting: dict[tuple[str, int], RequiredOffset],
+    request: ProduceRequest,
+    context: RequestContext,
+) -> PartitionProduceResponse:
+    topic, partition, records, verification, answer = heavy
+    action_queue = context.services.purgatory.action_queue
+    try:
+        loop = asyncio.get_running_loop()
+        validated = await loop.run_in_executor(_validators, partition.log.validated, records)
+        action_queue.hold()
+        try:
+            info = partition.append_as_leader(
+                validated, request.acks, AppendOrigin.VALIDATED_CLIENT, verification
+            )
+        finally:
+            action_queue.try_complete_actions()
+    except ApiError as error:
+        leader = _current_leader(error.code, topic, answer.index, context)
+        return _refused(answer.index, error, leader, partition)
+    if request.acks == _ALL and partition.acks_reached(info.last_offset + 1) is not _NO_ERROR:
+        waiting[topic, answer.index] = RequiredOffset(partition, info.last_offset + 1)
+    return _done(answer.index, info)
 
 
 def _check_topic(topic: str, context: RequestContext) -> None:
@@ -313,6 +408,7 @@ def _refused(
     The client gets a message only for errors of single records (KIP-467), so the reason is logged.
     """
     logger.info("append refused partition=%s error=%s: %s", partition.name, error.code.name, error)
+    partition.stats.produce_requests += 1
     if error.code not in _EXPECTED_FAILURES:
         partition.stats.failed_produce_requests += 1
     start_offset = -1 if error.code in _EXPECTED_FAILURES else partition.log.log_start_offset

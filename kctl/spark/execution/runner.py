@@ -10,7 +10,8 @@ from kctl.spark.execution.local_pool import LocalPool
 from kctl.spark.execution.task import run_task
 from kctl.spark.planning.plan import ExportTask, Plan
 from kctl.spark.planning.settings import TaskSettings
-from kctl.spark.publishing.export_directory import ExportDirectory, LocalExportDirectory
+from kctl.spark.publishing.export_directory import ExportDirectory
+from kctl.spark.publishing.staging import Staging
 from kctl.spark.writing.results import TaskResult
 
 
@@ -40,8 +41,8 @@ def run_plan(
     JobFailed has a one-line reason. Where tasks write their files themselves, finished tasks are
     kept for `--resume`, unless the disk is full.
     """
-    if isinstance(target, LocalExportDirectory):
-        return _run_tasks(plan, target, settings, options, watch)
+    if isinstance(target.staging, Staging):
+        return _run_tasks(plan, target.staging, settings, options, watch)
     if not plan.tasks:
         return []
     assert isinstance(options, SparkOptions)  # noqa: S101 - only Spark opens other directories
@@ -56,12 +57,11 @@ def run_plan(
 
 def _run_tasks(
     plan: Plan,
-    target: LocalExportDirectory,
+    staging: Staging,
     settings: TaskSettings,
     options: EngineOptions,
     watch: Watch,
 ) -> list[TaskResult]:
-    staging = target.staging
     done = _Finished(plan, staging.result)
     todo = [task for task in plan.tasks if task.index not in done()]
     look = _Watcher(plan, done, watch).look

@@ -63,7 +63,7 @@ class ExportDirectory(ABC):
 
     def export_path(self, number: int) -> AnyPath:
         """The path of an export, existing or not."""
-        return self.path / _name(number)
+        return self.path / export_name(number)
 
     def manifest(self, number: int) -> dict[str, Any]:
         """The manifest of an export; CliError if it cannot be read."""
@@ -177,7 +177,7 @@ class LocalExportDirectory(ExportDirectory):
 
     def export_path(self, number: int) -> Path:
         """The path of an export, existing or not."""
-        return self.path / _name(number)
+        return self.path / export_name(number)
 
     def found_files(self, number: int) -> Mapping[str, ExportedFile]:
         """The data files of an export, by relative path."""
@@ -189,8 +189,15 @@ class LocalExportDirectory(ExportDirectory):
         }
 
 
-def _name(number: int) -> str:
+def export_name(number: int) -> str:
+    """The name of the directory of an export."""
     return f"export={number:05d}"
+
+
+def export_number(name: str) -> int | None:
+    """The number in the name of a directory; None if it is not that of an export."""
+    found = _EXPORT.fullmatch(name)
+    return int(found[1]) if found else None
 
 
 def _rename(source: AnyPath, to: AnyPath) -> None:

@@ -21,6 +21,7 @@ from kctl.spark.engine.session import spark_session
 from kctl.spark.engine.spark_files import describe_files
 from kctl.spark.planning.settings import ExportFormat
 from kctl.spark.publishing.export_directory import ExportDirectory, LocalExportDirectory
+from kctl.spark.publishing.object_store import SCHEMES, open_object_store
 from kctl.spark.publishing.staging import STAGING, PlannedRun
 from kctl.spark.writing.content import UNDECODABLE
 from kctl.spark.writing.results import ExportedFile, TaskResult
@@ -109,6 +110,12 @@ def open_export_directory(
     """The export directory at a location; starts Spark for the block if it is needed."""
     if is_local(location) and export_format not in _SPARK_ALONE:
         yield LocalExportDirectory(location)
+        return
+    if isinstance(options, LocalOptions) and location.partition("://")[0] in SCHEMES:
+        if export_format in _SPARK_ALONE:
+            raise usage_error(f"--format {export_format} needs Spark", "use --engine spark")
+        with open_object_store(location) as store:
+            yield store
         return
     if isinstance(options, LocalOptions):
         needed = location if not is_local(location) else f"--format {export_format}"
