@@ -129,7 +129,10 @@ SCREENS = (
     Screen(
         "zk",
         "kctl zk",
-        ("kctl zk tree /brokers", "kctl zk get /brokers/topics/orders/partitions/0/state"),
+        (
+            "kctl zk tree /brokers/topics/orders",
+            "kctl zk get /brokers/topics/orders/partitions/0/state",
+        ),
     ),
     Screen(
         "errors",
