@@ -1,18 +1,10 @@
 """Topics to Parquet: `kctl spark-export` beside Spark's own Kafka connector, on local[2].
 
-<<<<<<< HEAD
 826 MB in records of 100 bytes to 1 KB, in two partitions of our broker. All variants share a Spark
 session, which is warmed up with a small topic. Each variant is timed from the command to the
 published directory (the local engine including the start of its processes); they run in turns,
 twice, and the better time counts, because the first one on a fresh machine also pays for touching
 memory.
-=======
-826 MB in records of 100 bytes to 1 KB, in two partitions of our broker. All variants but the local
-engine share a Spark session, which is warmed up with a small topic. Each variant is timed from the
-command to the published directory, the local engine including the start of its processes; they run
-in turns, twice, and the better time counts, because the first one on a fresh machine also pays for
-touching memory. KCTL_BENCH_SPARK_BYTES sets another size.
->>>>>>> export
 
 Opt-in, because the connector's jars come through Maven: KCTL_BENCH_SPARK=1.
 """
