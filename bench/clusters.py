@@ -95,6 +95,10 @@ class MeasuredCluster:
         process.kill()
         process.wait()
 
+    def stop(self, broker_id: int) -> None:
+        """Stop a broker cleanly: it hands over its leaderships first."""
+        self.servers.pop(broker_id).stop()
+
     def kill_noticed(self, broker_id: int) -> None:
         """Kill a broker and expire its session, so that the controller notices at once."""
         tree = KazooClient(self.zookeeper)

@@ -48,10 +48,14 @@ class _Message(ctypes.Structure):
 
 
 class LibrdkafkaClient:
-    """librdkafka with default settings, but idempotent with acks=all like the Java producer."""
+    """librdkafka with default settings, but idempotent with acks=all like the Java producer.
 
-    def __init__(self) -> None:
+    `more` are further settings of both, such as those of TLS.
+    """
+
+    def __init__(self, more: Mapping[str, str] | None = None) -> None:
         self._library = _load()
+        self._more = dict(more or {})
 
     def produce(self, servers: str, topic: str, load: Load) -> float:
         """Part of LoadClient: each client sends an equal share."""
@@ -59,7 +63,7 @@ class LibrdkafkaClient:
             "bootstrap.servers": servers,
             "acks": load.acks,
             "enable.idempotence": str(load.acks == "all").lower(),
-        }
+        } | self._more
         payload = bytes(index % 251 for index in range(load.record_bytes))
 
         def send(wait_for_others: Callable[[], object]) -> float:
@@ -101,7 +105,7 @@ class LibrdkafkaClient:
             "group.id": "bench",
             "enable.auto.commit": "false",
             "fetch.queue.backoff.ms": "1",  # the default of 1 s pauses a full queue
-        }
+        } | self._more
         library = self._library
 
         def read(wait_for_others: Callable[[], object]) -> float:

@@ -58,6 +58,7 @@ class Limits(NamedTuple):
     produce: float | None = None
     produce_cpu: float | None = None
     consume: float | None = None
+    consume_cpu: float | None = None
 
 
 class _Measured(NamedTuple):
@@ -66,6 +67,7 @@ class _Measured(NamedTuple):
     produced_mb_s: list[float]
     produce_cpu_s: list[float]
     consumed_mb_s: list[float]
+    consume_cpu_s: list[float]
 
 
 def compare(
@@ -83,7 +85,7 @@ def compare(
         for number in range(_WARM_UPS):
             _round([ours, kafka], client, load, f"warm-up-{number}", memory, reads)
     for load in all_loads:
-        mine, theirs = _Measured([], [], []), _Measured([], [], [])
+        mine, theirs = _Measured([], [], [], []), _Measured([], [], [], [])
         for number in range(rounds):
             # Alternate the order: the second one finds the client's files in the page cache.
             turns = {ours: mine, kafka: theirs} if number % 2 else {kafka: theirs, ours: mine}
@@ -101,6 +103,7 @@ def _rows(load: Load, ours: _Measured, kafka: _Measured, limits: Limits) -> Iter
         ("produce", "MB/s", limits.produce, ours.produced_mb_s, kafka.produced_mb_s, True),
         ("produce CPU", "s", limits.produce_cpu, ours.produce_cpu_s, kafka.produce_cpu_s, False),
         ("consume", "MB/s", limits.consume, ours.consumed_mb_s, kafka.consumed_mb_s, True),
+        ("consume CPU", "s", limits.consume_cpu, ours.consume_cpu_s, kafka.consume_cpu_s, False),
     ):
         middle = statistics.median(mine), statistics.median(theirs)
         yield Comparison(f"{what}: {load}", *middle, "Kafka", unit, goal, more_is_better=more)
@@ -123,11 +126,13 @@ def _round(
         memory.touch()
         cpu = broker.cpu_seconds()
         produced = client.produce(broker.bootstrap_servers, topic, load)
-        seen.append(_Measured([produced], [broker.cpu_seconds() - cpu], []))
+        seen.append(_Measured([produced], [broker.cpu_seconds() - cpu], [], []))
     os.sync()
     for _ in range(reads):
         for broker, measured in zip(brokers, seen, strict=True):
+            cpu = broker.cpu_seconds()
             measured.consumed_mb_s.append(client.consume(broker.bootstrap_servers, topic, load))
+            measured.consume_cpu_s.append(broker.cpu_seconds() - cpu)
     for broker in brokers:
         admin = AdminClient({"bootstrap.servers": broker.bootstrap_servers})
         admin.delete_topics([topic])[topic].result(30)

@@ -3,7 +3,7 @@
 import os
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -44,14 +44,22 @@ class MeasuredBroker:
 
 
 @contextmanager
-def both_brokers(**settings: object) -> Iterator[tuple[MeasuredBroker, MeasuredBroker]]:
-    """Our broker and Apache Kafka with the same settings on the same disk."""
+def both_brokers(
+    only_ours: Mapping[str, object] | None = None,
+    only_kafka: Mapping[str, object] | None = None,
+    **settings: object,
+) -> Iterator[tuple[MeasuredBroker, MeasuredBroker]]:
+    """Our broker and Apache Kafka with the same settings on the same disk.
+
+    `only_ours` and `only_kafka` are settings in which they differ, such as ports.
+    """
     with tempfile.TemporaryDirectory(prefix="kctl-bench-") as directory:
         ours, theirs = Path(directory, "ours"), Path(directory, "theirs")
         ours.mkdir()
         theirs.mkdir()
-        own = {"group_initial_rebalance_delay_ms": 0} | settings
+        own = {"group_initial_rebalance_delay_ms": 0} | settings | dict(only_ours or {})
         dotted = {key.replace("_", "."): value for key, value in settings.items()}
+        dotted |= only_kafka or {}
         with (
             running_broker(ours, **own) as broker,
             running_kafka(theirs, settings=dotted) as kafka,

@@ -145,6 +145,9 @@ COMMANDS = {
         "Run a development broker or cluster on this machine.",
         section=KCTL,
     ),
+    "completion": LazyCommand(
+        "kctl.commands.completion", "Print the completion script of a shell.", section=KCTL
+    ),
     "complete": LazyCommand(
         "kctl.commands.complete",
         "Print names for shell completion; nothing if the cluster does not answer.",
@@ -216,7 +219,10 @@ def explain(error: Exception) -> CliError:
         path = error.ctx.command_path if error.ctx else "kctl"
         return CliError(_one_line(error.format_message()), f"see {path} --help", ExitStatus.USAGE)
     if isinstance(error, typer.Abort):
-        return CliError("aborted: nothing was changed")
+        # Click turns Ctrl-C at a prompt into Abort.
+        is_ctrl_c = isinstance(error.__context__, KeyboardInterrupt)
+        status = ExitStatus.INTERRUPTED if is_ctrl_c else ExitStatus.FAILED
+        return CliError("aborted: nothing was changed", status=status)
     if isinstance(error.__context__, KeyboardInterrupt):
         # Py4J raises other errors from its cleanup when a call is interrupted.
         return CliError("interrupted", status=ExitStatus.INTERRUPTED)

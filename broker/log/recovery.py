@@ -44,7 +44,8 @@ from broker.log.layout import (
     parse_offset_file,
 )
 from broker.log.leader_epochs import LeaderEpochs
-from broker.log.partition_log import LoadedLog, PartitionLog
+from broker.log.log_files import LoadedLog
+from broker.log.partition_log import PartitionLog
 from broker.log.producer_replay import rebuild_producer_state, snapshot_empty_state
 from broker.log.producer_state import ProducerState
 from broker.log.segment import LogSegment

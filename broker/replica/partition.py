@@ -145,8 +145,6 @@ class Partition:
         NOT_ENOUGH_REPLICAS for acks=all if the ISR is too small: nothing is written. HeavyBatch if
         the log must validate a client's batch in a thread first.
         """
-        stats = self.stats
-        stats.produce_requests += 1
         self.check_leader()
         if required_acks == -1 and self.is_under_min_isr:
             raise ApiError(
@@ -155,6 +153,8 @@ class Partition:
                 f"min.insync.replicas={self.min_insync_replicas}",
             )
         info = self.log.append_on_loop(records, self.state.leader_epoch, origin, verification)
+        stats = self.stats
+        stats.produce_requests += 1
         stats.bytes_in += len(records)
         stats.messages_in += info.last_offset - info.first_offset + 1
         for replica in self.followers.values():

@@ -76,6 +76,8 @@ def pem_blocks(text: str) -> tuple[str, str]:
 
 def load_trusted(context: ssl.SSLContext, pem: str) -> None:
     """Trust these certificates; TlsError if they are malformed."""
+    # As in Java every certificate of the store is trusted by itself, not only root authorities.
+    context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
     try:
         context.load_verify_locations(cadata=pem)
     except (ssl.SSLError, ValueError) as error:

@@ -1,7 +1,9 @@
 """Topics of the cluster that a selection names."""
 
+import asyncio
 from collections.abc import Sequence
 
+from broker.net.client import Client
 from kctl.admin.connection import ask
 from kctl.admin.topics import find_topics, live_brokers
 from kctl.cli.arguments.topics import Selection
@@ -9,6 +11,9 @@ from kctl.cli.errors import CliError
 from kctl.cli.missing import no_such, no_such_broker
 from kctl.cli.options import Session
 from kctl.model.topics import Topic, TopicAssignment
+
+NEWCOMERS_S = 3.0
+"""How long a broker that just started may be unknown to the others."""
 
 
 def require_all_found(
@@ -39,6 +44,17 @@ def require_brokers(session: Session, assignment: TopicAssignment) -> None:
 
     Kafka would create a topic that can be neither listed nor deleted.
     """
-    live = ask(session, live_brokers)
-    if missing := {broker for replicas in assignment for broker in replicas} - live:
+    wanted = {broker for replicas in assignment for broker in replicas}
+    live = ask(session, lambda client: _live_among(client, wanted, session.timeout / 3))
+    if missing := wanted - live:
         raise no_such_broker(missing, live)
+
+
+async def _live_among(client: Client, wanted: set[int], patience_s: float) -> frozenset[int]:
+    """The live brokers; waits for those that have just started, which not all brokers know yet."""
+    live = await live_brokers(client)
+    deadline_s = asyncio.get_running_loop().time() + min(patience_s, NEWCOMERS_S)
+    while wanted - live and asyncio.get_running_loop().time() < deadline_s:
+        await asyncio.sleep(0.2)
+        live = await live_brokers(client)
+    return live

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from kctl.cli.errors import CliError
+from kctl.cli.text_files import read_small_text
 
 _ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|.)", re.DOTALL)
 _KEY = re.compile(r"(?P<key>(?:[^\s=:\\]|\\.)+)\s*[=:]?\s*(?P<value>.*)", re.DOTALL)
@@ -14,7 +15,7 @@ _CONTROL = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
 def read_client_properties(path: Path) -> dict[str, str]:
     """The properties in a file; CliError if it cannot be read."""
     try:
-        text = path.read_text(encoding="utf-8")
+        text = read_small_text(path)
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else error
         raise CliError(

@@ -14,7 +14,7 @@ from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
 from kctl.cli.help import format_examples, help_lines, read_help
-from kctl.cli.options import confirm_parameter, gather, shared_parameters
+from kctl.cli.options import confirm_parameter, gather, shared_parameters, shared_with
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -26,12 +26,12 @@ class KctlCommand(TyperCommand):
         super().__init__(*args, **kwargs)
         if any("--yes" in parameter.opts for parameter in self.params):
             self.params = [*self.params, confirm_parameter()]
-        self.params = [*self.params, *shared_parameters()]
+        self.params = [*self.params, *shared_with(self.params)]
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Parse, then move the shared options to the session."""
         rest = super().parse_args(ctx, args)
-        gather(ctx)
+        gather(ctx, self.params)
         return rest
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
@@ -44,14 +44,14 @@ class KctlGroup(TyperGroup):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.params = [*self.params, *shared_parameters()]
+        self.params = [*self.params, *shared_with(self.params)]
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Parse, then move the shared options to the session."""
         if not args and not self.invoke_without_command:
             args = ["--help"]
         rest = super().parse_args(ctx, args)
-        gather(ctx)
+        gather(ctx, self.params)
         return rest
 
     def format_help(self, ctx: Any, formatter: Any) -> None:

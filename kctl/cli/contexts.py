@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from kctl.cli.errors import CliError, ExitStatus, usage_error
+from kctl.cli.text_files import read_small_text
 
 EXPORT_ENGINES: Final = ("spark", "local")
 
@@ -84,11 +85,13 @@ def config_path() -> Path:
 def read_contexts(path: Path) -> Contexts:
     """The contexts in the file; none if the file does not exist."""
     try:
-        text = path.read_text()
+        text = read_small_text(path)
     except FileNotFoundError:
         return Contexts()
     except OSError as error:
         raise _unusable(path, error.strerror or str(error)) from error
+    except UnicodeDecodeError as error:
+        raise _unusable(path, "it is not a text file") from error
     import yaml  # imported here: most runs do not read contexts
 
     try:

@@ -11,7 +11,7 @@ variable in a script; ignoring it would run the command on another cluster.
 
 import logging
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cache, cached_property
@@ -376,6 +376,12 @@ def shared_parameters() -> tuple[Any, ...]:
     return tuple(get_command(probe).params)
 
 
+def shared_with(own: Sequence[Any]) -> list[Any]:
+    """The shared options of a command, without those whose name it uses itself."""
+    taken = {name for parameter in own for name in (parameter.name, *parameter.opts)}
+    return [one for one in shared_parameters() if not taken & {one.name, *one.opts}]
+
+
 def refuse_empty_option(option: str, value: object) -> None:
     """A usage error if the value of `option` is an empty string."""
     if isinstance(value, str) and not value.strip(" ,"):
@@ -386,14 +392,15 @@ _CHOICES: dict[str, Callable[[Any], Any]] = {"output": OutputFormat, "color": Co
 """Typer converts a choice to an enum only when it calls a function."""
 
 
-def gather(ctx: Any) -> None:
-    """Move the shared options from `ctx.params` to the session.
+def gather(ctx: Any, parameters: Sequence[Any]) -> None:
+    """Move the shared ones of `parameters` from `ctx.params` to the session.
 
     A value of the environment appears at every level, so it applies only to options that are not on
     the command line; otherwise it would override a `-b` before the command's name.
     """
     session = session_of(ctx)
-    for parameter in shared_parameters():
+    shared = shared_parameters()
+    for parameter in (one for one in parameters if one in shared):
         name, value = parameter.name, ctx.params.pop(parameter.name, None)
         if ctx.get_parameter_source(name).name == "COMMANDLINE":
             refuse_empty_option(parameter.opts[-1], value)

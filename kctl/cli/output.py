@@ -31,6 +31,7 @@ from kctl.cli.tables import (
 )
 from kctl.cli.terminal import terminal_width, visible, visible_json, visible_lines
 from kctl.cli.theme import Style, has_color, painter, styled
+from kctl.cli.trees import Node, tree_lines
 
 
 class OutputFormat(StrEnum):
@@ -101,6 +102,10 @@ class Output:
             self._document(self._picked(record, chosen))
         else:
             self.rows([record], columns, name=name)
+
+    def tree(self, root: Node) -> None:
+        """Print a tree."""
+        self.safe_lines(tree_lines(root, self._look(sys.stdout)))
 
     def value(self, key: str, value: object) -> None:
         """Print one value; in formats for programs, under its key."""
@@ -225,7 +230,7 @@ class Output:
     def _table(self, rows: Sequence[Row], columns: Sequence[Column]) -> None:
         table = make_table(rows, columns, self._look(sys.stdout))
         self.safe_lines(table.lines)
-        hidden = [column.heading for column in table.hidden if not column.chart and column.heading]
+        hidden = [column.heading for column in table.hidden if not column.chart]
         if hidden:
             sys.stdout.flush()  # the message follows the table
             self._note_once(f"columns that did not fit: {', '.join(hidden)}; see --columns")

@@ -7,7 +7,7 @@ On a terminal that is too narrow, lines never wrap: columns are dropped, the lea
 and then long cells are cut.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -24,7 +24,11 @@ ELLIPSIS: Final = "…"
 DEFAULT_PRIORITY: Final = 5
 _SHORTEST_CUT: Final = 20
 """Columns of text are cut to this width before one is dropped."""
+_UNCUT: Final = 26
+"""Columns up to this width are not cut: dates and the like are worth nothing in part."""
 _SHORTEST: Final = 8
+_EMPTY: Final = 100
+"""The priority of columns without a single value: dropped before all others."""
 
 
 @dataclass(frozen=True)
@@ -64,6 +68,8 @@ class Column:
             return tuple((visible(text), style) for text, style in self.spans(row))
         value = row.get(self.key)
         text = self.format(value) if self.format and value is not None else cell(value)
+        if text == NOTHING:
+            return ((NOTHING, Style.FAINT),)
         return ((visible(text), self.style(row) if self.style else None),)
 
 
@@ -88,7 +94,7 @@ PLAIN: Final = Look()
 
 @dataclass(frozen=True)
 class Table:
-    """A table as lines, and the columns that did not fit."""
+    """A table as lines, and the columns with values that did not fit."""
 
     lines: list[str]
     hidden: list[Column]
@@ -133,13 +139,20 @@ def make_table(rows: Sequence[Row], columns: Sequence[Column], look: Look = PLAI
         max([display_width(column.heading) if look.headers else 0, *map(_width, of_column)])
         for column, of_column in zip(shown, cells, strict=True)
     ]
-    fitted = _fit(shown, widths, look.width) if look.width else dict(enumerate(widths))
+    empty = {at for at, of_column in enumerate(cells) if all(map(_is_nothing, of_column))}
+    if look.width:
+        fitted = _fit(
+            [_priority(*one, empty) for one in enumerate(shown)], shown, widths, look.width
+        )
+    else:
+        fitted = dict(enumerate(widths))
     lines = [_heading(shown, fitted, look)] if look.headers else []
     lines += [
         _line([(shown[at], cells[at][number], width) for at, width in fitted.items()], look.paint)
         for number in range(len(rows))
     ]
-    return Table(lines, [column for at, column in enumerate(shown) if at not in fitted])
+    hidden = [one for at, one in enumerate(shown) if at not in fitted and at not in empty]
+    return Table(lines, hidden)
 
 
 def record_lines(record: Row, columns: Sequence[Column], look: Look = PLAIN) -> list[str]:
@@ -154,7 +167,7 @@ def record_lines(record: Row, columns: Sequence[Column], look: Look = PLAIN) -> 
             items = [visible(str(item)) for item in value]
             lines += [f"{heading} {items[0]}", *(f"{'':{width}} {item}" for item in items[1:])]
         else:
-            lines.append(f"{heading} {_painted(spans, look.paint)}")
+            lines.append(f"{heading} {painted(spans, look.paint)}")
     return lines
 
 
@@ -175,19 +188,19 @@ def _width(spans: Spans) -> int:
     return sum(display_width(text) for text, _ in spans)
 
 
-def _fit(columns: Sequence[Column], widths: Sequence[int], limit: int) -> dict[int, int]:
+def _is_nothing(spans: Spans) -> bool:
+    return len(spans) == 1 and spans[0][0] in (NOTHING, "")
+
+
+def _fit(
+    priorities: Sequence[int], columns: Sequence[Column], widths: Sequence[int], limit: int
+) -> dict[int, int]:
     """The columns that fit into `limit`, by number, and their widths."""
-    priorities = [_priority(column, at) for at, column in enumerate(columns)]
-    least = [
-        width if column.right or column.chart or not priorities[at] else min(width, _SHORTEST_CUT)
-        for at, (column, width) in enumerate(zip(columns, widths, strict=True))
-    ]
-    kept = list(range(len(columns)))
-    while _total([least[at] for at in kept]) > limit:
-        last = max(kept, key=lambda at: (priorities[at], at))
-        if not priorities[last]:
-            break
-        kept.remove(last)
+    least = list(widths)
+    kept = _dropped(list(range(len(columns))), least, priorities, limit, above=_EMPTY - 1)
+    if _total(least[at] for at in kept) > limit:
+        least = [_least(*one) for one in zip(columns, widths, priorities, strict=True)]
+        kept = _dropped(kept, least, priorities, limit, above=0)
     fitted = {at: least[at] for at in kept}
     _cut(fitted, limit)
     spare = limit - _total(fitted.values())
@@ -199,7 +212,29 @@ def _fit(columns: Sequence[Column], widths: Sequence[int], limit: int) -> dict[i
     return fitted
 
 
-def _priority(column: Column, at: int) -> int:
+def _dropped(
+    kept: Sequence[int], widths: Sequence[int], priorities: Sequence[int], limit: int, *, above: int
+) -> list[int]:
+    """`kept` without the columns that do not fit; only those with a priority above `above`."""
+    left = list(kept)
+    while left and _total(widths[at] for at in left) > limit:
+        last = max(left, key=lambda at: (priorities[at], at))
+        if priorities[last] <= above:
+            break
+        left.remove(last)
+    return left
+
+
+def _least(column: Column, width: int, priority: int) -> int:
+    """The width to which a column can be cut before columns are dropped."""
+    if column.right or column.chart or not priority or width <= _UNCUT:
+        return width
+    return _SHORTEST_CUT
+
+
+def _priority(at: int, column: Column, empty: Collection[int]) -> int:
+    if at in empty and at:
+        return _EMPTY
     return (DEFAULT_PRIORITY if at else 0) if column.priority is None else column.priority
 
 
@@ -230,16 +265,17 @@ def _line(cells: Sequence[tuple[Column, Spans, int]], paint: Paint) -> str:
     """One line; blanks at its end are left out."""
     pieces = []
     for at, (column, spans, width) in enumerate(cells):
-        cut = spans if (own := _width(spans)) <= width else _shortened(spans, width)
-        blanks = " " * (width - min(own, width))
-        text = _painted(cut, paint)
+        text = painted(fit_spans(spans, width), paint)
+        blanks = " " * max(0, width - _width(spans))
         is_last = at == len(cells) - 1
         pieces.append(blanks + text if column.right else text if is_last else text + blanks)
     return GAP.join(pieces).rstrip()
 
 
-def _shortened(spans: Spans, width: int) -> Spans:
-    """Spans cut to `width`, with an ellipsis at the end."""
+def fit_spans(spans: Spans, width: int) -> Spans:
+    """Spans as they are, or cut to `width` with an ellipsis at the end."""
+    if _width(spans) <= width:
+        return spans
     left = width - 1
     kept: list[tuple[str, Style | None]] = []
     for text, style in spans:
@@ -253,5 +289,6 @@ def _shortened(spans: Spans, width: int) -> Spans:
     return (*kept, (ELLIPSIS + " " * left, last_style))
 
 
-def _painted(spans: Spans, paint: Paint) -> str:
+def painted(spans: Spans, paint: Paint) -> str:
+    """The text of spans with their colours."""
     return "".join(paint(text, style) for text, style in spans)

@@ -56,16 +56,6 @@ def terminal_width(stream: TextIO) -> int | None:
         return None  # a stream of a test
 
 
-def terminal_height(stream: TextIO) -> int | None:
-    """The number of lines of the terminal behind `stream`; None if it is not a terminal."""
-    if not stream.isatty():
-        return None
-    try:
-        return os.get_terminal_size(stream.fileno()).lines or None
-    except (OSError, ValueError):
-        return None
-
-
 def _escape(match: re.Match[str]) -> str:
     character = match[0]
     code = ord(character)

@@ -63,12 +63,13 @@ RICH_STYLES: Final = {
 
 _MEANINGS: Final = {
     Style.GOOD: "ok completed moved running Stable caught-up falling altered created deleted "
-    "changed elected started removed aborted cancelled same CompleteCommit CompleteAbort",
+    "changed elected started removed add added ALLOW aborted cancelled same CompleteCommit "
+    "CompleteAbort",
     Style.WARN: "lagging unread growing rewound reassigning under-replicated at-min-isr "
     "PreparingRebalance CompletingRebalance Assigning Reconciling Ongoing PrepareCommit "
     "PrepareAbort PrepareEpochFence",
-    Style.BAD: "failed stalled lost beyond-end unavailable under-min-isr refused stopped Dead "
-    "differs corrupt missing",
+    Style.BAD: "failed remove DENY stalled lost beyond-end unavailable under-min-isr refused "
+    "stopped Dead differs corrupt missing",
     Style.FAINT: "- unknown no-offset Empty steady",
 }
 _STYLE_OF: Final = {word: style for style, words in _MEANINGS.items() for word in words.split()}

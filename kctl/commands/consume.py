@@ -26,9 +26,9 @@ from kctl.cli.confirmation import refuse_if_read_only
 from kctl.cli.errors import CliError, ExitStatus, usage, usage_error
 from kctl.cli.interrupts import TERMINATION, ctrl_c_noted
 from kctl.cli.options import Session, session_of
-from kctl.cli.output import OutputFormat
+from kctl.cli.output import Output, OutputFormat
 from kctl.cli.times import now_ms
-from kctl.model.offsets import END, START, STORED, Position
+from kctl.model.offsets import END, START, STORED, Anchor, Position
 from kctl.model.records import TopicRecord
 from kctl.records.filters import all_of, parse_filter
 from kctl.records.format import Formatter
@@ -204,7 +204,7 @@ def consume(
     console, properties = split_properties(settings or [], FORMATTER_PROPERTIES)
     write = usage(formatter, session.out, text_format, null, console)
     if text_format is None:
-        write = _decoding(session.output, write)
+        write = _decoding(session.out, write)
     wanted = all_of(usage(parse_filter, text) for text in filters or [])
     first, last = _bounds("start" if from_beginning else begin, end, group)
     request = Request(
@@ -276,7 +276,7 @@ def _show_last(
         raise typer.Exit(ExitStatus.INTERRUPTED)
 
 
-def _decoding(output: OutputFormat, write: Formatter) -> Formatter:
+def _decoding(out: Output, write: Formatter) -> Formatter:
     """`write` for records whose internal topics are decoded: nested in JSON, else as JSON text."""
 
     def decoded(record: TopicRecord) -> bytes:
@@ -287,8 +287,8 @@ def _decoding(output: OutputFormat, write: Formatter) -> Formatter:
         documents = decoded_record(record.topic, record.key, record.value)
         if documents is None:
             return write(record)
-        if output in (OutputFormat.JSON, OutputFormat.JSONL):
-            return format_json_documents(record, *documents).encode() + b"\n"
+        if out.format in (OutputFormat.JSON, OutputFormat.JSONL):
+            return out.json_text(format_json_documents(record, *documents)).encode() + b"\n"
         key, value = (None if one is None else json.dumps(one).encode() for one in documents)
         return write(replace(record, key=key, value=value))
 
@@ -444,6 +444,8 @@ def _bounds(
         first, last = STORED if group else START, None
     else:
         first, last = usage(parse_range, begin, now)
+        if last and first.anchor is last.anchor is Anchor.OFFSET and last.number < first.number:
+            raise usage_error(f"--from {begin}: the end is before the start", "e.g. 5:10")
     return first, usage(parse_position, end, now) if end is not None else last
 
 

@@ -25,6 +25,7 @@ from kctl.cli.command_tree import command, lone_command
 from kctl.cli.confirmation import DryRun, Plan, Yes, confirm_plan
 from kctl.cli.errors import CliError, ExitStatus, usage_error
 from kctl.cli.options import KafkaText, Session, session_of
+from kctl.cli.tables import partition_name
 from kctl.model.offsets import HIGH_WATERMARK, Deletion
 from kctl.views.kafka_text.records import deletion_lines
 from kctl.views.offsets import (
@@ -173,7 +174,7 @@ def _plan(
     ]
     count = sum(row["records"] for row in rows if isinstance(row["records"], int))
     question = f"Delete {count} records of {plural(len(rows), 'partition')}?"
-    return Plan(question, rows, DELETION_PLAN_COLUMNS, "topic"), rows
+    return Plan(question, rows, DELETION_PLAN_COLUMNS, partition_name), rows
 
 
 def _refuse_beyond_end(rows: Sequence[Mapping[str, object]]) -> None:
@@ -191,7 +192,7 @@ def _refuse_beyond_end(rows: Sequence[Mapping[str, object]]) -> None:
 def _show(session: Session, done: list[Deletion]) -> ExitStatus | None:
     failed = [deletion for deletion in done if deletion.error]
     columns = FAILED_DELETION_COLUMNS if failed else DELETION_COLUMNS
-    session.out.rows(map(deletion_row, done), columns, name="topic")
+    session.out.rows(map(deletion_row, done), columns, name=partition_name, strict=False)
     if failed:
         first = failed[0]
         raise CliError(

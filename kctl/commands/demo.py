@@ -88,6 +88,7 @@ TOUR = [
     Stop(
         "Throughput",
         (
+            "kctl topics create load",
             "kctl perf produce load --num-records 100000 --acks 1",
             "kctl perf consume load --num-records 100000",
         ),

@@ -24,6 +24,7 @@ from kctl.cli.errors import CliError, ExitStatus, usage_error
 from kctl.cli.interrupts import ctrl_c_noted
 from kctl.cli.missing import no_such, no_such_broker
 from kctl.cli.options import KafkaText, Session, session_of
+from kctl.cli.tables import partition_name
 from kctl.model.elections import Candidate, Election, ElectionType
 from kctl.model.outcomes import Outcome
 from kctl.model.topics import Topic
@@ -162,14 +163,17 @@ def elect(
         return _as_kafka(session, election_type, named, choice, yes=yes, dry_run=dry_run)
     candidates = _candidates(session, election_type, choice, named if not regex else [])
     if not candidates:
-        session.out.note("no election is needed")
+        session.out.nothing("no election is needed")
         return None
     if not confirm_plan(session, _plan(election_type, candidates), yes=yes, dry_run=dry_run):
         return None
     partitions = [candidate.partition for candidate in candidates]
     elections = _in_batches(session, election_type, partitions, batch_size, pause)
     show_outcomes(
-        session.out, [_needless_is_fine(one) for _, one in elections], "partition", "elected"
+        session.out,
+        [_needless_is_fine(one) for _, one in sorted(elections, key=lambda pair: pair[0])],
+        "partition",
+        "elected",
     )
     return None if len(elections) == len(partitions) else ExitStatus.INTERRUPTED
 
@@ -228,7 +232,7 @@ def _plan(election_type: ElectionType, candidates: Sequence[Candidate]) -> Plan:
     count = f"{len(candidates)} leader{'s' * (len(candidates) != 1)}"
     lossy = " Records may be lost." if election_type is ElectionType.UNCLEAN else ""
     rows = [candidate_row(candidate) for candidate in candidates]
-    return Plan(f"Elect {count} ({election_type})?{lossy}", rows, COLUMNS, "topic")
+    return Plan(f"Elect {count} ({election_type})?{lossy}", rows, COLUMNS, partition_name)
 
 
 def _in_batches(
@@ -280,7 +284,7 @@ def _as_kafka(
     """Like Kafka's tool, request an election for all given partitions, needed or not."""
     partitions = _literally(named, choice)
     rows = [{"topic": tp.topic, "partition": tp.partition} for tp in partitions or ()]
-    plan = Plan(f"Elect leaders ({election_type})?", rows, COLUMNS[:2], "topic")
+    plan = Plan(f"Elect leaders ({election_type})?", rows, COLUMNS[:2], partition_name)
     if not confirm_plan(session, plan, yes=yes, dry_run=dry_run):
         return None
     elections = _elect(session, election_type, partitions)

@@ -15,10 +15,12 @@ from kctl.cli.command_tree import command, lone_command
 from kctl.cli.errors import CliError, ExitStatus
 from kctl.cli.missing import no_such_broker
 from kctl.cli.options import KafkaText, session_of
+from kctl.cli.output import OutputFormat
+from kctl.cli.tables import partition_name
 from kctl.model.log_dirs import LogDir
 from kctl.model.topics import Topic
 from kctl.views.kafka_text.records import log_dir_lines
-from kctl.views.log_dirs import COLUMNS, GroupBy, log_dir_rows
+from kctl.views.log_dirs import COLUMNS, GroupBy, log_dir_rows, log_dir_tree
 
 app = lone_command()
 
@@ -76,11 +78,14 @@ def log_dirs(
     found = ask(session, question, partial=True)
     if text_format:
         session.out.lines(log_dir_lines(found, set(wanted)))
+    elif session.output is OutputFormat.TREE:
+        for broker in log_dir_tree(found):
+            session.out.tree(broker)
     else:
         name = "log_dir" if group_by is GroupBy.DIR else group_by.value
         rows = log_dir_rows(found, group_by)
         session.out.rows(
-            rows, COLUMNS[group_by], name="topic" if group_by is GroupBy.REPLICA else name
+            rows, COLUMNS[group_by], name=partition_name if group_by is GroupBy.REPLICA else name
         )
 
 

@@ -1,6 +1,7 @@
 """`kctl metrics`."""
 
 from fnmatch import fnmatchcase
+from http.client import HTTPException
 from pathlib import Path
 from typing import Annotated
 
@@ -8,8 +9,9 @@ import typer
 
 from kctl.admin.metrics import metrics_url, read_metrics
 from kctl.cli.command_tree import command, lone_command
-from kctl.cli.errors import CliError
+from kctl.cli.errors import CliError, usage_error
 from kctl.cli.options import session_of
+from kctl.cli.text_files import read_small_text
 from kctl.views.metrics import COLUMNS, series_rows
 
 app = lone_command()
@@ -46,7 +48,13 @@ def metrics(
     Reads any endpoint in Prometheus' text format.
     """
     session = session_of(ctx)
-    series = read_metrics(metrics_url(address), session.timeout, _token(token_file))
+    token = _token(token_file)
+    try:
+        series = read_metrics(metrics_url(address), session.timeout, token)
+    except (ValueError, HTTPException) as error:
+        raise usage_error(
+            f"{address!r} is not an address: {error}", "HOST:PORT, or a URL"
+        ) from error
     wanted = [
         one
         for one in series
@@ -62,6 +70,6 @@ def metrics(
 
 def _token(path: Path | None) -> str | None:
     try:
-        return None if path is None else path.read_text().strip()
+        return None if path is None else read_small_text(path).strip()
     except (OSError, UnicodeDecodeError) as error:
         raise CliError(f"cannot read {path}: {error}", "check --token-file") from error

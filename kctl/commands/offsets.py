@@ -22,6 +22,7 @@ from kctl.cli.arguments.topics import KAFKA_PANEL
 from kctl.cli.command_tree import command, lone_command
 from kctl.cli.errors import CliError, usage_error
 from kctl.cli.options import KafkaText, session_of
+from kctl.cli.tables import partition_name
 from kctl.model.offsets import OffsetAnswer
 from kctl.views.kafka_text.records import offset_lines
 from kctl.views.offsets import FAILED_OFFSET_COLUMNS, OFFSET_COLUMNS, offset_row
@@ -124,7 +125,8 @@ def offsets(
         session.out.lines(offset_lines(known))
     else:
         rows = [offset_row(p, a, errors.get(p)) for p, a in found.items()]
-        session.out.rows(rows, FAILED_OFFSET_COLUMNS if errors else OFFSET_COLUMNS, name="offset")
+        columns = FAILED_OFFSET_COLUMNS if errors else OFFSET_COLUMNS
+        session.out.rows(rows, columns, name=partition_name)
     if errors:
         first = min(errors)
         raise CliError(

@@ -19,6 +19,7 @@ from kctl.cli.confirmation import DryRun, refuse_if_read_only
 from kctl.cli.errors import CliError, ExitStatus, usage
 from kctl.cli.options import Session, session_of
 from kctl.cli.output import OutputFormat
+from kctl.cli.tables import partition_name
 from kctl.cli.times import now_ms, parse_time_ms
 from kctl.model.records import TopicRecord
 from kctl.records.lines import (
@@ -293,7 +294,7 @@ def _show(session: Session, sender: "Sender") -> None:
             written_row(place, part.records, part.first_offset, part.last_offset)
             for place, part in sorted(written.items())
         ]
-        session.out.rows(rows, COLUMNS, name="partition")
+        session.out.rows(rows, COLUMNS, name=partition_name, strict=False)
         return
     where = f"in {plural(len(written), 'partition')}"
     session.out.note(f"{plural(sender.outcome.records, 'record')} written {where}")

@@ -21,6 +21,7 @@ from kctl.cli.arguments.topics import KAFKA_PANEL, Regex, Selection, TopicNames,
 from kctl.cli.command_tree import command, noun
 from kctl.cli.errors import ExitStatus
 from kctl.cli.options import KafkaText, Session, session_of
+from kctl.cli.tables import partition_name
 from kctl.model.replica_checks import ReplicaComparison
 from kctl.model.topics import Topic
 from kctl.operations.replica_verification import FetchSizes, compare_once
@@ -163,7 +164,7 @@ def _show(session: Session, results: Sequence[ReplicaComparison], *, as_kafka: b
         now = datetime.now()
         session.out.lines([*finding_lines(now, results), lag_line(now, results)])
     else:
-        session.out.rows(map(comparison_row, results), COLUMNS, name="topic")
+        session.out.rows(map(comparison_row, results), COLUMNS, name=partition_name)
         worst = max(results, key=lambda result: result.lag)
         where = f" ({worst.partition})" if worst.lag else ""
         session.out.note(

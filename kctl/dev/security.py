@@ -77,6 +77,7 @@ class DevSecurity:
             **trust,
             "authorizer.class.name": "kafka.security.authorizer.AclAuthorizer",
             "super.users": f"User:{ADMIN};User:{BROKER}",
+            "delegation.token.secret.key": secrets.token_urlsafe(24),
         }
         client = {
             "security.protocol": "SASL_SSL",

@@ -1,11 +1,16 @@
 """`python -m kctl.docs.screens`: SVG pictures of the main commands on a terminal.
 
-Each screen shows a few command lines, run against a broker started for it, on a pseudo-terminal, so
-that colours and widths are real. The output differs from run to run (times, ids), so no test
-compares it; a test checks that the README includes every picture.
+Each screen shows a few command lines on a pseudo-terminal, so that colours and widths are real.
+They run against three brokers started for this. The output differs from run to run (times, ids),
+so no test compares it; a test checks that the README includes every picture.
+
+Look at them in other widths and on a light background before committing them:
+
+    python -m kctl.docs.screens --width 80 --light --to /tmp/screens
 """
 
 import io
+import json
 import os
 import pty
 import re
@@ -13,18 +18,25 @@ import shlex
 import subprocess
 import sys
 import tempfile
+import time
+from argparse import ArgumentParser
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from rich.console import Console
+from rich.terminal_theme import TerminalTheme
 from rich.text import Text
 
-from kctl.commands.demo import ORDERS, ORDERS_FILE, running_broker
+from kctl.commands.demo import ORDERS, ORDERS_FILE
 
 DIRECTORY = Path("docs") / "screens"
 WIDTH = 110
-SHOWN_PORT = "19092"
-"""Replaces the port of the broker; of the same length, so that columns keep their width."""
+SHOWN_PORTS = ("19092", "19093", "19094", "12181")
+"""Replace the ports of the brokers and of ZooKeeper; of the same length, to keep columns aligned.
+"""
+_POLLS = 60
 _CHUNK = 65536
 _CONTROL = re.compile(r"\n|\r|\x1b\[(?P<count>\d*)(?P<code>[AK])|\x1b\[\?\d+[hl]")
 """Escape sequences that move the cursor or clear lines, as progress bars do; not colours."""
@@ -65,28 +77,20 @@ class Screen:
 
 
 PREPARATION = (
-    "kctl topics create orders --partitions 3 --config retention.ms=604800000",
-    "kctl topics create payments audit --partitions 2",
+    "kctl topics create orders --partitions 6 --config retention.ms=604800000",
+    "kctl topics create payments --partitions 3",
+    "kctl topics create clicks --partitions 4 --replication-factor 2",
     "kctl produce orders {files}/orders.txt --key-separator :",
     "kctl consume orders --group billing --exit",
-    "kctl produce orders {files}/orders.txt --key-separator :",
+    "kctl produce orders {files}/more.txt --key-separator :",
     "kctl produce payments {files}/orders.txt --transactional-id till-1",
+    "kctl perf produce clicks -n 60000 -s 500",
 )
-"""Commands that prepare the broker; not shown."""
+"""Commands that prepare the cluster; not shown."""
 
 SCREENS = (
     Screen("help", "kctl", ("kctl --help",)),
-    Screen("cluster", "kctl cluster, kctl brokers", ("kctl cluster", "kctl brokers list")),
-    Screen(
-        "topics",
-        "kctl topics",
-        (
-            "kctl topics list",
-            "kctl topics describe orders -o wide",
-            "kctl topics delete audit --dry-run",
-            "kctl configs describe topic:orders",
-        ),
-    ),
+    Screen("cluster", "kctl cluster, kctl brokers", ("kctl cluster -o tree", "kctl brokers list")),
     Screen(
         "records",
         "kctl produce, kctl consume",
@@ -102,8 +106,14 @@ SCREENS = (
         (
             "kctl groups describe billing",
             "kctl groups describe billing --totals --fail-if 'lag>1'",
+            "kctl groups describe checkout -o tree",
             "kctl groups reset-offsets billing --topic orders --to-earliest",
         ),
+    ),
+    Screen(
+        "reassign",
+        "kctl reassign",
+        ("kctl reassign plan clicks --drain 3", "kctl log-dirs --by broker"),
     ),
     Screen(
         "transactions",
@@ -117,6 +127,11 @@ SCREENS = (
     ),
     Screen("perf", "kctl perf", ("kctl perf produce load -n 100000 --acks 1",)),
     Screen(
+        "zk",
+        "kctl zk",
+        ("kctl zk tree /brokers", "kctl zk get /brokers/topics/orders/partitions/0/state"),
+    ),
+    Screen(
         "errors",
         "When something is wrong",
         (
@@ -129,11 +144,14 @@ SCREENS = (
 )
 AFTERWARDS = (
     Screen(
-        "zk",
-        "kctl zk",
+        "topics",
+        "kctl topics, with broker 3 down",
         (
-            "kctl zk tree /brokers/topics/orders --directory {data}",
-            "kctl zk get /brokers/topics/orders/partitions/0/state --directory {data}",
+            "kctl health",
+            "kctl topics list",
+            "kctl topics describe orders -o wide",
+            "kctl topics alter orders --config retention.ms=3600000 --dry-run",
+            "kctl configs describe topic:orders",
         ),
     ),
     Screen(
@@ -142,50 +160,135 @@ AFTERWARDS = (
         ("kctl dump-log {data}/orders-0", "kctl dump-log check {data}"),
     ),
 )
-"""Screens of a stopped broker's files."""
+"""Screens after broker 3 was killed."""
+
+LIGHT = TerminalTheme(
+    (255, 255, 255),
+    (40, 40, 40),
+    [
+        *((0, 0, 0), (192, 28, 40), (38, 162, 105), (162, 115, 76)),
+        *((18, 72, 139), (163, 71, 186), (42, 161, 179), (207, 207, 207)),
+    ],
+)
+"""The palette of a common terminal on white, to see whether the colours can be read there."""
 
 
-def main(root: Path) -> None:
-    """Write every screen below `root`."""
-    with tempfile.TemporaryDirectory(prefix="kctl-screens-") as text:
-        directory = Path(text)
-        (directory / ORDERS_FILE).write_text(ORDERS)
-        with running_broker(directory) as address:
-            for line in PREPARATION:
-                run_line(line, directory, address)
+@dataclass(frozen=True)
+class Looks:
+    """Where and how pictures are made."""
+
+    target: Path
+    width: int = WIDTH
+    theme: TerminalTheme | None = None
+
+
+@dataclass(frozen=True)
+class Place:
+    """The cluster that the screens show."""
+
+    directory: Path
+    """Files that commands read."""
+    brokers: Path
+    """The directory of `kctl dev`."""
+    environ: dict[str, str]
+    usual: dict[str, str]
+    """Text of this run, and what is shown instead, of the same length where columns depend on it.
+    """
+
+
+def main(looks: Looks) -> None:
+    """Make every picture."""
+    with tempfile.TemporaryDirectory(prefix="kctl-screens-") as text, _cluster(Path(text)) as place:
+        for line in PREPARATION:
+            run_line(line, place, looks.width)
+        with _member(place):
             for screen in SCREENS:
-                write_screen(root, screen, directory, address)
+                write_screen(screen, place, looks)
+        _dev(place.brokers, "kill", "3")
+        _wait_for(place, '"under_replicated": 6')
         for screen in AFTERWARDS:
-            write_screen(root, screen, directory, address)
+            write_screen(screen, place, looks)
 
 
-def write_screen(root: Path, screen: Screen, directory: Path, address: str) -> None:
+@contextmanager
+def _cluster(directory: Path) -> Iterator[Place]:
+    """Three brokers of `kctl dev`."""
+    (directory / ORDERS_FILE).write_text(ORDERS)
+    (directory / "more.txt").write_text("".join(f'k{n}:{{"id": {n}}}\n' for n in range(40)))
+    brokers = directory / "kctl"
+    quick = ("--set", "group.initial.rebalance.delay.ms=0", "--set", "default.replication.factor=3")
+    try:
+        _dev(brokers, "up", "--brokers", "3", "--port", "0", *quick)
+        status = json.loads(_dev(brokers, "status", "-o", "json"))
+        addresses = [one["address"] for one in status]
+        ports = {a.rpartition(":")[2]: SHOWN_PORTS[at] for at, a in enumerate(addresses)}
+        yield Place(
+            directory,
+            brokers,
+            {"KCTL_BOOTSTRAP_SERVERS": ",".join(addresses[:3]), "KCTL_ZOOKEEPER": addresses[3]},
+            {str(brokers / "broker"): "/var/lib/kctl", str(directory): "~", **ports},
+        )
+    finally:
+        _dev(brokers, "down", "--delete-data")
+
+
+def _dev(brokers: Path, *words: str) -> str:
+    command = [sys.executable, "-m", "kctl", "dev", *words, "--dir", str(brokers)]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout  # noqa: S603
+
+
+@contextmanager
+def _member(place: Place) -> Iterator[None]:
+    """A member of the group `checkout`, which reads until the block ends."""
+    words = [sys.executable, "-m", "kctl", "consume", "orders", "payments", "-g", "checkout"]
+    process = subprocess.Popen(  # noqa: S603 - words of this module
+        words, stdout=subprocess.DEVNULL, env=os.environ | place.environ
+    )
+    try:
+        _wait_for(place, '"client_id"', "groups", "describe", "checkout", "--members")
+        yield
+    finally:
+        process.terminate()
+        process.wait()
+
+
+def _wait_for(place: Place, text: str, *words: str) -> None:
+    """Return when the JSON of a command, by default `topics list`, contains `text`."""
+    command = [sys.executable, "-m", "kctl", *(words or ("topics", "list")), "-o", "json"]
+    for _ in range(_POLLS):
+        answer = subprocess.run(  # noqa: S603 - words of this module
+            command, capture_output=True, text=True, check=False, env=os.environ | place.environ
+        )
+        if text in answer.stdout:
+            return
+        time.sleep(1)
+    raise TimeoutError(text)
+
+
+def write_screen(screen: Screen, place: Place, looks: Looks) -> None:
     """Run the lines of one screen and write its picture."""
     parts = []
     for line in screen.lines:
-        output = run_line(line, directory, address)
-        shown = line.format(files="~", data="/var/lib/kctl")
+        output = run_line(line, place, looks.width)
+        shown = line.format(files="~", data="/var/lib/kctl-1/data")
         parts.append(f"\x1b[1m$ {shown}\x1b[0m\n{output}".rstrip())
-    console = Console(record=True, width=WIDTH, file=io.StringIO())
+    console = Console(record=True, width=looks.width, file=io.StringIO())
     console.print(Text.from_ansi("\n\n".join(parts)), overflow="fold")
-    picture = console.export_svg(title=screen.title, code_format=PAGE, unique_id=screen.name)
-    target = root / DIRECTORY / f"{screen.name}.svg"
+    picture = console.export_svg(
+        title=screen.title, code_format=PAGE, unique_id=screen.name, theme=looks.theme
+    )
+    target = looks.target / f"{screen.name}.svg"
     target.parent.mkdir(parents=True, exist_ok=True)
     target.write_text("\n".join(line.rstrip() for line in picture.splitlines()) + "\n")
 
 
-def run_line(line: str, directory: Path, address: str) -> str:
+def run_line(line: str, place: Place, width: int) -> str:
     """The output of a command line on a terminal, with the paths of this run replaced."""
-    placed = line.format(files=directory, data=directory / "data")
-    command, _, source = placed.partition(" < ")
+    data = place.brokers / "broker-1" / "data"
+    command, _, source = line.format(files=place.directory, data=data).partition(" < ")
     words = [sys.executable, "-m", "kctl", *shlex.split(command)[1:]]
-    text = _on_terminal(words, {"KCTL_BOOTSTRAP_SERVERS": address}, source)
-    usual = {
-        str(directory / "data"): "/var/lib/kctl",
-        str(directory): "~",
-        address.rpartition(":")[2]: SHOWN_PORT,
-    }
-    for found, shown in usual.items():
+    text = _on_terminal(words, place.environ | {"COLUMNS": str(width)}, source)
+    for found, shown in place.usual.items():
         text = text.replace(found, shown)
     return settled(text)
 
@@ -211,7 +314,7 @@ def settled(text: str) -> str:
 def _on_terminal(words: list[str], environ: dict[str, str], source: str) -> str:
     """Run a command on a pseudo-terminal; `source` is its stdin."""
     ours, theirs = pty.openpty()
-    environment = os.environ | {"COLUMNS": str(WIDTH), "TERM": "xterm-256color"} | environ
+    environment = os.environ | {"TERM": "xterm-256color"} | environ
     with Path(source or os.devnull).open() as stdin:
         process = subprocess.Popen(  # noqa: S603 - lines of this module
             words, stdin=stdin, stdout=theirs, stderr=theirs, env=environment
@@ -228,5 +331,14 @@ def _on_terminal(words: list[str], environ: dict[str, str], source: str) -> str:
     return b"".join(chunks).decode(errors="replace")
 
 
+def _arguments() -> Looks:
+    parser = ArgumentParser(prog="python -m kctl.docs.screens")
+    parser.add_argument("--width", type=int, default=WIDTH)
+    parser.add_argument("--light", action="store_true")
+    parser.add_argument("--to", type=Path, default=DIRECTORY)
+    found = parser.parse_args()
+    return Looks(found.to, found.width, LIGHT if found.light else None)
+
+
 if __name__ == "__main__":
-    main(Path())
+    main(_arguments())

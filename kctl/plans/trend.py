@@ -57,6 +57,17 @@ class LagHistory:
         self._samples = kept
         return [movement(samples, self.window_s) for samples in kept.values()]
 
+    def lags(self, lag: PartitionLag) -> list[int | None]:
+        """The lags of one partition within the window, the newest last."""
+        return [sample.lag.lag for sample in self._samples[lag.group_id, lag.place]]
+
+    def rates(self, lag: PartitionLag) -> list[float]:
+        """Records consumed per second between one sample and the next."""
+        return [
+            _per_second(before.offset, after.offset, before, after)
+            for before, after in pairwise(self._samples[lag.group_id, lag.place])
+        ]
+
 
 def movement(samples: Sequence[Sample], window_s: float) -> Movement:
     """Rates, trend and verdict of one partition."""

@@ -1,9 +1,12 @@
 """Bulk export with Spark: plan → tasks (Arrow, without Spark) → one commit.
 
     driver        one export from start to end: plan, run, publish, summary
-    verify        checks exports
+    verify        checks exports, with `verification`; `reading_back` reads their files
+    listing       lists exports
+    compaction    makes one export of many
     data_source   `spark.read.format("kctl")`
-    execution     runs tasks on Spark; `task` is what a Spark worker runs
+    summary       the result of an export for people and programs
+    execution     runs tasks on Spark, or in processes of this machine; `task` is what a worker runs
     publishing    the export directory, staging, manifest, commit by one rename
     engine        Spark sessions and jobs, Hadoop file systems
     writing       Arrow tables → files

@@ -2,55 +2,67 @@
 
 import contextlib
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from enum import Enum, auto
 from itertools import islice
 from pathlib import Path
-from typing import Any
 from uuid import uuid4
 
-from kctl.cli.errors import CliError, ExitStatus
+from kctl.cli.errors import CliError, ExitStatus, usage_error
 from kctl.cli.options import Session
-from kctl.cli.tables import Column
+from kctl.spark.decoding.columns import arrow_schema
 from kctl.spark.decoding.schema import encode_struct, infer_struct
 from kctl.spark.engine.jobs import DiskFull, JobFailed
 from kctl.spark.engine.local import EngineOptions, LocalOptions
 from kctl.spark.execution.progress import progress_bar
 from kctl.spark.execution.runner import run_plan
 from kctl.spark.planning.continuation import continue_settings
-from kctl.spark.planning.plan import Piece, Plan, pack
+from kctl.spark.planning.plan import Gap, OffsetRange, Piece, Plan, pack
 from kctl.spark.planning.selection import Selection, Source, choose_ranges
 from kctl.spark.planning.settings import ContentType, TaskSettings
 from kctl.spark.publishing.export_directory import ExportDirectory
-from kctl.spark.publishing.paths import AnyPath
 from kctl.spark.publishing.spark_export_directory import open_export_directory
 from kctl.spark.reading.cluster import ClusterSource
 from kctl.spark.reading.log_directory import LogDirectorySource
 from kctl.spark.reading.pieces import piece_tables
-from kctl.spark.writing.results import TaskResult, sum_counts
-
-PLAN_COLUMNS = [
-    Column("task", right=True),
-    Column("topic"),
-    Column("partition", right=True),
-    Column("first_offset", right=True),
-    Column("end_offset", right=True),
-    Column("size_bytes", "BYTES", right=True),
-    Column("path", wide=True),
-]
-SUMMARY_COLUMNS = [
-    Column("topic"),
-    Column("partition", right=True),
-    Column("records", right=True),
-    Column("first_offset", right=True),
-    Column("last_offset", right=True),
-    Column("size_bytes", "BYTES", right=True),
-    Column("undecodable", right=True),
-]
+from kctl.spark.summary import show_plan, show_result
+from kctl.spark.writing.content import columns_to_read, rows_of
+from kctl.spark.writing.results import TaskResult
 
 _SAMPLED_PIECES = 8
 _SAMPLED_VALUES = 1000
+
+
+@dataclass(frozen=True)
+class Limit:
+    """`--max-undecodable`: a number of records, or a share of them."""
+
+    number: float
+    is_percent: bool = False
+
+    @classmethod
+    def parse(cls, text: str) -> "Limit":
+        """`100` or `0.1%`; a usage error if it is neither."""
+        try:
+            number = float(text.removesuffix("%"))
+        except ValueError:
+            number = -1
+        if not 0 <= number < float("inf"):
+            raise usage_error(f"--max-undecodable {text}: invalid", "e.g. 0, 100 or 0.1%")
+        return cls(number, text.endswith("%"))
+
+    def check(self, results: Sequence[TaskResult]) -> None:
+        """JobFailed if more records were kept aside."""
+        counts = [count for result in results for count in result.counts]
+        aside = sum(count.undecodable for count in counts)
+        total = aside + sum(count.records for count in counts)
+        allowed = self.number * total / 100 if self.is_percent else self.number
+        if aside > allowed:
+            shown = f"{self.number:g}{'%' if self.is_percent else ''}"
+            raise JobFailed(
+                f"{aside} of {total} records cannot be decoded, more than --max-undecodable {shown}"
+            )
 
 
 class Mode(Enum):
@@ -84,18 +96,20 @@ class ExportRequest:
     from_dirs: tuple[Path, ...]
     task_bytes: int
     engine: EngineOptions
+    max_undecodable: "Limit | None" = None
 
 
 def run_export(request: ExportRequest, session: Session, *, dry_run: bool) -> None:
     """Run the export; CliError if it fails, and then nothing is published."""
-    with open_export_directory(
-        request.to, request.engine, request.settings.export_format
-    ) as target:
+    with (
+        open_export_directory(request.to, request.engine, request.settings.export_format) as target,
+        _in_words(target),
+    ):
         _check_target(target, request.mode)
         if dry_run:
             is_resumed = request.mode is Mode.RESUME
             plan = target.staging.plan() if is_resumed else _plan(request, target, session)
-            session.out.rows(list(_plan_rows(plan)), PLAN_COLUMNS, name="task")
+            show_plan(session, plan)
             return
         _run(request, target, session)
 
@@ -106,22 +120,27 @@ def _run(request: ExportRequest, target: ExportDirectory, session: Session) -> N
     is_taken_over = is_resumed or request.mode is Mode.OVERWRITE
     lock = target.staging.locked(is_taken_over=is_taken_over)
     # Clean up only under the lock: without it, the files may belong to another run.
-    with _in_words(target), lock, _checked(target, request.mode), _leaving_nothing(target):
+    with lock, _checked(target, request.mode), _leaving_nothing(target):
         plan = target.staging.plan() if is_resumed else _plan(request, target, session)
         if request.mode is Mode.INCREMENTAL and not plan.tasks and target.exports():
             session.out.note(f"no new records since {target.export_path(target.exports()[-1])}")
             target.clean_up()
+            show_result(session, plan, [], None, time.monotonic() - started)
             return
         if not is_resumed:
             target.staging.begin(plan)
         settings = TaskSettings.from_json(plan.options)
         if settings.bootstrap_servers:
             settings = replace(settings, security=session.security)
+        if is_resumed:  # a run that failed at a gap can be resumed with --on-gap skip
+            settings = replace(settings, on_gap=request.settings.on_gap)
         starting = "starting" if isinstance(request.engine, LocalOptions) else "starting Spark"
         with progress_bar(plan, starting) as watch:
             results = run_plan(plan, target, settings, request.engine, watch)
+        if request.max_undecodable is not None:
+            request.max_undecodable.check(results)
         path = target.commit(plan, results)
-    _summarise(session, plan, results, path, time.monotonic() - started)
+    show_result(session, plan, results, path, time.monotonic() - started)
 
 
 @contextlib.contextmanager
@@ -163,6 +182,11 @@ def _check_target(target: ExportDirectory, mode: Mode) -> None:
         if not target.staging.is_resumable:
             raise CliError(f"{target.path}: no export to resume", "omit --resume to start one")
         return
+    if target.is_half_replaced:
+        raise CliError(
+            f"{target.path}: a run was interrupted while it replaced the exports",
+            "--resume finishes it",
+        )
     if target.is_foreign():
         raise CliError(
             f"{target.path}: contains files that are not exports", "use a separate directory"
@@ -188,10 +212,17 @@ def _plan(request: ExportRequest, target: ExportDirectory, session: Session) -> 
         raise CliError("no topic given", "kctl spark-export TOPIC… --to DIR", ExitStatus.USAGE)
     if request.mode is Mode.INCREMENTAL:
         selection = replace(selection, exported=target.exported_ends())
+        if request.settings.until_ms is not None:
+            raise usage_error(
+                "--until and --incremental are mutually exclusive",
+                "the next increment would begin after the records that --until leaves out",
+            )
     source: Source = (
         LogDirectorySource(request.from_dirs) if request.from_dirs else ClusterSource(session)
     )
-    ranges = choose_ranges(source, selection)
+    gaps: list[Gap] = []
+    ranges = choose_ranges(source, selection, gaps)
+    _note_held_back(source, ranges, session)
     task_bytes = request.task_bytes
     if target.has_file_per_task:
         task_bytes = min(task_bytes, request.settings.file_bytes)
@@ -210,6 +241,7 @@ def _plan(request: ExportRequest, target: ExportDirectory, session: Session) -> 
     elif settings.value_type is ContentType.JSON and not settings.value_schema:
         schema = infer_schema(pieces, settings)
         settings = replace(settings, value_schema=schema, is_schema_inferred=True)
+    check_where(settings)
     return Plan(
         tuple(ranges),
         pack(pieces, task_bytes),
@@ -217,7 +249,24 @@ def _plan(request: ExportRequest, target: ExportDirectory, session: Session) -> 
         uuid4().hex,
         request.mode is Mode.OVERWRITE,
         source.origin([each.topic_partition for each in ranges]),
+        request.mode.name.lower(),
+        tuple(gaps),
     )
+
+
+def check_where(settings: TaskSettings) -> None:
+    """A usage error if `--where` does not fit the columns."""
+    if settings.where:
+        rows_of(arrow_schema(columns_to_read(settings)).empty_table(), settings)
+
+
+def _note_held_back(source: Source, ranges: Sequence[OffsetRange], session: Session) -> None:
+    """Say which partitions have records behind open transactions, which are not exported."""
+    for partition, offsets in source.held_back(ranges).items():
+        session.out.note(
+            f"{partition}: {offsets} offsets are held back by open transactions; a later "
+            "--incremental exports them"
+        )
 
 
 def infer_schema(pieces: Sequence[Piece], settings: TaskSettings) -> str:
@@ -234,29 +283,3 @@ def infer_schema(pieces: Sequence[Piece], settings: TaskSettings) -> str:
             sample += table.column("value").take(list(range(0, len(table), stride))).to_pylist()
     struct = infer_struct(sample)
     return encode_struct(struct) if struct is not None else ""
-
-
-def _plan_rows(plan: Plan) -> Iterator[Mapping[str, Any]]:
-    for task in plan.tasks:
-        for piece in task.pieces:
-            fields = asdict(piece)
-            del fields["aborted"]
-            yield {"task": task.index, **fields}
-
-
-def _summarise(
-    session: Session, plan: Plan, results: list[TaskResult], path: AnyPath, seconds: float
-) -> None:
-    counts = sum_counts(plan.ranges, results)
-    session.out.rows([asdict(count) for count in counts.values()], SUMMARY_COLUMNS, name="topic")
-    records = sum(count.records for count in counts.values())
-    files = [file for result in results for file in result.files]
-    written = sum(file.size_bytes for file in files)
-    aside = sum(count.undecodable for count in counts.values())
-    session.out.note(
-        f"{records} records in {len(files)} files, {written / 1e6:.1f} MB, {seconds:.1f} s: {path}"
-    )
-    if aside:
-        session.out.note(
-            f"{aside} records could not be decoded and were kept in {path}/_undecodable"
-        )

@@ -148,7 +148,7 @@ def measure_consumer(
         while throughput.records < num_records and time.monotonic() - heard_s < idle_s:
             if interrupted.is_set():
                 break  # interrupted: report the results so far
-            for message in consume(consumer, num_records - throughput.records):
+            for message in consume(consumer, num_records - throughput.records, in_group=False):
                 throughput.add(len(message.value() or b"") + len(message.key() or b""))
                 heard_s = time.monotonic()
                 first_s = first_s or heard_s

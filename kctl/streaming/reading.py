@@ -68,7 +68,7 @@ class PartitionReader:
     def batches(self, at_most: Callable[[], int | None]) -> Iterator[list[TopicRecord]]:
         """See `Reader`."""
         while not (self._stop and self._stop.is_done):
-            messages = consume(self._consumer, at_most())
+            messages = consume(self._consumer, at_most(), in_group=False)
             yield [topic_record(message) for message in messages if self._is_wanted(message)]
 
     def took(self, batch: Sequence[TopicRecord]) -> None:
@@ -159,15 +159,26 @@ def open_consumer(properties: Properties) -> Iterator[Consumer]:
         consumer.close()
 
 
-def consume(consumer: Consumer, limit: int | None) -> list[Message]:
-    """The messages available now, at most `limit`; CliError if librdkafka failed."""
+def consume(consumer: Consumer, limit: int | None, *, in_group: bool = True) -> list[Message]:
+    """The messages available now, at most `limit`; CliError if librdkafka failed.
+
+    librdkafka looks for the coordinator of its group id also if it only reads assigned partitions.
+    A user without an ACL for that group may do so: without `in_group` the refusal is left out.
+    """
     wanted = BATCH_RECORDS if limit is None else min(limit, BATCH_RECORDS)
     messages: list[Message] = consumer.consume(wanted, _WAIT_S)
+    if not in_group:
+        messages = [message for message in messages if not _is_group_refusal(message)]
     for message in messages:
         error = message.error()
         if error and error.code() != KafkaError._PARTITION_EOF:
             raise refused(error, "reading failed")
     return messages
+
+
+def _is_group_refusal(message: Message) -> bool:
+    error = message.error()
+    return error is not None and error.code() == KafkaError.GROUP_AUTHORIZATION_FAILED
 
 
 def place_of(message: Message) -> TopicPartition:

@@ -4,25 +4,26 @@ import shlex
 from collections.abc import Collection, Mapping, Sequence
 
 from kctl.cli.output import Output
-from kctl.cli.tables import Column
+from kctl.cli.tables import Column, by_word
+from kctl.cli.theme import Style
 from kctl.model.acl_decisions import Decision, Finding, Remedy
 from kctl.model.acls import WILDCARD, Acl, PatternType, ResourceType
 from kctl.model.outcomes import Outcome
 from kctl.views.outcomes import raise_failures
 
 COLUMNS = [
-    Column("principal"),
-    Column("permission"),
-    Column("operation"),
-    Column("resource"),
-    Column("pattern_type", "PATTERN"),
-    Column("host"),
+    Column("principal", priority=0),
+    Column("permission", priority=1, style=by_word("permission")),
+    Column("operation", priority=1),
+    Column("resource", priority=0),
+    Column("pattern_type", "PATTERN", priority=3),
+    Column("host", priority=2),
     Column("resource_type", wide=True),
     Column("resource_name", wide=True),
 ]
-CHANGE_COLUMNS = [Column("change"), *COLUMNS]
-STATUS_COLUMNS = [*COLUMNS, Column("status")]
-FINDING_COLUMNS = [Column("finding"), *COLUMNS[:6], Column("because"), Column("other")]
+CHANGE_COLUMNS = [Column("change", style=by_word("change")), *COLUMNS]
+STATUS_COLUMNS = [*COLUMNS, Column("status", priority=1, style=by_word("status"))]
+FINDING_COLUMNS = [Column("finding"), *COLUMNS[:6], Column("because", priority=1), Column("other")]
 
 
 def acl_row(acl: Acl) -> dict[str, object]:
@@ -65,7 +66,7 @@ def show_acl_outcomes(
         else:
             status = "removed" if acl in removed else done
         rows.append({**acl_row(acl), "status": status})
-    out.rows(rows, STATUS_COLUMNS, name="principal")
+    out.rows(rows, STATUS_COLUMNS, name="principal", strict=False)
     raise_failures(list(outcomes.values()), "ACL")
 
 
@@ -89,7 +90,7 @@ DECISION_COLUMNS = [
     Column("operation"),
     Column("resource"),
     Column("host"),
-    Column("allowed"),
+    Column("allowed", style=lambda row: Style.GOOD if row.get("allowed") else Style.BAD),
     Column("reason"),
     Column("rule"),
 ]

@@ -1,7 +1,14 @@
 """Rows and columns of `kctl cluster` and `kctl brokers`."""
 
+from collections.abc import Sequence
+
 from kctl.cli.tables import Column
-from kctl.model.cluster import Cluster
+from kctl.cli.theme import Spans, Style
+from kctl.cli.trees import Node
+from kctl.model.cluster import Broker, Cluster
+from kctl.model.log_dirs import LogDir
+from kctl.views.log_dirs import log_dir_node
+from kctl.views.styles import if_any
 
 CLUSTER_COLUMNS = [
     Column("cluster_id", "Cluster id"),
@@ -14,7 +21,7 @@ BROKER_COLUMNS = [
     Column("host"),
     Column("port", right=True),
     Column("rack"),
-    Column("controller"),
+    Column("controller", priority=1, style=if_any("controller", Style.GOOD)),
 ]
 
 
@@ -39,3 +46,27 @@ def broker_rows(cluster: Cluster) -> list[dict[str, object]]:
         }
         for broker in cluster.brokers
     ]
+
+
+def cluster_tree(cluster: Cluster, log_dirs: Sequence[LogDir]) -> Node:
+    """The cluster, its brokers and their log directories."""
+    brokers = [
+        Node(
+            _broker_spans(broker, is_controller=broker.id == cluster.controller_id),
+            [log_dir_node(one) for one in log_dirs if one.broker_id == broker.id],
+        )
+        for broker in cluster.brokers
+    ]
+    return Node(((f"cluster {cluster.cluster_id}", Style.HEADING),), brokers)
+
+
+def _broker_spans(broker: Broker, *, is_controller: bool) -> Spans:
+    spans: list[tuple[str, Style | None]] = [
+        (f"broker {broker.id}", Style.NAME),
+        (f"  {broker.host}:{broker.port}", None),
+    ]
+    if broker.rack:
+        spans.append((f"  rack {broker.rack}", Style.FAINT))
+    if is_controller:
+        spans.append(("  controller", Style.GOOD))
+    return tuple(spans)

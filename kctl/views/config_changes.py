@@ -1,11 +1,19 @@
 """Rows of changes to configs: the value now and the value afterwards."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
-from kctl.cli.tables import Column
+from kctl.cli.tables import Column, Row
+from kctl.cli.theme import Style
 from kctl.model.configs import Change, Config, Entity
 
-COLUMNS = [Column("entity"), Column("config"), Column("now"), Column("then")]
+
+def _if_changed(style: Style) -> Callable[[Row], Style | None]:
+    return lambda row: style if row.get("now") != row.get("then") else Style.FAINT
+
+
+NOW = Column("now", priority=1, style=_if_changed(Style.BAD))
+THEN = Column("then", priority=0, style=_if_changed(Style.GOOD))
+COLUMNS = [Column("entity"), Column("config", priority=0), NOW, THEN]
 
 SECRET = "(secret)"  # noqa: S105 - what is shown instead of one
 

@@ -2,15 +2,25 @@
 
 from collections.abc import Sequence
 
-from kctl.cli.tables import Column
+from kctl.cli.tables import Column, Row
+from kctl.cli.theme import Style
 from kctl.model.configs import Config, Entity
 from kctl.views.config_changes import SECRET
+from kctl.views.styles import always
+
+_SOURCES = {"default": Style.FAINT, "static": None}
+
+
+def _source_style(row: Row) -> Style | None:
+    """Values that were set at run time stand out."""
+    return _SOURCES.get(str(row.get("source")).partition("-")[0].lower(), Style.NAME)
+
 
 COLUMNS = [
-    Column("entity"),
-    Column("config"),
-    Column("value"),
-    Column("source"),
+    Column("entity", priority=1),
+    Column("config", priority=0),
+    Column("value", priority=0),
+    Column("source", priority=4, style=_source_style),
     Column("type", wide=True),
     Column("read_only", wide=True),
     Column("sensitive", wide=True),
@@ -19,7 +29,12 @@ COLUMNS = [
 
 DOCUMENTED_COLUMNS = [*COLUMNS, Column("documentation")]
 
-DIFF_COLUMNS = [Column("config"), Column("left"), Column("right"), Column("sources", wide=True)]
+DIFF_COLUMNS = [
+    Column("config"),
+    Column("left", priority=0, style=always(Style.BAD)),
+    Column("right", priority=0, style=always(Style.GOOD)),
+    Column("sources", wide=True),
+]
 
 
 def config_row(entity: Entity, config: Config, *, docs: bool) -> dict[str, object]:

@@ -2,12 +2,12 @@
 
 from pathlib import Path
 
-from kctl.cli.tables import Column
+from kctl.cli.tables import Column, by_word
 
 COLUMNS = [
     Column("id", right=True),
-    Column("status"),
-    Column("address"),
+    Column("status", priority=1, style=by_word("status")),
+    Column("address", priority=0),
     Column("pid", right=True),
     Column("data", wide=True),
     Column("log", wide=True),

@@ -1,65 +1,114 @@
 """Rows and columns of `kctl groups`."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from broker.model import TopicPartition
-from kctl.cli.tables import Column
+from kctl.cli.charts import sparkline
+from kctl.cli.tables import Column, Row, by_word
+from kctl.cli.theme import Spans, Style, word_style
 from kctl.cli.times import format_duration
-from kctl.model.groups import Group, GroupListing
+from kctl.cli.trees import Node
+from kctl.model.groups import Group, GroupListing, Member
 from kctl.model.lag import GroupLag, Movement, PartitionLag, TopicLag
 from kctl.model.offset_resets import ResetPlan
+from kctl.views.quantities import plural
+
+SPARKS = 15
+"""Samples in a sparkline: a window of 30 s, every 2 s."""
+
+
+def _lag_style(row: Row) -> Style | None:
+    """The style of the verdict; a lag of 0 is faint."""
+    if not row.get("lag"):
+        return Style.FAINT
+    return word_style(str(row.get("verdict") or ",".join(_texts(row.get("verdicts")))))
+
+
+def _texts(value: object) -> list[str]:
+    return [str(item) for item in value] if isinstance(value, list) else []
+
+
+def _total_style(row: Row) -> Style | None:
+    return word_style(",".join(_texts(row.get("verdicts")))) if row.get("total_lag") else None
+
+
+def _change_style(row: Row) -> Style | None:
+    """Records are skipped (forward), or read again (back); unchanged offsets are faint."""
+    change = row.get("change")
+    if not isinstance(change, int):
+        return None
+    return Style.FAINT if not change else Style.BAD if change > 0 else Style.WARN
+
+
+def _sparklines(key: str) -> Callable[[Sequence[Row]], list[Spans]]:
+    """A sparkline per row, as long as the history in `key`."""
+
+    def draw(rows: Sequence[Row]) -> list[Spans]:
+        histories = [row.get(key) for row in rows]
+        lines = [sparkline(one, SPARKS) if isinstance(one, list) else "" for one in histories]
+        return [((line.rjust(SPARKS), Style.NAME),) for line in lines]
+
+    return draw
+
+
+_LAG = Column("lag", right=True, priority=0, style=_lag_style)
+_TIME_LAG = Column("time_lag", right=True, raw="time_lag_ms", priority=2, style=_lag_style)
+_VERDICT = Column("verdict", priority=1, style=by_word("verdict"))
+_STATE = Column("state", priority=1, style=by_word("state"))
+_TOPIC = Column("topic", priority=0)
+_PARTITION = Column("partition", right=True, priority=0)
 
 LIST_COLUMNS = [
     Column("group"),
-    Column("state"),
+    _STATE,
     Column("type"),
     Column("protocol_type", wide=True),
 ]
 
 LAG_COLUMNS = [
-    Column("total_lag", right=True),
-    Column("max_lag", right=True),
-    Column("max_time_lag", right=True),
-    Column("verdicts"),
+    Column("total_lag", right=True, priority=0, style=_total_style),
+    Column("max_lag", right=True, priority=4),
+    Column("max_time_lag", right=True, raw="max_time_lag_ms", priority=2, style=_total_style),
+    Column("verdicts", priority=1, style=lambda row: word_style(",".join(_texts(row["verdicts"])))),
 ]
 LIST_LAG_COLUMNS = [*LIST_COLUMNS, *LAG_COLUMNS]
 
 TOPIC_COLUMNS = [
-    Column("group"),
-    Column("topic"),
+    Column("group", priority=3),
+    _TOPIC,
     Column("partitions", right=True),
     *LAG_COLUMNS,
 ]
 
 OFFSET_COLUMNS = [
-    Column("group"),
-    Column("topic"),
-    Column("partition", right=True),
-    Column("current_offset", "CURRENT", right=True),
-    Column("log_start_offset", "LOG-START", right=True, wide=True),
-    Column("log_end_offset", "LOG-END", right=True),
-    Column("lag", right=True),
-    Column("time_lag", right=True),
-    Column("verdict"),
-    Column("client_id"),
-    Column("host", wide=True),
-    Column("member_id", wide=True),
+    Column("group", priority=3),
+    _TOPIC,
+    _PARTITION,
+    Column("current_offset", "CURRENT", right=True, priority=4),
+    Column("log_start_offset", "LOG-START", right=True, wide=True, priority=7),
+    Column("log_end_offset", "LOG-END", right=True, priority=5),
+    _LAG,
+    _TIME_LAG,
+    _VERDICT,
+    Column("client_id", priority=4),
+    Column("host", wide=True, priority=6),
+    Column("member_id", wide=True, priority=8),
 ]
 
 MEMBER_COLUMNS = [
-    Column("group"),
-    Column("client_id"),
-    Column("host"),
-    Column("partitions", right=True),
-    Column("member_id"),
-    Column("group_instance_id", "INSTANCE-ID"),
-    Column("assignment"),
+    Column("group", priority=3),
+    Column("client_id", priority=0),
+    Column("host", priority=2),
+    Column("partitions", right=True, priority=1),
+    Column("member_id", priority=6),
+    Column("group_instance_id", "INSTANCE-ID", priority=5),
+    Column("assignment", priority=4),
 ]
 
 STATE_COLUMNS = [
     Column("group"),
-    Column("state"),
-    Column("members", right=True),
+    _STATE,
+    Column("members", right=True, priority=2),
     Column("assignor"),
     Column("coordinator"),
     Column("coordinator_id", wide=True),
@@ -67,33 +116,35 @@ STATE_COLUMNS = [
 
 TOTAL_COLUMNS = [
     Column("group"),
-    Column("state"),
+    _STATE,
     Column("members", right=True),
-    Column("partitions", right=True),
+    Column("partitions", right=True, priority=6),
     *LAG_COLUMNS,
 ]
 
 WATCH_COLUMNS = [
-    Column("group"),
-    Column("topic"),
-    Column("partition", right=True),
-    Column("lag", right=True),
-    Column("time_lag", right=True),
-    Column("produced_per_s", "PRODUCED/S", right=True),
-    Column("consumed_per_s", "CONSUMED/S", right=True),
-    Column("caught_up_in", right=True),
-    Column("trend"),
-    Column("verdict"),
+    Column("group", priority=3),
+    _TOPIC,
+    _PARTITION,
+    _LAG,
+    _TIME_LAG,
+    Column("produced_per_s", "PRODUCED/S", right=True, priority=5),
+    Column("consumed_per_s", "CONSUMED/S", right=True, priority=5),
+    Column("rate_history", chart=_sparklines("rates"), priority=8),
+    Column("caught_up_in", right=True, priority=6, raw="caught_up_in_ms"),
+    Column("trend", priority=4, style=by_word("trend")),
+    Column("lag_history", chart=_sparklines("lags"), priority=3),
+    _VERDICT,
     Column("client_id", wide=True),
 ]
 
 RESET_COLUMNS = [
-    Column("group"),
-    Column("topic"),
-    Column("partition", right=True),
-    Column("current_offset", "CURRENT", right=True),
-    Column("new_offset", "NEW", right=True),
-    Column("change", right=True),
+    Column("group", priority=3),
+    _TOPIC,
+    _PARTITION,
+    Column("current_offset", "CURRENT", right=True, priority=1),
+    Column("new_offset", "NEW", right=True, priority=0, style=_change_style),
+    Column("change", right=True, priority=2, style=_change_style),
     Column("note"),
 ]
 
@@ -145,9 +196,15 @@ def watch_row(lag: PartitionLag, moved: Movement) -> dict[str, object]:
         "produced_per_s": _rate(moved.produced_per_s),
         "consumed_per_s": _rate(moved.consumed_per_s),
         "caught_up_in": None if eta is None else format_duration(round(eta * 1000)),
+        "caught_up_in_ms": None if eta is None else round(eta * 1000),
         "trend": moved.trend,
         "verdict": moved.verdict,
     }
+
+
+def sparks(lags: Sequence[int | None], rates: Sequence[float]) -> dict[str, object]:
+    """The history of a partition as fields of its row: for terminals only."""
+    return {"lags": list(lags), "rates": list(rates)}
 
 
 def _rate(per_second: float | None) -> float | None:
@@ -240,3 +297,51 @@ def reset_rows(plan: ResetPlan) -> list[dict[str, object]]:
 def committed_row(place: TopicPartition, offset: int | None) -> dict[str, object]:
     """A committed offset as a row of COMMITTED_COLUMNS."""
     return {"topic": place.topic, "partition": place.partition, "current_offset": offset}
+
+
+def group_tree(one: GroupLag) -> Node:
+    """A group, its members, and the partitions of each; partitions without a member come last."""
+    by_member: dict[str | None, list[PartitionLag]] = {
+        member.member_id: [] for member in one.group.members
+    }
+    for lag in one.partitions:
+        by_member.setdefault(lag.member.member_id if lag.member else None, []).append(lag)
+    members = [
+        Node(_member_spans(member, by_member[member.member_id]), _partitions(by_member, member))
+        for member in one.group.members
+    ]
+    if unread := by_member.get(None):
+        nodes = [_partition_node(lag) for lag in unread]
+        members.append(Node((("no member", Style.WARN), (_total(unread), None)), nodes))
+    spans = (
+        (f"group {one.group.group_id}", Style.HEADING),
+        (f"  {one.group.state}", word_style(one.group.state)),
+        (_total(one.partitions), None),
+    )
+    return Node(spans, members)
+
+
+def _partitions(by_member: dict[str | None, list[PartitionLag]], member: Member) -> list[Node]:
+    return [_partition_node(lag) for lag in by_member[member.member_id]]
+
+
+def _member_spans(member: Member, lags: Sequence[PartitionLag]) -> Spans:
+    return (
+        (member.client_id or member.member_id, Style.NAME),
+        (f"  {member.host}", Style.FAINT),
+        (_total(lags), None),
+    )
+
+
+def _total(lags: Sequence[PartitionLag]) -> str:
+    return f"  {plural(len(lags), 'partition')}, lag {sum(lag.lag or 0 for lag in lags)}"
+
+
+def _partition_node(lag: PartitionLag) -> Node:
+    row = offset_row(lag)
+    text = f"  lag {'-' if lag.lag is None else lag.lag}"
+    if lag.time_lag_ms:
+        text += f", {_duration(lag.time_lag_ms)}"
+    place = f"{lag.place.topic}:{lag.place.partition}"
+    verdict = f"  {lag.verdict}", word_style(lag.verdict)
+    return Node(((place, None), (text, _lag_style(row)), verdict))

@@ -13,9 +13,9 @@ def _style(row: Row) -> Style:
 
 COLUMNS = [
     Column("severity", style=_style),
-    Column("check"),
-    Column("subject"),
-    Column("message"),
+    Column("check", priority=6),
+    Column("subject", priority=0),
+    Column("message", priority=0),
     Column("hint", wide=True),
 ]
 

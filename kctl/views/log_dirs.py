@@ -5,7 +5,11 @@ from collections.abc import Iterable, Sequence
 from enum import StrEnum
 
 from kctl.cli.tables import Column
+from kctl.cli.theme import Spans, Style
+from kctl.cli.trees import Node
 from kctl.model.log_dirs import LogDir, Replica
+from kctl.views.quantities import human_bytes, plural
+from kctl.views.styles import always, bars, if_any, size_column, usage_bar, usage_bars
 
 
 class GroupBy(StrEnum):
@@ -17,26 +21,31 @@ class GroupBy(StrEnum):
     BROKER = "broker"
 
 
-BYTES = [Column("size_bytes", "BYTES", right=True), Column("replicas", right=True)]
+_SIZE = size_column("size_bytes", priority=0)
+_SKEW = Column("skew", " ", chart=bars("size_bytes"), priority=7)
+BYTES = [_SIZE, _SKEW, Column("replicas", right=True)]
 
 COLUMNS = {
     GroupBy.REPLICA: [
         Column("broker", right=True),
         Column("log_dir"),
-        Column("topic"),
-        Column("partition", right=True),
-        Column("size_bytes", "BYTES", right=True),
-        Column("offset_lag", right=True),
-        Column("future", wide=True),
+        Column("topic", priority=0),
+        Column("partition", right=True, priority=0),
+        _SIZE,
+        _SKEW,
+        Column("offset_lag", right=True, style=if_any("offset_lag", Style.WARN)),
+        Column("future", wide=True, style=if_any("future", Style.NAME)),
     ],
     GroupBy.TOPIC: [Column("topic"), *BYTES],
     GroupBy.DIR: [
         Column("broker", right=True),
-        Column("log_dir"),
-        *BYTES,
-        Column("usable_bytes", right=True),
-        Column("total_bytes", right=True),
-        Column("error"),
+        Column("log_dir", priority=0),
+        _SIZE,
+        Column("replicas", right=True, priority=6),
+        size_column("usable_bytes", "USABLE", priority=3),
+        size_column("total_bytes", "TOTAL", priority=4),
+        Column("disk_use", chart=usage_bars("usable_bytes", "total_bytes"), priority=2),
+        Column("error", priority=1, style=always(Style.BAD)),
     ],
     GroupBy.BROKER: [Column("broker", right=True), *BYTES],
 }
@@ -94,3 +103,38 @@ def _dir_row(log_dir: LogDir) -> dict[str, object]:
 def _sum(replicas: Iterable[Replica]) -> dict[str, object]:
     sizes = [replica.size_bytes for replica in replicas]
     return {"size_bytes": sum(sizes), "replicas": len(sizes)}
+
+
+def log_dir_node(log_dir: LogDir, children: Sequence[Node] = ()) -> Node:
+    """A log directory as a line of a tree: disk use, and what its replicas take."""
+    if log_dir.error:
+        return Node(((log_dir.path, None), (f"  {log_dir.error.name}", Style.BAD)), children)
+    size = human_bytes(sum(replica.size_bytes for replica in log_dir.replicas))
+    spans: Spans = ((log_dir.path, None),)
+    if log_dir.total_bytes and log_dir.usable_bytes is not None:
+        used = 1 - log_dir.usable_bytes / log_dir.total_bytes
+        free = f" of {human_bytes(log_dir.total_bytes)}"
+        spans = (*spans, ("  ", None), *usage_bar(used), (free, None))
+    return Node((*spans, (f"  {plural(len(log_dir.replicas), 'replica')}, {size}", None)), children)
+
+
+def log_dir_tree(log_dirs: Sequence[LogDir]) -> list[Node]:
+    """Brokers, their log directories, and the topics in each, largest first."""
+    brokers = sorted({log_dir.broker_id for log_dir in log_dirs})
+    return [
+        Node(
+            ((f"broker {broker}", Style.NAME),),
+            [
+                log_dir_node(one, [_topic_node(row) for row in log_dir_rows([one], GroupBy.TOPIC)])
+                for one in log_dirs
+                if one.broker_id == broker
+            ],
+        )
+        for broker in brokers
+    ]
+
+
+def _topic_node(row: dict[str, object]) -> Node:
+    size = human_bytes(float(str(row["size_bytes"])))
+    count = plural(int(str(row["replicas"])), "replica")
+    return Node(((str(row["topic"]), None), (f"  {size}, {count}", Style.FAINT)))

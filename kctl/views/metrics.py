@@ -8,7 +8,7 @@ from kctl.model.metrics import Series
 COLUMNS = [
     Column("name"),
     Column("labels", format=lambda labels: _labels(labels)),
-    Column("value", right=True),
+    Column("value", right=True, priority=0),
 ]
 
 

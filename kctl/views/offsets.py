@@ -3,13 +3,15 @@
 from broker.errors import ErrorCode
 from broker.model import TopicPartition
 from kctl.cli.tables import Column
+from kctl.cli.theme import Style
 from kctl.cli.times import iso_time
 from kctl.model.offsets import HIGH_WATERMARK, Deletion, OffsetAnswer
+from kctl.views.styles import always, if_any
 
 OFFSET_COLUMNS = [
     Column("topic"),
-    Column("partition", right=True),
-    Column("offset", right=True),
+    Column("partition", right=True, priority=0),
+    Column("offset", right=True, priority=0),
     Column("timestamp", wide=True, right=True),
     Column("time", wide=True),
     Column("leader_epoch", wide=True, right=True),
@@ -23,8 +25,8 @@ DELETION_PLAN_COLUMNS = [
     Column("partition", right=True),
     Column("log_start_offset", "START", right=True),
     Column("log_end_offset", "END", right=True),
-    Column("before", right=True),
-    Column("records", right=True),
+    Column("before", right=True, priority=1),
+    Column("records", right=True, priority=0, style=if_any("records", Style.BAD)),
 ]
 
 DELETION_COLUMNS = [
@@ -33,7 +35,7 @@ DELETION_COLUMNS = [
     Column("low_watermark", "START", right=True),
 ]
 
-FAILED_DELETION_COLUMNS = [*DELETION_COLUMNS, Column("error")]
+FAILED_DELETION_COLUMNS = [*DELETION_COLUMNS, Column("error", style=always(Style.BAD))]
 """Used if a partition failed."""
 
 

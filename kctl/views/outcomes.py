@@ -9,14 +9,15 @@ from collections.abc import Sequence
 from broker.errors import ErrorCode
 from kctl.cli.errors import CliError
 from kctl.cli.output import Output
-from kctl.cli.tables import Column
+from kctl.cli.tables import Column, Row
+from kctl.cli.theme import Style
 from kctl.model.outcomes import Outcome
 
 HINTS = {
     ErrorCode.TOPIC_ALREADY_EXISTS: "--if-not-exists ignores existing topics",
     ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: "kctl topics list shows the topics",
     ErrorCode.INVALID_TOPIC_EXCEPTION: "topic names have at most 249 characters: letters, "
-    "digits, '.', '_' and '-'",
+    "digits, '.', '_' and '-'; two names must not differ in '.' and '_' only",
     ErrorCode.INVALID_REPLICATION_FACTOR: "kctl brokers list shows the brokers",
     ErrorCode.INVALID_REPLICA_ASSIGNMENT: "kctl brokers list shows the broker ids",
     ErrorCode.INVALID_CONFIG: "kctl configs describe --all shows all configs and their values",
@@ -44,12 +45,19 @@ HINTS = {
 }
 
 
+def _status_style(row: Row) -> Style:
+    return Style.BAD if row.get("status") == "failed" else Style.GOOD
+
+
+_STATUS = Column("status", priority=0, style=_status_style)
+
+
 def show_outcomes(out: Output, outcomes: Sequence[Outcome], kind: str, done: str) -> None:
     """Print a row per item of this `kind` (`topic`); CliError if one failed."""
     failed = [one for one in outcomes if one.error]
     if len(outcomes) > 1 or not failed:
-        columns = [Column(kind), Column("status"), *([Column("message")] if failed else [])]
-        out.rows([_row(one, kind, done) for one in outcomes], columns, name=kind)
+        columns = [Column(kind), _STATUS, *([Column("message", priority=1)] if failed else [])]
+        out.rows([_row(one, kind, done) for one in outcomes], columns, name=kind, strict=False)
     raise_failures(outcomes, kind)
 
 

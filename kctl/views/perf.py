@@ -3,13 +3,14 @@
 from collections.abc import Mapping
 
 from kctl.cli.tables import Column
+from kctl.views.quantities import size_text
 
 _RATES = [
     Column("records", "Records"),
-    Column("bytes", "Bytes"),
+    Column("bytes", "Bytes", format=size_text),
     Column("seconds", "Seconds"),
     Column("records_per_s", "Records/s"),
-    Column("mb_per_s", "MB/s"),
+    Column("mb_per_s", "MiB/s"),
 ]
 _LATENCIES = [
     Column("avg_ms", "Latency avg (ms)"),
@@ -28,7 +29,7 @@ LATENCY_COLUMNS = [Column("records", "Records"), *_LATENCIES]
 def progress_text(result: Mapping[str, float]) -> str:
     """The results so far in one line."""
     line = f"{result['records']:,.0f} records, {result['records_per_s']:,.0f}/s, "
-    line += f"{result['mb_per_s']:.1f} MB/s"
+    line += f"{result['mb_per_s']:.1f} MiB/s"
     if "p99_ms" in result:
         line += f", latency 50 % {result['p50_ms']:.1f} ms, 99 % {result['p99_ms']:.1f} ms"
     return line

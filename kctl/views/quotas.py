@@ -4,14 +4,15 @@ from collections.abc import Iterator, Mapping
 
 from kctl.cli.tables import Column
 from kctl.model.quotas import QuotaEntity, QuotaEntry, ResolvedQuota
+from kctl.views.config_changes import NOW, THEN
 
 COLUMNS = [Column("entity"), Column("quota"), Column("value", right=True)]
-CHANGE_COLUMNS = [Column("entity"), Column("quota"), Column("now"), Column("then")]
+CHANGE_COLUMNS = [Column("entity"), Column("quota", priority=0), NOW, THEN]
 RESOLVED_COLUMNS = [
     Column("quota"),
     Column("value", right=True),
     Column("unit"),
-    Column("entity", "FROM"),
+    Column("entity", "FROM", priority=1),
     Column("shared_by"),
     Column("overridden", "OVERRIDES"),
 ]

@@ -1,8 +1,11 @@
 """Rows, columns and sentences of `kctl reassign`."""
 
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 
-from kctl.cli.tables import Column
+from kctl.cli.charts import bar
+from kctl.cli.tables import Column, Row, by_word
+from kctl.cli.theme import Spans, Style
 from kctl.cli.times import format_duration
 from kctl.model.log_dirs import DirectoryMove
 from kctl.model.reassignments import (
@@ -16,16 +19,39 @@ from kctl.model.reassignments import (
     ReassignmentCost,
     Stall,
 )
-from kctl.views.quantities import human_bytes, plural
+from kctl.views.quantities import human_bytes, plural, size_text
+from kctl.views.styles import always, marked, size_column
+
+_MAP_WIDTH = 8
+
+
+def _changed_replicas(key: str, other: str, style: Style) -> Callable[[Row], Spans]:
+    """The replicas of `key`; those that `other` does not have are in `style`."""
+
+    def spans(row: Row) -> Spans:
+        others = _ids(row, other)
+        return marked(_ids(row, key), lambda broker: None if broker in others else style)
+
+    return spans
+
+
+def _ids(row: Row, key: str) -> list[int]:
+    found = row.get(key)
+    return found if isinstance(found, list) else []
+
+
+def _old_style(row: Row) -> Style | None:
+    return Style.FAINT
+
 
 CHANGE_COLUMNS = [
     Column("topic"),
-    Column("partition", right=True),
-    Column("now"),
-    Column("then"),
-    Column("adding"),
-    Column("removing"),
-    Column("move_bytes", "BYTES", right=True),
+    Column("partition", right=True, priority=0),
+    Column("now", priority=0, spans=_changed_replicas("now", "then", Style.BAD)),
+    Column("then", priority=0, spans=_changed_replicas("then", "now", Style.GOOD)),
+    Column("adding", priority=4, style=always(Style.GOOD)),
+    Column("removing", priority=4, style=always(Style.BAD)),
+    size_column("move_bytes", "COPY", priority=2),
 ]
 DIRECTORY_COLUMNS = [
     Column("topic"),
@@ -33,25 +59,79 @@ DIRECTORY_COLUMNS = [
     Column("broker", right=True),
     Column("source", "FROM"),
     Column("target", "TO"),
-    Column("move_bytes", "BYTES", right=True),
+    size_column("move_bytes", "COPY", priority=2),
 ]
+
+
+def _map(now: str, then: str) -> Callable[[Sequence[Row]], list[Spans]]:
+    """Per broker a bar of its load now, and one of its load afterwards."""
+
+    def draw(rows: Sequence[Row]) -> list[Spans]:
+        loads = [(_number(row, now), _number(row, then)) for row in rows]
+        largest = max((max(pair) for pair in loads), default=0) or 1
+        return [_before_and_after(*pair, largest) for pair in loads]
+
+    return draw
+
+
+def _number(row: Row, key: str) -> float:
+    value = row.get(key)
+    return float(value) if isinstance(value, (int, float)) else 0.0
+
+
+def _before_and_after(now: float, then: float, largest: float) -> Spans:
+    return (*_bar(now / largest, Style.FAINT), ("  ", None), *_bar(then / largest, Style.NAME))
+
+
+def _old_to_new(now: str, then: str, text: Callable[[object], str]) -> Callable[[Row], Spans]:
+    """`9 → 10`; the new value stands out if it differs."""
+
+    def spans(row: Row) -> Spans:
+        old, new = row.get(now), row.get(then)
+        style = None if old == new else Style.NAME
+        return ((f"{text(old)} → ", Style.FAINT), (text(new), style))
+
+    return spans
+
+
+def _bar(share: float, style: Style) -> Spans:
+    drawn = bar(share, _MAP_WIDTH)
+    return ((drawn, style), (" " * (_MAP_WIDTH - len(drawn)), None))
+
+
 BROKER_COLUMNS = [
     Column("broker", right=True),
-    Column("rack", wide=True),
-    Column("replicas_now", right=True),
-    Column("replicas_then", right=True),
-    Column("leaders_now", right=True),
-    Column("leaders_then", right=True),
-    Column("bytes_now", right=True),
-    Column("bytes_then", right=True),
-    Column("bytes_in", right=True),
+    Column("rack", wide=True, priority=8),
+    Column("replicas_now", "REPLICAS", right=True, priority=1, style=_old_style),
+    Column("replicas_then", "→ THEN", right=True, priority=1),
+    Column("leaders_now", "LEADERS", right=True, priority=3, style=_old_style),
+    Column("leaders_then", "→ THEN", right=True, priority=3),
+    size_column("bytes_now", "SIZE", priority=2, style=_old_style),
+    size_column("bytes_then", "→ THEN", priority=2),
+    Column("byte_map", " ", chart=_map("bytes_now", "bytes_then"), priority=7),
+    size_column("bytes_in", "COPY-IN", priority=2),
 ]
+BROKER_MAP_COLUMNS = [
+    Column("broker", right=True),
+    Column("map", "REPLICAS", chart=_map("replicas_now", "replicas_then"), priority=1),
+    Column("replicas", " ", spans=_old_to_new("replicas_now", "replicas_then", str), priority=0),
+    Column("leaders", spans=_old_to_new("leaders_now", "leaders_then", str), priority=3),
+    Column("size", spans=_old_to_new("bytes_now", "bytes_then", size_text), priority=4),
+    size_column("bytes_in", "COPY-IN", priority=2),
+]
+"""The load of each broker before and after a plan, for terminals."""
+
+
+def _progress_bars(rows: Sequence[Row]) -> list[Spans]:
+    return [_bar(_number(row, "percent") / 100, Style.GOOD) for row in rows]
+
+
 COST_COLUMNS = [
     Column("partitions"),
     Column("replicas_added"),
     Column("replicas_removed"),
     Column("leaders_changed"),
-    Column("move_bytes"),
+    Column("move_bytes", format=size_text),
     Column("replica_skew_now"),
     Column("replica_skew_then"),
     Column("leader_skew_now"),
@@ -61,29 +141,30 @@ COST_COLUMNS = [
 ]
 IN_PROGRESS_COLUMNS = [
     Column("topic"),
-    Column("partition", right=True),
-    Column("replicas"),
-    Column("adding"),
-    Column("removing"),
+    Column("partition", right=True, priority=0),
+    Column("replicas", priority=3),
+    Column("adding", priority=1, style=always(Style.GOOD)),
+    Column("removing", priority=2, style=always(Style.BAD)),
 ]
 COPYING_COLUMNS = [
     *IN_PROGRESS_COLUMNS,
-    Column("arrived_bytes", "ARRIVED", right=True),
-    Column("move_bytes", "BYTES", right=True),
-    Column("percent", "%", right=True),
+    size_column("arrived_bytes", "ARRIVED", priority=4),
+    size_column("move_bytes", "COPY", priority=4),
+    Column("percent", "%", right=True, priority=1),
+    Column("progress", " ", chart=_progress_bars, priority=6),
 ]
 STATE_COLUMNS = [
     Column("topic"),
-    Column("partition", right=True),
-    Column("replicas"),
-    Column("wanted"),
-    Column("status"),
+    Column("partition", right=True, priority=0),
+    Column("replicas", priority=3),
+    Column("wanted", priority=2),
+    Column("status", priority=1, style=by_word("status")),
 ]
 RESULT_COLUMNS = [
     Column("topic"),
-    Column("partition", right=True),
-    Column("replicas"),
-    Column("status"),
+    Column("partition", right=True, priority=0),
+    Column("replicas", priority=2),
+    Column("status", priority=1, style=by_word("status")),
     Column("message", wide=True),
 ]
 

@@ -1,18 +1,20 @@
 """Rows and columns of `kctl replicas verify`."""
 
-from kctl.cli.tables import Column
+from kctl.cli.tables import Column, by_word
+from kctl.cli.theme import Style
 from kctl.model.replica_checks import ReplicaComparison
+from kctl.views.styles import always
 
 COLUMNS = [
     Column("topic"),
-    Column("partition", right=True),
+    Column("partition", right=True, priority=0),
     Column("replicas"),
     Column("from_offset", "FROM", right=True),
     Column("verified_offset", "VERIFIED", right=True),
     Column("high_watermark", right=True),
     Column("lag", right=True),
-    Column("status"),
-    Column("findings"),
+    Column("status", priority=0, style=by_word("status")),
+    Column("findings", priority=1, style=always(Style.BAD)),
 ]
 
 

@@ -8,8 +8,8 @@ COLUMNS = [
     Column("token_id"),
     Column("owner"),
     Column("renewers"),
-    Column("expiry"),
-    Column("max_expiry"),
+    Column("expiry", priority=1),
+    Column("max_expiry", priority=3),
     Column("issued", wide=True),
     Column("requester", wide=True),
 ]

@@ -4,39 +4,74 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from broker.model import TopicPartition
-from kctl.cli.tables import Column
+from kctl.cli.tables import Column, Row, by_word
+from kctl.cli.theme import Spans, Style
 from kctl.model.configs import Change, Config, Entity
 from kctl.model.topics import Description, Partition, Topic
-from kctl.views.config_changes import change_rows
+from kctl.views.config_changes import NOW, THEN, change_rows
+from kctl.views.styles import bars, if_any, marked, size_column
+
+
+def _isr_style(row: Row) -> Style | None:
+    """Complete, shrunk or offline."""
+    if row.get("leader") is None:
+        return Style.BAD
+    missing = set(_ids(row, "replicas")) - set(_ids(row, "isr")) - set(_ids(row, "adding_replicas"))
+    return Style.WARN if missing else Style.GOOD
+
+
+def _replica_spans(row: Row) -> Spans:
+    """The replicas; those that are not in sync stand out, and those being added, too."""
+    isr, adding = _ids(row, "isr"), _ids(row, "adding_replicas")
+
+    def style(broker: int) -> Style | None:
+        if broker in isr:
+            return None
+        return Style.NAME if broker in adding else Style.WARN
+
+    return marked(_ids(row, "replicas"), style)
+
+
+def _ids(row: Row, key: str) -> list[int]:
+    found = row.get(key)
+    return found if isinstance(found, list) else []
+
 
 LIST_COLUMNS = [
     Column("topic"),
     Column("partitions", right=True),
     Column("replication_factor", "REPLICAS", right=True),
-    Column("under_replicated", right=True),
+    Column("under_replicated", right=True, style=if_any("under_replicated", Style.WARN)),
+    Column("unavailable", right=True, style=if_any("unavailable", Style.BAD), priority=4),
     Column("internal", wide=True),
     Column("topic_id", wide=True),
 ]
 PARTITION_COLUMNS = [
-    Column("partition", right=True),
-    Column("leader", right=True),
-    Column("replicas"),
-    Column("isr"),
-    Column("status"),
-    Column("log_start_offset", "START", wide=True, right=True),
-    Column("log_end_offset", "END", wide=True, right=True),
-    Column("records", wide=True, right=True),
-    Column("size_bytes", "BYTES", wide=True, right=True),
-    Column("leader_epoch", "EPOCH", wide=True, right=True),
-    Column("adding_replicas", "ADDING", wide=True),
-    Column("removing_replicas", "REMOVING", wide=True),
+    Column("partition", right=True, priority=0),
+    Column(
+        "leader",
+        right=True,
+        priority=1,
+        style=lambda row: Style.BAD if row.get("leader") is None else None,
+    ),
+    Column("replicas", spans=_replica_spans, priority=2),
+    Column("isr", style=_isr_style, priority=2),
+    Column("status", style=by_word("status"), priority=1),
+    Column("log_start_offset", "START", wide=True, right=True, priority=6),
+    Column("log_end_offset", "END", wide=True, right=True, priority=4),
+    Column("records", wide=True, right=True, priority=3),
+    size_column("size_bytes", wide=True, priority=3),
+    Column("skew", " ", wide=True, chart=bars("size_bytes"), priority=9),
+    Column("leader_epoch", "EPOCH", wide=True, right=True, priority=7),
+    Column("adding_replicas", "ADDING", wide=True, priority=8),
+    Column("removing_replicas", "REMOVING", wide=True, priority=8),
 ]
-HEALTH_COLUMNS = [Column("topic"), *PARTITION_COLUMNS]
+HEALTH_COLUMNS = [Column("topic", priority=0), *PARTITION_COLUMNS]
 OVERRIDE_COLUMNS = [
-    *(column for column in LIST_COLUMNS if column.key != "under_replicated"),
+    *(one for one in LIST_COLUMNS if one.key not in ("under_replicated", "unavailable")),
     Column("configs"),
 ]
-ALTERATION_COLUMNS = [Column("topic"), Column("config", "CHANGES"), Column("now"), Column("then")]
+ALTERATION_COLUMNS = [Column("topic"), Column("config", "CHANGES", priority=0), NOW, THEN]
 DELETION_COLUMNS = [
     Column("topic"),
     Column("partitions", right=True),
@@ -96,6 +131,7 @@ def list_rows(topics: Sequence[Topic]) -> list[dict[str, object]]:
             "partitions": len(topic.partitions),
             "replication_factor": topic.replication_factor,
             "under_replicated": sum(p.is_under_replicated for p in topic.partitions),
+            "unavailable": sum(p.leader is None for p in topic.partitions),
             "internal": topic.is_internal,
             "topic_id": topic.topic_id,
         }
@@ -138,7 +174,7 @@ def _partition_row(found: Description, topic: Topic, partition: Partition) -> di
 def _status(found: Description, topic: Topic, partition: Partition) -> str:
     """`ok`, or the problems; at-min-isr counts only if replicas are missing from the ISR."""
     problems = problems_of(found, topic, partition)
-    if "under-replicated" not in problems:
+    if "under-replicated" not in problems or "under-min-isr" in problems:
         problems = [problem for problem in problems if problem != "at-min-isr"]
     if partition.adding or partition.removing:
         problems.append("reassigning")

@@ -1,6 +1,7 @@
 """Rows and columns of `kctl transactions`."""
 
-from kctl.cli.tables import Column, Row
+from kctl.cli.tables import Column, Row, by_word
+from kctl.cli.theme import Style
 from kctl.cli.times import format_duration, iso_time
 from kctl.model.transactions import ActiveProducer, Marker, Transaction, TransactionListing
 
@@ -8,7 +9,7 @@ LIST_COLUMNS = [
     Column("transactional_id"),
     Column("coordinator", right=True),
     Column("producer_id", right=True),
-    Column("state"),
+    Column("state", priority=1, style=by_word("state")),
 ]
 
 DESCRIBE_COLUMNS = [
@@ -16,25 +17,34 @@ DESCRIBE_COLUMNS = [
     Column("coordinator", right=True),
     Column("producer_id", right=True),
     Column("producer_epoch", "EPOCH", right=True),
-    Column("state"),
-    Column("duration", right=True),
-    Column("timeout", right=True),
+    Column("state", priority=1, style=by_word("state")),
+    Column("duration", right=True, raw="duration_ms", priority=2),
+    Column("timeout", right=True, raw="timeout_ms"),
     Column("started", wide=True),
     Column("partitions"),
 ]
 
+
+def _open_style(row: Row) -> Style | None:
+    return None if row.get("start_offset") is None else Style.WARN
+
+
 PRODUCER_COLUMNS = [
     Column("topic"),
-    Column("partition", right=True),
-    Column("producer_id", right=True),
-    Column("producer_epoch", "EPOCH", right=True),
+    Column("partition", right=True, priority=0),
+    Column("producer_id", right=True, priority=0),
+    Column("producer_epoch", "EPOCH", right=True, priority=1),
     Column("coordinator_epoch", right=True, wide=True),
     Column("last_sequence", right=True),
     Column("last_write"),
-    Column("start_offset", "OPEN-AT", right=True),
+    Column("start_offset", "OPEN-AT", right=True, priority=1, style=_open_style),
 ]
 
-HANGING_COLUMNS = [*PRODUCER_COLUMNS[:5], PRODUCER_COLUMNS[-1], Column("age", right=True)]
+HANGING_COLUMNS = [
+    *PRODUCER_COLUMNS[:5],
+    PRODUCER_COLUMNS[-1],
+    Column("age", right=True, raw="age_ms", priority=1, style=_open_style),
+]
 
 MARKER_COLUMNS = [
     Column("topic"),
@@ -89,6 +99,7 @@ def producer_row(one: ActiveProducer, now: int) -> Row:
         "last_write": iso_time(one.last_timestamp_ms),
         "last_timestamp_ms": one.last_timestamp_ms,
         "age": format_duration(max(0, now - one.last_timestamp_ms)),
+        "age_ms": max(0, now - one.last_timestamp_ms),
         "start_offset": one.start_offset,
     }
 

@@ -2,9 +2,10 @@
 
 from kctl.cli.tables import Column
 from kctl.model.users import Credential, NewCredential
+from kctl.views.config_changes import NOW, THEN
 
 COLUMNS = [Column("user"), Column("mechanism"), Column("iterations", right=True)]
-CHANGE_COLUMNS = [Column("user"), Column("mechanism"), Column("now"), Column("then")]
+CHANGE_COLUMNS = [Column("user"), Column("mechanism", priority=0), NOW, THEN]
 
 
 def credential_row(credential: Credential) -> dict[str, object]:

@@ -1,20 +1,23 @@
 """Rows, columns and the tree of `kctl zk`."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from kctl.cli.tables import Column, Row
+from kctl.cli.theme import Style
 from kctl.cli.times import iso_time
+from kctl.cli.trees import Node
 from kctl.model.znodes import Znode
+from kctl.views.styles import if_any
 
 COLUMNS = [
     Column("name"),
     Column("kind"),
     Column("children", right=True),
     Column("version", right=True),
-    Column("ephemeral"),
+    Column("ephemeral", style=if_any("ephemeral", Style.WARN)),
     Column("modified", wide=True),
     Column("path", wide=True),
-    Column("summary", "WHAT"),
+    Column("summary", "WHAT", priority=1),
 ]
 
 RECORD_COLUMNS = [
@@ -52,30 +55,26 @@ def znode_row(node: Znode) -> Row:
     }
 
 
-def tree_lines(nodes: Sequence[Znode]) -> Iterator[str]:
-    """The tree as lines; `nodes` has parents before children, the first is the root.
+def znode_tree(nodes: Sequence[Znode]) -> Node:
+    """The tree; `nodes` has parents before children, the first is the root.
 
     A node without data and with one child shares its line, as in `0/state`.
     """
     children: dict[str, list[Znode]] = {}
     for node in nodes[1:]:
         children.setdefault(node.path.rpartition("/")[0] or "/", []).append(node)
-    top = nodes[0]
-    yield f"{top.path}{_summary(top)}"
-    yield from _descendant_lines(top.path, "", children)
+    return _node(nodes[0], nodes[0].path, children)
 
 
-def _descendant_lines(path: str, rail: str, children: Mapping[str, list[Znode]]) -> Iterator[str]:
-    """The lines of a node's descendants; `rail` is the prefix of all of them."""
-    found = children.get(path, [])
-    for number, node in enumerate(found, start=1):
-        is_last = number == len(found)
-        name, end = node.name, node
+def _node(node: Znode, name: str, children: Mapping[str, list[Znode]]) -> Node:
+    below = []
+    for child in children.get(node.path, []):
+        path, end = child.name, child
         while not end.explained.summary and len(children.get(end.path, [])) == 1:
             (end,) = children[end.path]
-            name = f"{name}/{end.name}"
-        yield f"{rail}{'└── ' if is_last else '├── '}{name}{_summary(end)}"
-        yield from _descendant_lines(end.path, rail + ("    " if is_last else "│   "), children)
+            path = f"{path}/{end.name}"
+        below.append(_node(end, path, children))
+    return Node(((name, Style.NAME), (_summary(node), None)), below)
 
 
 def _summary(node: Znode) -> str:

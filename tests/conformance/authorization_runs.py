@@ -59,7 +59,7 @@ from tests.conformance.authorization_table import (
     Grant,
     Known,
 )
-from tests.conformance.exchange import comparable
+from tests.conformance.exchange import Exchange, comparable, talk
 from tests.support.wire import WireClient, read_response, request_frame
 
 ADMIN_HOST, CLIENT_HOST = "127.0.0.1", "127.0.0.2"
@@ -270,6 +270,15 @@ def _masked_field(key: str, value: Any) -> Any:
     if key == "errorMessage" and isinstance(value, str) and value.endswith("is not authorized."):
         return "<not authorized>"  # Kafka quotes its whole request with addresses
     return _masked(value)
+
+
+def talk_of_acls(exchange: Exchange, version: int, address: str) -> Answers:
+    """A conversation about ACLs, as answers like those of the matrix."""
+    answers = talk(exchange, version, address)
+    return {
+        (exchange.name, version, str(number)): _masked(answer)
+        for number, answer in enumerate(answers)
+    }
 
 
 def read_answers() -> Answers:

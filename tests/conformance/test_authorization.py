@@ -7,6 +7,8 @@ import pytest
 
 from broker.api.table import TABLE
 from broker.protocol.api_keys import ApiKey
+from tests.conformance.acl_exchanges import CASES as ACL_CASES
+from tests.conformance.acl_exchanges import IDS as ACL_IDS
 from tests.conformance.authorization_runs import (
     AUTHORIZER,
     OPEN,
@@ -16,8 +18,10 @@ from tests.conformance.authorization_runs import (
     read_answers,
     run_case,
     state_of,
+    talk_of_acls,
 )
 from tests.conformance.authorization_table import CASES, Case, Known
+from tests.conformance.exchange import Exchange
 from tests.support.broker import running_broker
 
 pytestmark = pytest.mark.xdist_group("authorization")  # one broker
@@ -55,6 +59,14 @@ def test_denied_request_is_answered_as_by_kafka_and_changes_nothing(
     for version, variant, answer in run_case(case, known, address):
         assert answer == recorded[case.name, version, variant], f"v{version} {variant}"
     assert state_of(address) == before
+
+
+@pytest.mark.parametrize(("exchange", "version"), ACL_CASES, ids=ACL_IDS)
+def test_requests_about_acls_are_answered_as_by_kafka(
+    ours: tuple[str, Known], recorded: Answers, exchange: Exchange, version: int
+) -> None:
+    for key, answer in talk_of_acls(exchange, version, ours[0]).items():
+        assert answer == recorded[key], key
 
 
 def test_every_api_that_needs_a_permission_is_in_the_matrix() -> None:

@@ -4,6 +4,8 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.conformance.acl_exchanges import CASES as ACL_CASES
+from tests.conformance.acl_exchanges import IDS as ACL_IDS
 from tests.conformance.authorization_runs import (
     AUTHORIZER,
     OPEN,
@@ -12,9 +14,11 @@ from tests.conformance.authorization_runs import (
     prepare,
     read_answers,
     run_case,
+    talk_of_acls,
     write_answers,
 )
 from tests.conformance.authorization_table import CASES, Case, Known
+from tests.conformance.exchange import Exchange
 from tests.support.real_kafka import joined_kafka
 from tests.support.zookeeper import ZooKeeper
 
@@ -55,6 +59,21 @@ def test_record_is_what_kafka_answers(
 ) -> None:
     address, known = kafka
     answers = {(case.name, v, name): found for v, name, found in run_case(case, known, address)}
+    answers_of_kafka |= answers
+    if not pytestconfig.getoption("rewrite"):
+        recorded = read_answers()
+        assert answers == {key: recorded[key] for key in answers}
+
+
+@pytest.mark.parametrize(("exchange", "version"), ACL_CASES, ids=ACL_IDS)
+def test_record_is_what_kafka_answers_about_acls(
+    kafka: tuple[str, Known],
+    answers_of_kafka: Answers,
+    exchange: Exchange,
+    version: int,
+    pytestconfig: pytest.Config,
+) -> None:
+    answers = talk_of_acls(exchange, version, kafka[0])
     answers_of_kafka |= answers
     if not pytestconfig.getoption("rewrite"):
         recorded = read_answers()

@@ -1,15 +1,17 @@
 """Groups and transactions while brokers are killed and restarted at random.
 
-The long form: `python -m tests.group.kill_loop [KILLS] [SEED]`. When the kills stop,
-every client must commit again within RECOVERY_S.
+The long form: `python -m tests.group.kill_loop [KILLS] [SEED] [CLIENT]`. When the kills stop,
+every client must commit again within RECOVERY_S. CLIENT is aiokafka, whose processes must all
+survive, or librdkafka.
 
-A client that does not is replaced once by a new process, which must. This distinguishes a stuck
-coordinator from a stuck client library: librdkafka 2.16 deadlocks when a broker that disappeared
-from the metadata is dropped while its OffsetForLeaderEpoch request is in flight (its issue 5476:
-two threads take rk_lock and the toppar lock in opposite order). That happened in one of eight runs
-of 50 kills, and stopped, through the GIL, all other clients in the same process. In addition, a
-transactional producer waits in `send_offsets_to_transaction` after three FindCoordinator responses
-with COORDINATOR_NOT_AVAILABLE until a connection changes: those are retried only twice.
+A librdkafka client that does not is replaced once by a new process, which must. This distinguishes
+a stuck coordinator from a stuck client library: librdkafka 2.16 deadlocks when a broker that
+disappeared from the metadata is dropped while its OffsetForLeaderEpoch request is in flight (its
+issue 5476: two threads take rk_lock and the toppar lock in opposite order). That happened in one of
+eight runs of 50 kills, and stopped, through the GIL, all other clients in the same process. In
+addition, a transactional producer waits in `send_offsets_to_transaction` after three
+FindCoordinator responses with COORDINATOR_NOT_AVAILABLE until a connection changes: those are
+retried only twice.
 """
 
 import random
@@ -34,6 +36,10 @@ RECOVERY_S = 60
 HUNG_S = 25
 """Time after the kills at which a client that has not committed is replaced."""
 PARTITIONS = 4
+CLIENTS = {
+    "aiokafka": "tests.group.kill_loop_aiokafka",
+    "librdkafka": "tests.group.kill_loop_clients",
+}
 SETTINGS = {
     "default.replication.factor": 3,
     "num.partitions": PARTITIONS,
@@ -45,8 +51,9 @@ SETTINGS = {
 class ClientProcess:
     """One client; see `kill_loop_clients`."""
 
-    def __init__(self, role: str, servers: str) -> None:
+    def __init__(self, role: str, servers: str, module: str) -> None:
         self.role = role
+        self._module = module
         self._servers = servers
         self.commits = 0
         """Acknowledged commits so far."""
@@ -56,8 +63,10 @@ class ClientProcess:
         self._process = self._start()
 
     def _start(self) -> subprocess.Popen[str]:
-        command = [sys.executable, "-m", "tests.group.kill_loop_clients", self.role, self._servers]
-        process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+        command = [sys.executable, "-m", self._module, self.role, self._servers]
+        process = subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+        )
         threading.Thread(target=self._read, args=(process,), daemon=True).start()
         return process
 
@@ -144,12 +153,16 @@ def check_exactly_once(cluster: Cluster) -> int:
 
 
 def run(
-    cluster: Cluster, kills: int, seed: int, report: Callable[[str], None] = lambda line: None
+    cluster: Cluster,
+    kills: int,
+    seed: int,
+    library: str = "aiokafka",
+    report: Callable[[str], None] = lambda line: None,
 ) -> None:
     """Start clients, kill brokers, and check that all clients continue."""
     servers = cluster.bootstrap_servers
     roles = ("feeder", "member", "member", "transformer")
-    clients = [ClientProcess(role, servers) for role in roles]
+    clients = [ClientProcess(role, servers, CLIENTS[library]) for role in roles]
     try:
         wait_for_commits(clients, 60)
         report("all clients commit")
@@ -158,7 +171,7 @@ def run(
             server.wait_for_line(STARTED, timeout_s=60)
         stopped = time.monotonic()
         report("\n".join(client.state for client in clients))
-        wait_for_commits(clients, RECOVERY_S, HUNG_S)
+        wait_for_commits(clients, RECOVERY_S, HUNG_S if library == "librdkafka" else None)
         hung = sum(client.replaced for client in clients)
         report(f"all commit again after {time.monotonic() - stopped:.1f} s, {hung} replaced")
     finally:
@@ -167,17 +180,22 @@ def run(
     report(f"exactly once: {check_exactly_once(cluster)} records")
 
 
+def _print(line: str) -> None:
+    print(time.strftime("%H:%M:%S"), line, flush=True)
+
+
 def main() -> None:
     """The long form, on a cluster of its own."""
     kills = int(sys.argv[1]) if len(sys.argv) > 1 else 50
     seed = int(sys.argv[2]) if len(sys.argv) > 2 else 1
+    library = sys.argv[3] if len(sys.argv) > 3 else "aiokafka"
     directory = Path(tempfile.mkdtemp(prefix="kill-loop-"))
     print(directory)
     with (
         running_zookeeper(directory) as zookeeper,
         running_cluster(directory, zookeeper.fresh_chroot(), 3, SETTINGS) as cluster,
     ):
-        run(cluster, kills, seed, lambda line: print(time.strftime("%H:%M:%S"), line, flush=True))
+        run(cluster, kills, seed, library, _print)
 
 
 if __name__ == "__main__":

@@ -40,6 +40,7 @@ BOUNDS: dict[tuple[str, ...], list[str]] = {
     ("perf", "latency"): ["-n", "2"],
     ("elect-leaders",): ["--pause", "0"],
     ("reassign", "run"): ["--interval", "0.1"],
+    ("monitor", "run"): ["--once", "--no-history"],
     ("dev", "logs"): ["--dir", "nowhere"],
     ("spark-export", "verify"): ["--master", "nowhere"],
 }
@@ -167,7 +168,11 @@ def _joined(name: str, value: str) -> list[str]:
 shared_words = st.sampled_from(
     [
         *([[]] * 8),
-        *([["-o", form] for form in ("wide", "json", "jsonl", "yaml", "csv", "name")]),
+        *([["-o", form] for form in ("wide", "json", "jsonl", "yaml", "csv", "name", "tree")]),
+        ["--columns", "topic"],
+        ["--columns", "nosuch,", "-o", "csv"],
+        ["--sort-by", "-topic"],
+        ["--no-headers", "--color", "always"],
         ["--command-config", "client.properties"],
         ["--command-config", "bad.properties"],
         ["--command-config", "binary.log"],

@@ -92,7 +92,7 @@ def test_describe_shows_lag_in_records_and_in_time(run: Run) -> None:
     assert 3_600_000 <= row["time_lag_ms"] < 3_700_000
     assert (row["time_lag"][:2], row["verdict"]) == ("1h", "unread")
     shown = run("groups", "describe", "lag-a")
-    assert "lag-a: Empty, 0 members, lag 2 in 1 partitions" in shown.stderr
+    assert "lag-a: Empty, 0 members, lag 2 in 1 partition" in shown.stderr
     (quick,) = run("groups", "describe", "lag-a", "--no-time-lag", "-o", "json").json
     assert (quick["lag"], quick["time_lag"]) == (2, None)
 

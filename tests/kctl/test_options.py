@@ -9,6 +9,7 @@ from typer.testing import CliRunner
 
 from kctl.cli.output import OutputFormat
 from kctl.cli.theme import ColorMode
+from kctl.docs.tree import walk_commands
 from tests.support.kctl import CLEAN_ENVIRONMENT, Kctl
 from tests.support.probe import probe_app
 
@@ -72,3 +73,25 @@ def test_missing_cluster_hints_how_to_specify_one(kctl: Kctl) -> None:
     assert result.exit_code == 2
     assert "KCTL_BOOTSTRAP_SERVERS" in result.stderr
     assert result.output == ""
+
+
+def test_option_of_a_command_is_not_taken_by_a_shared_one_of_the_same_name() -> None:
+    for command in walk_commands():
+        options = [n for o in command.parameters if not o.is_argument for n in o.names]
+        assert sorted(options) == sorted(set(options)), command.name
+
+
+def test_columns_of_an_export_are_not_columns_of_the_output(kctl: Kctl) -> None:
+    result = kctl("spark-export", "run", "orders", "--to", "/nowhere", "--columns", "nosuch")
+    assert result.exit_code == 2
+    assert "nosuch" in result.stderr
+
+
+def test_row_options_mean_the_same_at_every_position() -> None:
+    given = session("--columns", "a,b", "probe", "--no-headers", "show", "--sort-by", "-lag")
+    assert (given["columns"], given["no_headers"], given["sort_by"]) == ("a,b", True, "-lag")
+
+
+@pytest.mark.parametrize("option", ["--columns", "--sort-by"])
+def test_empty_list_of_columns_is_a_usage_error(kctl: Kctl, option: str) -> None:
+    assert kctl("brokers", "list", "-b", ":1", option, ",").exit_code == 2

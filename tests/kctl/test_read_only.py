@@ -57,7 +57,7 @@ READING = {
     *("quotas list", "quotas resolve", "tokens list"),
     *("zk ls", "zk get", "zk tree", "spark-export run", "spark-export verify"),
 }
-OF_THIS_MACHINE = ("dump-log", "context", "dev")
+OF_THIS_MACHINE = ("dump-log", "context", "dev", "completion")
 
 
 @pytest.fixture(scope="module")

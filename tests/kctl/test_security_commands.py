@@ -222,7 +222,8 @@ def test_user_is_created_changed_and_deleted_and_no_secret_is_shown(run: Run) ->
     yes = run("users set alice --password-env ALICE_PASSWORD --mechanism SCRAM-SHA-256 --yes")
     dry = run("users set alice --dry-run -o json")
     assert dry.json[0]["now"] == "iterations=5000"
-    assert run("users list alice -o name").output == "alice\nalice\n"
+    found = run("users list alice -o json").json
+    assert [row["mechanism"] for row in found] == ["SCRAM-SHA-256", "SCRAM-SHA-512"]
     gone = run("users delete alice --mechanism SCRAM-SHA-512 --yes")
     assert run("users list -o json").json[0]["mechanism"] == "SCRAM-SHA-256"
     assert "no such user: 'alica'" in run("users list alica").stderr
@@ -320,6 +321,8 @@ def test_read_only_context_refuses_every_change(
         result = run(f"{line.format(file=file)} --context prod -b {servers}")
         assert (result.exit_code, "is read-only" in result.stderr) == (1, True), (line, result)
     assert [run(look).output for look in looks] == before
+    # The rules of a context apply to its cluster however it is named: also to what cleans up.
+    assert run("context delete prod").exit_code == 0
 
 
 EXAMPLES = [
@@ -346,3 +349,13 @@ def test_example_of_the_help_works(
     result = run(example.removeprefix("kctl "))
     checks = ("kctl acls audit", "kctl acls explain User:shop")
     assert result.exit_code == (3 if example.startswith(checks) else 0), result.stderr
+
+
+def test_names_of_users_and_principals_are_completed(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    run("users set zoe --password-env ALICE_PASSWORD")
+    run("acls add topic:a --allow alice --allow 'User:*' --deny Group:staff")
+    assert run("complete users").output == "zoe\n"
+    assert run("complete principals").output == "alice\n"

@@ -130,3 +130,19 @@ def test_record_larger_than_the_clients_limit_says_which_setting(kctl: Kctl, ser
     assert result.exit_code == 1
     assert "MSG_SIZE_TOO_LARGE" in result.stderr
     assert "-X message.max.bytes=N" in result.stderr
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        ("brokers", "list", "--command-config", "/dev/zero"),
+        ("reassign", "verify", "/dev/zero"),
+        ("delete-records", "--file", "/dev/zero", "--yes"),
+        ("groups", "reset-offsets", "g", "--from-file", "/dev/zero"),
+    ],
+    ids=" ".join,
+)
+def test_file_without_an_end_is_refused(kctl: Kctl, servers: str, args: tuple[str, ...]) -> None:
+    result = kctl(*args, "-b", servers)
+    assert result.exit_code in (1, 2)
+    assert "cannot read /dev/zero: File too large" in result.stderr

@@ -18,6 +18,7 @@ from tests.simulation.clients import (
     fetch,
 )
 from tests.simulation.cluster import SimulatedCluster
+from tests.simulation.topic_churn import TOPIC as RECREATED
 
 INTERNAL = ("__consumer_offsets", "__transaction_state")
 
@@ -39,6 +40,8 @@ async def check_health(
     if len(response.brokers) < len(cluster.brokers):
         problems.append(f"{len(response.brokers)} brokers are registered")
     for topic in response.topics:
+        if topic.name == RECREATED and not is_quiet:
+            continue
         for partition in topic.partitions:
             name = TopicPartition(topic.name or "", partition.partition_index)
             problems += _partition_problems(cluster, name, partition, is_quiet)

@@ -169,7 +169,7 @@ class IdempotentProducer(SimulatedClient):
             settings = BatchSettings(
                 producer_id=producer_id, producer_epoch=epoch, base_sequence=sequence
             )
-            data = _batch(values, settings, self.cluster)
+            data = build_values(values, settings, self.cluster)
             began_s = self.cluster.loop.time()
             batch.offset = await self._send(partition, data)
             self.longest_wait_s = max(self.longest_wait_s, self.cluster.loop.time() - began_s)
@@ -303,7 +303,7 @@ class TransactionalProducer(SimulatedClient):
             base_sequence=sequence,
             is_transactional=True,
         )
-        data = _batch([value], settings, self.cluster)
+        data = build_values([value], settings, self.cluster)
         while True:
             try:
                 code, _ = await produce(self.client, partition, data, self.name)
@@ -651,7 +651,8 @@ async def committed_offsets(
     return {name: partition.committed_offset for name, partition in found.items()}
 
 
-def _batch(values: list[bytes], settings: BatchSettings, cluster: SimulatedCluster) -> bytes:
+def build_values(values: list[bytes], settings: BatchSettings, cluster: SimulatedCluster) -> bytes:
+    """A batch of these values, with the time of a broker."""
     now_ms = cluster.brokers[1].clock.now_ms()
     return build_batch([(i, now_ms, None, value, ()) for i, value in enumerate(values)], settings)
 

@@ -42,6 +42,7 @@ from tests.simulation.clients import (
 from tests.simulation.cluster import SimulatedCluster
 from tests.simulation.faults import Faults
 from tests.simulation.loop import Process, SimulatedLoop, current_process
+from tests.simulation.topic_churn import TopicRecreator
 
 logger = logging.getLogger(__name__)
 
@@ -53,6 +54,8 @@ MAX_WAIT_S = 3.0
 TOPIC = "orders"
 PARTITIONS = 3
 GROUP = "readers"
+TOPIC_CHURN_FROM = 10_000
+"""Seeds from here on delete and create topics as well. (The smaller ones keep their meaning.)"""
 
 
 @dataclass
@@ -104,6 +107,7 @@ class _Run:
         self._rng = rng
         self._result = result
         self._fault_s = fault_s
+        self._has_topic_churn = result.seed >= TOPIC_CHURN_FROM
         self._cluster = SimulatedCluster(loop, rng, directory)
         self._observer = Process("observer")
         self._supervised = False
@@ -200,6 +204,7 @@ class _Run:
         partitions = [TopicPartition(TOPIC, index) for index in range(PARTITIONS)]
         commits: list[tuple[TopicPartition, int]] = []
         cluster = self._cluster
+        churn = [TopicRecreator(cluster, "recreator")] if self._has_topic_churn else []
         return [
             IdempotentProducer(cluster, "producer-a", partitions),
             IdempotentProducer(cluster, "producer-b", partitions[:2]),
@@ -207,6 +212,7 @@ class _Run:
             TransactionalProducer(cluster, "transactional-b", partitions),
             GroupConsumer(cluster, "consumer-a", GROUP, partitions, commits),
             GroupConsumer(cluster, "consumer-b", GROUP, partitions, commits),
+            *churn,
         ]
 
     async def _create_topic(self) -> None:

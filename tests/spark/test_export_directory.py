@@ -14,7 +14,7 @@ from kctl.spark.planning.settings import TaskSettings
 from kctl.spark.publishing.export_directory import LocalExportDirectory
 from kctl.spark.publishing.spark_export_directory import is_local
 from kctl.spark.publishing.staging import Staging
-from kctl.spark.verify import verify_files
+from kctl.spark.verification import verify_files
 from kctl.spark.writing.results import TaskResult
 from tests.spark.support import LOGS, export_without_spark, exported, make_plan
 

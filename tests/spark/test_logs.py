@@ -3,10 +3,12 @@
 import shutil
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 
 from broker.errors import CorruptRecord
 from kctl.cli.errors import CliError
+from kctl.spark.decoding.columns import DEFAULT_COLUMNS
 from kctl.spark.planning.selection import Selection, choose_ranges
 from kctl.spark.planning.settings import IsolationLevel, TaskSettings
 from kctl.spark.publishing.export_directory import LocalExportDirectory
@@ -99,11 +101,15 @@ def test_trimmed_log_begins_at_its_log_start_offset(tmp_path: Path) -> None:
     assert [row["offset"] for row in exported(target.path)] == list(range(321, 500))
 
 
-def test_empty_partition_has_a_manifest_and_no_file(tmp_path: Path) -> None:
+def test_regression_export_without_records_has_a_file_with_its_columns(tmp_path: Path) -> None:
     target = LocalExportDirectory(str(tmp_path / "out"))
     export_without_spark(LOGS, target, "empty")
     manifest = target.manifest(1)
-    assert manifest["files"] == []
+    assert [file["records"] for file in manifest["files"]] == [0]
+    assert exported(target.path) == []
+    assert pq.read_schema(target.export_path(1) / manifest["files"][0]["path"]).names == [
+        *DEFAULT_COLUMNS
+    ]
     assert [(p["topic"], p["records"]) for p in manifest["partitions"]] == [("empty", 0)]
 
 
@@ -176,7 +182,7 @@ def test_times_are_found_by_record_and_not_by_batch(tmp_path: Path) -> None:
     second = [(at, 1000 + at, None, b"v", ()) for at in range(10, 20)]
     write_log(tmp_path / "t-0", [first, second])
     source = LogDirectorySource([tmp_path])
-    (found,) = choose_ranges(source, Selection(("t",), since_ms=1005, until_ms=1013))
-    assert (found.first_offset, found.end_offset) == (5, 13)
+    (found,) = choose_ranges(source, Selection(("t",), since_ms=1005))
+    assert (found.first_offset, found.end_offset) == (5, 20)
     (late,) = choose_ranges(source, Selection(("t",), since_ms=5000))
     assert late.is_empty

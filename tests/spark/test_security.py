@@ -10,7 +10,8 @@ import pytest
 
 from broker.model import TopicPartition
 from kctl.cli.security.settings import read_security
-from kctl.spark.data_source import Request
+from kctl.spark.data_source import Request, read_batches
+from kctl.spark.data_source.reading import pieces_of
 from kctl.spark.decoding.columns import DEFAULT_COLUMNS
 from kctl.spark.planning.plan import Piece
 from kctl.spark.planning.settings import TaskSettings
@@ -76,9 +77,9 @@ def test_data_source_reads_client_properties(safe: Safe) -> None:
     request = Request(options)
     with request.source() as source:
         ranges = source.whole_ranges([TopicPartition("orders", 0)], is_committed=True)
-        (each,) = request.pieces(source, ranges)
-    ((table, _),) = piece_tables(each.piece, request.settings, ("value",))
-    assert table.column("value").to_pylist() == [b"one"]
+        (each,) = pieces_of(request, source, ranges)
+    (batch,) = read_batches(each, request.settings, ["value"])
+    assert batch.column("value").to_pylist() == [b"one"]
 
 
 def test_secrets_are_not_in_plans_or_reprs() -> None:

@@ -14,7 +14,7 @@ from kctl.spark.engine.spark_files import READ_OPTIONS
 from kctl.spark.planning.settings import ExportFormat
 from kctl.spark.publishing.export_directory import ExportDirectory
 from kctl.spark.publishing.spark_export_directory import SparkExportDirectory
-from kctl.spark.verify import verify_files
+from kctl.spark.verification import verify_files
 from tests.spark.support import LOGS, exported, kafka_printed, sizes, write_log
 from tests.support.kctl import Kctl
 

@@ -47,6 +47,6 @@ def test_avro_is_written_with_the_given_module(tmp_path: Path) -> None:
         timeout=240,
     )
     assert answer.returncode == 0, answer.stderr
-    assert "200 records in 1 files" in answer.stderr
+    assert "200 records in 1 file" in answer.stderr
     (file,) = (tmp_path / "out" / "export=00001").glob("part-*.avro")
     assert file.read_bytes().startswith(b"Obj\x01")

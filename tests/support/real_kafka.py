@@ -58,9 +58,14 @@ class RealKafka:
 
     def tool(self, main_class: str, *args: str) -> subprocess.CompletedProcess[str]:
         """Run one of Kafka's own tools, e.g. `org.apache.kafka.tools.TopicCommand`."""
-        return subprocess.run(
-            java_command(main_class, *args), capture_output=True, text=True, timeout=120
-        )
+        return self.tool_with_input(main_class, *args)
+
+    def tool_with_input(
+        self, main_class: str, *args: str, text: str | None = None
+    ) -> subprocess.CompletedProcess[str]:
+        """As `tool`, with `text` on its standard input."""
+        command = java_command(main_class, *args)
+        return subprocess.run(command, input=text, capture_output=True, text=True, timeout=120)
 
 
 @contextmanager

@@ -12,6 +12,7 @@ Versions:
 Deliberately missing: nothing. Without an authorizer the error is SECURITY_DISABLED, as in Kafka.
 """
 
+import re
 from typing import Final
 
 from broker.api.acl_requests import NO_AUTHORIZER, check_known
@@ -36,6 +37,10 @@ from broker.security.acls import (
     ResourceType,
 )
 
+_ILLEGAL_IN_ZOOKEEPER: Final = re.compile(
+    "[\0-\x1f\x7f-\x9f\ud800-\uf8ff\ufff0-\uffff\U00010000-\U0010ffff]"
+)
+"""Characters that ZooKeeper does not allow in paths; beyond U+FFFF, Java has two surrogates."""
 _UNKNOWN: Final = 0
 _ANY: Final = 1
 """Elements of every enumeration of ACLs."""
@@ -115,15 +120,18 @@ def _problem(binding: AclBinding) -> ApiError | None:
 async def _add(
     store: AclStore, pattern: ResourcePattern, entries: list[AccessControlEntry]
 ) -> None:
+    """Kafka fails on principals without a type, and ZooKeeper on some characters."""
     if any(":" not in entry.principal for entry in entries):
         problem = "expected a string in format principalType:principalName"
         raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR, problem)
+    if _ILLEGAL_IN_ZOOKEEPER.search(pattern.name):
+        raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR, "no znode can have this name")
     await store.update(pattern, lambda current: current + entries)
 
 
 def _result(error: ApiError | None) -> AclCreationResult:
     if error is None:
-        return AclCreationResult(error_message=None)
+        return AclCreationResult(error_message="")
     is_unexpected = error.code is ErrorCode.UNKNOWN_SERVER_ERROR
     return AclCreationResult(
         error_code=error.code, error_message=None if is_unexpected else error.message

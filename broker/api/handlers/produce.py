@@ -241,7 +241,6 @@ def _produce_partition(
         leader = _current_leader(error.code, topic, data.index, context)
         return _refused(data.index, error, leader, partition)
     except HeavyBatch:
-        partition.stats.produce_requests -= 1  # counted when it is appended
         answer = PartitionProduceResponse(index=data.index)
         # Not by its number: a partition may be named twice.
         waiting[topic, -1 - len(waiting)] = _Heavy(topic, partition, records, verification, answer)
@@ -408,6 +407,7 @@ def _refused(
     The client gets a message only for errors of single records (KIP-467), so the reason is logged.
     """
     logger.info("append refused partition=%s error=%s: %s", partition.name, error.code.name, error)
+    partition.stats.produce_requests += 1
     if error.code not in _EXPECTED_FAILURES:
         partition.stats.failed_produce_requests += 1
     start_offset = -1 if error.code in _EXPECTED_FAILURES else partition.log.log_start_offset

@@ -3,7 +3,9 @@
 import re
 from collections.abc import Iterable, Mapping
 
+from kctl.cli.arguments.amounts import parse_bytes
 from kctl.cli.errors import CliError, ExitStatus
+from kctl.cli.times import parse_duration_ms
 from kctl.model.configs import Change, Operation
 
 _OUTSIDE_BRACKETS = r"(?=[^\]]*(?:\[|$))"
@@ -11,7 +13,10 @@ _COMMA = re.compile("," + _OUTSIDE_BRACKETS)
 
 
 def parse_pairs(texts: Iterable[str], option: str = "--config") -> dict[str, str]:
-    """Parse `KEY=VALUE` texts; a value may be empty and may contain equals signs."""
+    """Parse `KEY=VALUE` texts; a value may be empty and may contain equals signs.
+
+    Durations and sizes may have units.
+    """
     pairs = {}
     for text in texts:
         key, equals, value = text.partition("=")
@@ -21,8 +26,22 @@ def parse_pairs(texts: Iterable[str], option: str = "--config") -> dict[str, str
                 f"e.g. {option} retention.ms=86400000",
                 ExitStatus.USAGE,
             )
-        pairs[key.strip()] = value.strip()
+        pairs[key.strip()] = _in_base_units(key.strip(), value.strip())
     return pairs
+
+
+def _in_base_units(key: str, value: str) -> str:
+    """`retention.ms=7d` in milliseconds, `segment.bytes=1GiB` in bytes; others as they are."""
+    if value.lstrip("-").isdecimal():
+        return value
+    try:
+        if key.endswith(".ms"):
+            return str(parse_duration_ms(value))
+        if key.endswith(".bytes"):
+            return str(parse_bytes(value, key))
+    except (ValueError, CliError):
+        return value  # the broker refuses it, and says what it expects
+    return value
 
 
 def parse_kafka_pairs(text: str, option: str = "--add-config") -> dict[str, str]:

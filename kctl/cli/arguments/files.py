@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 from kctl.cli.errors import CliError
+from kctl.cli.text_files import read_small_text
 
 STDIN = "-"
 
@@ -17,7 +18,7 @@ def read_text(path: Path | str) -> str:
     try:
         if str(path) == STDIN:
             return sys.stdin.read()
-        return Path(path).read_text(encoding="utf-8")
+        return read_small_text(Path(path))
     except UnicodeDecodeError as error:
         raise CliError(f"cannot read {path}: it is not a text file", "check the path") from error
     except OSError as error:
@@ -31,7 +32,8 @@ def json_reason(error: Exception) -> str:
     if isinstance(error, KeyError):
         return f"{error.args[0]!r} is missing"
     if isinstance(error, ValueError):
-        return str(error)
+        # Python's own words for int("x").
+        return "a value is not a number" if "invalid literal" in str(error) else str(error)
     if isinstance(error, OverflowError):
         return "a number is out of range"
     return "it has another structure"

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from kctl.cli.client_properties import read_client_properties
 from kctl.cli.errors import CliError, ExitStatus
+from kctl.cli.text_files import read_small_text
 
 _REFERENCE = re.compile(r"\$\{(env|file|directory):([^}]+)\}")
 _FILE_SUFFIX = "_FILE"
@@ -82,7 +83,7 @@ def _key_of(path: Path, key: str) -> str:
 def read_secret(path: Path, source: str) -> str:
     """The contents of a file without the final line end; `source` is for the error message."""
     try:
-        return path.expanduser().read_text(encoding="utf-8").rstrip("\r\n")
+        return read_small_text(path.expanduser()).rstrip("\r\n")
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not text"
         raise CliError(

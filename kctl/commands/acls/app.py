@@ -25,7 +25,7 @@ command(
         "kctl acls add topic:orders --allow alice --operation read --operation describe",
         "kctl acls add topic:orders --allow User:shop --producer",
         "kctl acls add topic:orders group:billing --allow User:billing --consumer",
-        "kctl acls add topic:raw- --pattern prefixed --allow etl --operation write --dry-run",
+        "kctl acls add topic:raw- --pattern prefixed --allow etl --dry-run",
         "kctl acls add topic:orders --deny mallory --deny-host 10.0.0.9",
     ],
 )(add)

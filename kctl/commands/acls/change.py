@@ -34,6 +34,7 @@ from kctl.cli.confirmation import (
 )
 from kctl.cli.errors import CliError, ExitStatus
 from kctl.cli.options import KafkaText, Session, session_of
+from kctl.cli.text_files import read_small_text
 from kctl.commands.acls.list import Principals
 from kctl.commands.acls.options import (
     Allow,
@@ -244,7 +245,7 @@ def apply(
 
 def _read(file: str) -> str:
     try:
-        return sys.stdin.read() if file == "-" else Path(file).read_text(encoding="utf-8")
+        return sys.stdin.read() if file == "-" else read_small_text(Path(file))
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not text"
         raise CliError(f"cannot read {file}: {reason}", status=ExitStatus.USAGE) from error

@@ -78,6 +78,10 @@ def set_context(
     the restrictions apply to this cluster however it is addressed.
     """
     session = session_of(ctx)
+    if not name.isprintable() or name != name.strip() or not name:
+        raise CliError(
+            f"{name!r} is not a name of a context", "use printable characters", ExitStatus.USAGE
+        )
     contexts = read_contexts(config_path())
     given = {
         "bootstrap_servers": session.bootstrap_server if _said(ctx, "bootstrap_server") else None,

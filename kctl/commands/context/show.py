@@ -7,7 +7,7 @@ import typer
 from kctl.cli.contexts import config_path, read_contexts
 from kctl.cli.errors import CliError
 from kctl.cli.options import session_of
-from kctl.views.contexts import COLUMNS, context_row
+from kctl.views.contexts import COLUMNS, RECORD_COLUMNS, context_row
 
 
 def list_contexts(ctx: typer.Context) -> None:
@@ -30,4 +30,4 @@ def show(
     if not wanted:
         raise CliError("no current context", "kctl context use NAME chooses one")
     contexts.get(wanted)
-    session.out.record(context_row(wanted, contexts), COLUMNS, name="name")
+    session.out.record(context_row(wanted, contexts), RECORD_COLUMNS, name="name")

@@ -20,7 +20,8 @@ def repair(
         Path, typer.Option("--to", metavar="NEWDIR", help="Directory to write to; must not exist.")
     ],
     index_interval_bytes: Annotated[
-        int, typer.Option(help="Bytes between index entries, as in the config of the topic.")
+        int,
+        typer.Option(min=0, help="Bytes between index entries, as in the config of the topic."),
     ] = 4096,
     keep_later: Annotated[
         bool,

@@ -14,6 +14,7 @@ from kctl.cli.confirmation import DryRun, Plan, Yes, confirm_plan
 from kctl.cli.errors import CliError, ExitStatus
 from kctl.cli.missing import no_such
 from kctl.cli.options import KafkaText, session_of
+from kctl.cli.tables import partition_name
 from kctl.commands.groups.arguments import (
     AllGroups,
     GroupName,
@@ -100,7 +101,7 @@ def delete_group_offsets(
     found = ask(session, find)
     rows = [committed_row(place, offset) for place, offset in found.items()]
     question = f"Delete {plural(len(rows), 'offset')} of {group}?"
-    plan = Plan(question, rows, COMMITTED_COLUMNS, "topic")
+    plan = Plan(question, rows, COMMITTED_COLUMNS, partition_name)
     if not confirm_plan(session, plan, yes=yes, dry_run=dry_run):
         return
     error, outcomes = ask(

@@ -13,6 +13,7 @@ from kctl.cli.arguments.zookeeper import OldGroupsOption
 from kctl.cli.errors import CliError, ExitStatus, usage
 from kctl.cli.missing import no_such
 from kctl.cli.options import KafkaText, Session, session_of
+from kctl.cli.output import OutputFormat
 from kctl.cli.times import now_ms
 from kctl.commands.groups.arguments import (
     AllGroups,
@@ -34,6 +35,7 @@ from kctl.views.groups import (
     STATE_COLUMNS,
     TOPIC_COLUMNS,
     TOTAL_COLUMNS,
+    group_tree,
     list_lag_row,
     list_row,
     member_rows,
@@ -43,6 +45,7 @@ from kctl.views.groups import (
     total_row,
 )
 from kctl.views.kafka_text.groups import Text, list_text, members_text, offsets_text, state_text
+from kctl.views.quantities import plural
 
 MANY_GROUPS = 5
 """With more groups, only their total is printed below the table."""
@@ -131,7 +134,8 @@ def describe(
 
     async def find(client: Client, groups: GroupSource) -> list[GroupLag]:
         chosen = await chosen_groups(groups, wanted, all_groups=all_groups)
-        if view not in (View.MEMBERS, View.STATE) or conditions:
+        is_tree = session.output is OutputFormat.TREE
+        if view not in (View.MEMBERS, View.STATE) or conditions or is_tree:
             return await group_lags(client, chosen, source=groups, now_ms=now)
         return [GroupLag(group, ()) for group in await groups.described(chosen)]
 
@@ -172,7 +176,10 @@ def _kafka_text(one: GroupLag, view: View, *, verbose: bool) -> Text:
 
 
 def _show(session: Session, found: Sequence[GroupLag], view: View, only_lagging: bool) -> None:
-    if view is View.MEMBERS:
+    if session.output is OutputFormat.TREE:
+        for one in found:
+            session.out.tree(group_tree(one))
+    elif view is View.MEMBERS:
         rows = [row for one in found for row in member_rows(one.group)]
         session.out.rows(rows, MEMBER_COLUMNS, name="member_id")
     elif view is View.STATE:
@@ -187,7 +194,7 @@ def _show(session: Session, found: Sequence[GroupLag], view: View, only_lagging:
         chosen = [
             lag for lag in lags if not only_lagging or lag.lag or lag.verdict is not Verdict.OK
         ]
-        session.out.rows(map(offset_row, chosen), OFFSET_COLUMNS, name="topic")
+        session.out.rows(map(offset_row, chosen), OFFSET_COLUMNS, name="group")
         if session.output.is_for_people:
             _sum_up(session, found)
 
@@ -207,8 +214,8 @@ def _sum_up(session: Session, found: Sequence[GroupLag]) -> None:
 def _sentence(one: GroupLag) -> str:
     members = len(one.group.members)
     return (
-        f"{one.group.group_id}: {one.group.state}, {members} member{'s' * (members != 1)}, "
-        f"lag {one.total_lag} in {len(one.partitions)} partitions"
+        f"{one.group.group_id}: {one.group.state}, {plural(members, 'member')}, "
+        f"lag {one.total_lag} in {plural(len(one.partitions), 'partition')}"
     )
 
 

@@ -19,6 +19,7 @@ from kctl.cli.arguments.zookeeper import OldGroupsOption
 from kctl.cli.confirmation import DryRun, Plan, Yes, confirm_plan
 from kctl.cli.errors import CliError, ExitStatus, usage
 from kctl.cli.options import KafkaText, Session, session_of
+from kctl.cli.tables import partition_name
 from kctl.cli.times import now_ms, parse_time_ms
 from kctl.commands.groups.arguments import (
     AllGroups,
@@ -147,7 +148,7 @@ def reset_offsets(
         lambda client, groups: _plan(client, groups, scope, scenario, with_active=with_active),
     )
     rows = [row for plan in plans for row in reset_rows(plan)]
-    shown = Plan(f"Reset {plural(len(rows), 'offset')}?", rows, RESET_COLUMNS, "topic")
+    shown = Plan(f"Reset {plural(len(rows), 'offset')}?", rows, RESET_COLUMNS, partition_name)
     if not is_dry and confirm_plan(session, shown, yes=True, dry_run=False):
         check = f"kctl groups describe {' '.join(plan.group_id for plan in plans)}"
         ask_groups(session, zookeeper, lambda groups: _commit(groups, plans), check=check)

@@ -30,11 +30,10 @@ from kctl.commands.groups.arguments import (
 from kctl.model.lag import GroupLag, Movement, PartitionLag, Verdict
 from kctl.operations.group_lag import group_lags
 from kctl.plans.trend import DEFAULT_WINDOW_S, Key, LagHistory
-from kctl.views.groups import TOTAL_COLUMNS, WATCH_COLUMNS, total_row, watch_row
+from kctl.views.groups import TOTAL_COLUMNS, WATCH_COLUMNS, sparks, total_row, watch_row
 
-_CLEAR = "\x1b[H\x1b[2J"
-_OTHER_LINES = 3
-"""Lines of the screen that are no rows: the heading, the note about hidden rows, the cursor."""
+_OTHER_LINES = 4
+"""Lines of the screen that are no rows: the heading, notes about what is hidden, the cursor."""
 
 
 class Sort(StrEnum):
@@ -116,10 +115,16 @@ def watch(
             lags = [lag for one in found for lag in one.partitions]
             moved = dict(zip(map(_key, lags), history.add(time.monotonic(), lags), strict=True))
             if totals:
-                _show(session.out, [total_row(one) for one in found], TOTAL_COLUMNS, "group")
+                _show(session.out, [total_row(one) for one in found], TOTAL_COLUMNS)
             else:
-                rows = [watch_row(lag, moved[_key(lag)]) for lag in choice.of(lags, moved)]
-                _show(session.out, rows, WATCH_COLUMNS, "topic")
+                chosen = choice.of(lags, moved)
+                rows = [watch_row(lag, moved[_key(lag)]) for lag in chosen]
+                if session.out.is_on_terminal:
+                    rows = [
+                        row | sparks(history.lags(lag), history.rates(lag))
+                        for row, lag in zip(rows, chosen, strict=True)
+                    ]
+                _show(session.out, rows, WATCH_COLUMNS)
             looks += 1
             if looks == count:
                 break
@@ -163,14 +168,15 @@ def _check_missing(session: Session, found: Sequence[GroupLag]) -> None:
         raise no_such("group", missing, [group.group_id for group in there])
 
 
-def _show(out: Output, rows: Sequence[dict[str, object]], columns: Columns, name: str) -> None:
+def _show(out: Output, rows: Sequence[dict[str, object]], columns: Columns) -> None:
     is_screen = out.format.is_for_people and sys.stdout.isatty()
     fitting = max(1, shutil.get_terminal_size().lines - _OTHER_LINES)
     if not is_screen or len(rows) <= fitting:
         fitting = len(rows)
     if is_screen:
-        out.text(_CLEAR)
-    out.rows(rows[:fitting], columns, name=name)
+        out.clear_screen()
+    ordered = out.options.sorted(columns, rows)  # before the last ones are left out
+    out.rows(ordered[:fitting], columns, name="group")
     if hidden := len(rows) - fitting:
         out.note(f"… {hidden} more; --sort lag, --only-lagging, --topic and --totals show less")
     sys.stdout.flush()  # output must not be delayed

@@ -15,7 +15,7 @@ from kctl.cli.errors import ExitStatus
 from kctl.cli.interrupts import ctrl_c_noted
 from kctl.cli.options import KafkaText, session_of
 from kctl.commands.perf.arguments import NumRecords, Settings, Topic
-from kctl.commands.perf.running import consumer_properties, exit_status, progress_line
+from kctl.commands.perf.running import consumer_properties, exit_status, progress
 from kctl.model.offsets import END, START
 from kctl.views.kafka_text.perf import consumer_lines
 from kctl.views.perf import CONSUMER_COLUMNS
@@ -54,10 +54,8 @@ def consume(
     started = datetime.now()
     properties = consumer_properties(client_properties(session, settings or []))
     refuse_commits_if_read_only(session, properties)
-    with ctrl_c_noted() as interrupted:
-        result = measure_consumer(
-            properties, starts, num_records, idle, progress_line(session), interrupted
-        )
+    with ctrl_c_noted() as interrupted, progress(num_records) as show:
+        result = measure_consumer(properties, starts, num_records, idle, show, interrupted)
     if text_format:
         session.out.lines(consumer_lines(result, started, datetime.now()))
     else:

@@ -11,7 +11,7 @@ from kctl.cli.errors import ExitStatus
 from kctl.cli.interrupts import ctrl_c_noted
 from kctl.cli.options import KafkaText, session_of
 from kctl.commands.perf.arguments import AcksOption, NumRecords, RecordSize, Settings, Topic
-from kctl.commands.perf.running import exit_status, progress_line
+from kctl.commands.perf.running import exit_status, progress
 from kctl.streaming.choices import Acks, Compression
 from kctl.views.kafka_text.perf import producer_line
 from kctl.views.perf import PRODUCER_COLUMNS
@@ -49,8 +49,8 @@ def produce(
         **client_properties(session, settings or []),
     }
     load = Load(topic, num_records, record_size, throughput if throughput > 0 else None)
-    with ctrl_c_noted() as interrupted:
-        result = ProducerTest(properties, load, progress_line(session), interrupted).run()
+    with ctrl_c_noted() as interrupted, progress(num_records) as show:
+        result = ProducerTest(properties, load, show, interrupted).run()
     if text_format:
         session.out.lines([producer_line(result)])
     else:

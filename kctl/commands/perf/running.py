@@ -1,11 +1,11 @@
 """What the measurements have in common: consumer properties, progress, exit status."""
 
-import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from threading import Event
 
 from kctl.cli.errors import ExitStatus
-from kctl.cli.options import Session
+from kctl.cli.progress import progress_display
 from kctl.views.perf import progress_text
 
 
@@ -25,8 +25,11 @@ def consumer_properties(shared: dict[str, object]) -> dict[str, object]:
     return own | shared
 
 
-def progress_line(session: Session) -> Callable[[Mapping[str, float]], None]:
-    """Shows the results so far in a line on the terminal; nothing if stderr is not one."""
-    if not sys.stderr.isatty():
-        return lambda _: None
-    return lambda result: session.out.note(progress_text(result))
+@contextmanager
+def progress(num_records: int) -> Iterator[Callable[[Mapping[str, float]], None]]:
+    """Shows the results so far beside a bar; nothing if stderr is not a terminal.
+
+    It is drawn only when there are new results: drawing must not disturb the measurement.
+    """
+    with progress_display(of_bytes=False) as show:
+        yield lambda result: show(progress_text(result), int(result["records"]), num_records)

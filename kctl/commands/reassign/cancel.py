@@ -17,6 +17,7 @@ from kctl.cli.arguments.partitions import PartitionChoice, parse_partitions
 from kctl.cli.confirmation import DryRun, Plan, Yes, confirm_plan
 from kctl.cli.errors import ExitStatus, usage_error
 from kctl.cli.options import KafkaText, Session, session_of
+from kctl.cli.tables import partition_name
 from kctl.commands.reassign.options import PreserveThrottles, parse_plan
 from kctl.model.assignments import Assignment, ReassignmentFile
 from kctl.model.outcomes import Outcome
@@ -78,7 +79,7 @@ def cancel(
         if partitions:
             wanted_topics = [word.partition(":")[0] for word in partitions]
             ask(session, lambda client: partitions_of(client, wanted_topics))  # they must exist
-        session.out.note("no such reassignment in progress")
+        session.out.nothing("no such reassignment in progress")
         return None
     if not confirm_plan(session, _cancel_plan(moving, chosen), yes=yes, dry_run=dry_run):
         return None
@@ -104,7 +105,7 @@ def _chosen(
 def _cancel_plan(moving: Reassignments, chosen: Sequence[TopicPartition]) -> Plan:
     rows = [reassignment_row(moving[partition]) for partition in chosen]
     return Plan(
-        f"Cancel {plural(len(chosen), 'reassignment')}?", rows, IN_PROGRESS_COLUMNS, "topic"
+        f"Cancel {plural(len(chosen), 'reassignment')}?", rows, IN_PROGRESS_COLUMNS, partition_name
     )
 
 

@@ -18,6 +18,7 @@ from kctl.cli.arguments.plan_files import reassignment_json
 from kctl.cli.arguments.topics import Regex, TopicNames, select
 from kctl.cli.errors import ExitStatus, usage_error
 from kctl.cli.options import KafkaText, Session, session_of
+from kctl.cli.tables import partition_name
 from kctl.commands.reassign.options import (
     AddBrokers,
     BalanceOption,
@@ -45,6 +46,7 @@ from kctl.views.kafka_text.reassign import (
 )
 from kctl.views.reassignments import (
     BROKER_COLUMNS,
+    BROKER_MAP_COLUMNS,
     CHANGE_COLUMNS,
     COST_COLUMNS,
     change_row,
@@ -150,7 +152,11 @@ def _show(session: Session, proposal: Proposal, group_by: By, out: Path | None) 
         session.out.rows(rows, BROKER_COLUMNS, name="broker")
     else:
         rows = map(change_row, changes_of(layout, changes))
-        session.out.rows(rows, CHANGE_COLUMNS, name="topic")
+        session.out.rows(rows, CHANGE_COLUMNS, name=partition_name)
+        if changes and session.out.is_on_terminal and session.row_options.is_default_rows:
+            session.out.lines([""])
+            loads = map(load_row, broker_loads(layout, changes))
+            session.out.rows(loads, BROKER_MAP_COLUMNS, name="broker")
     session.out.note(cost_line(cost) if changes else nothing_to_do(proposal))
     if changes and out is not None and str(out) != "-":
         write_plan(out, changes)

@@ -2,6 +2,7 @@
 
 from kctl.cli.confirmation import Plan
 from kctl.cli.options import Session
+from kctl.cli.tables import partition_name
 from kctl.operations.reassignment.proposals import Proposal
 from kctl.plans.reassignment.cost import changes_of, reassignment_cost
 from kctl.views.quantities import plural
@@ -14,4 +15,4 @@ def move_plan(session: Session, proposal: Proposal) -> Plan:
     session.out.note(cost_line(cost))
     rows = [change_row(change) for change in changes_of(proposal.layout, proposal.changes)]
     question = f"Reassign {plural(len(proposal.changes), 'partition')}?"
-    return Plan(question, rows, CHANGE_COLUMNS, "topic")
+    return Plan(question, rows, CHANGE_COLUMNS, partition_name)

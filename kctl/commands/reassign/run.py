@@ -90,7 +90,7 @@ def run(
     goal_options = GoalOptions(brokers, drain, add_brokers, replication_factor, rack_aware, balance)
     proposal = _proposal(session, goal_options, names, file, regex=regex)
     if not proposal.changes:
-        session.out.note(nothing_to_do(proposal))
+        session.out.nothing(nothing_to_do(proposal))
         return None
     if not additional and (moving := ask(session, list_reassignments)):
         raise already_in_progress(moving)

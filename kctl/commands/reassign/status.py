@@ -13,6 +13,7 @@ from kctl.cli.arguments.topics import Regex, TopicNames, select
 from kctl.cli.confirmation import refuse_if_read_only
 from kctl.cli.errors import ExitStatus
 from kctl.cli.options import KafkaText, Session, session_of
+from kctl.cli.tables import partition_name
 from kctl.commands.reassign.options import (
     KafkaPlanFile,
     PlanFile,
@@ -65,7 +66,7 @@ def list_moves(
         for partition, one in moving.items()
         if partition.topic in chosen
     ]
-    session.out.rows(rows, COPYING_COLUMNS, name="topic")
+    session.out.rows(rows, COPYING_COLUMNS, name=partition_name)
 
 
 def verify(
@@ -104,7 +105,7 @@ def verify(
             clear_like_kafka(session, wanted.replicas)
         return ExitStatus.OK
     rows = [*map(state_row, states), *map(log_dir_move_row, moves)]
-    session.out.rows(rows, STATE_COLUMNS, name="topic")
+    session.out.rows(rows, STATE_COLUMNS, name=partition_name)
     _settle_throttles(session, clear=clear_throttles)
     done = all_completed(states) and all(move.state == "completed" for move in moves)
     return ExitStatus.OK if done else ExitStatus.FOUND

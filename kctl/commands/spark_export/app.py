@@ -4,6 +4,8 @@ import typer
 
 from kctl.cli.command_tree import DefaultVerbGroup, command
 from kctl.cli.help import format_examples
+from kctl.commands.spark_export.compact import compact
+from kctl.commands.spark_export.list_exports import list_exports
 from kctl.commands.spark_export.run import run
 from kctl.commands.spark_export.verify import verify
 
@@ -53,3 +55,21 @@ command(
         "kctl spark-export verify /data/orders --from-dir /var/lib/kafka",
     ],
 )(verify)
+
+command(
+    app,
+    "list",
+    examples=[
+        "kctl spark-export list /data/orders",
+        "kctl spark-export list /data/orders -o json",
+    ],
+)(list_exports)
+
+command(
+    app,
+    "compact",
+    examples=[
+        "kctl spark-export compact /data/orders",
+        "kctl spark-export compact /data/orders --file-size 512",
+    ],
+)(compact)

@@ -1,5 +1,6 @@
 """Options of the engines, which the verbs of `kctl spark-export` share."""
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -95,6 +96,20 @@ def engine_options(
         jars=tuple(jars or ()),
         is_verbose=bool(session.verbose),
     )
+
+
+def export_location(text: str) -> str:
+    """`--to` as a local path or a URL; a usage error if it is empty or its scheme is incomplete."""
+    if not text.strip():
+        raise usage_error("--to is empty", "name a directory")
+    if text.startswith("file:"):
+        return "/" + text.removeprefix("file:").lstrip("/")
+    if text.startswith("~"):
+        return str(Path(text).expanduser())
+    scheme, colon, rest = text.partition(":")
+    if colon and scheme.isalnum() and rest.startswith("/") and not rest.startswith("//"):
+        raise usage_error(f"--to {text}: not a URL", f"{scheme}://{rest.lstrip('/')}")
+    return text
 
 
 def _setting(text: str) -> tuple[str, str]:

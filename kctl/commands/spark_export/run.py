@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from kctl.cli.options import session_of
+from kctl.cli.errors import usage_error
+from kctl.cli.options import Session, session_of
 from kctl.commands.spark_export.options import (
     Conf,
     Engine,
@@ -17,8 +18,51 @@ from kctl.commands.spark_export.options import (
     PyFiles,
     Workers,
     engine_options,
+    export_location,
 )
 from kctl.dump.reading.filters import parse_moment
+
+DEFAULT_FILE_MB = 256
+DEFAULT_TASK_MB = 96
+_OF_A_NEW_RUN = {
+    "topics": "TOPIC",
+    "from_dir": "--from-dir",
+    "export_format": "--format",
+    "since": "--since",
+    "until": "--until",
+    "offsets": "--offsets",
+    "last": "--last",
+    "isolation": "--isolation",
+    "columns": "--columns",
+    "key": "--key",
+    "value": "--value",
+    "schema": "--schema",
+    "where": "--where",
+    "sample": "--sample",
+    "flatten": "--flatten",
+    "partition_by": "--partition-by",
+    "compression": "--compression",
+    "file_size": "--file-size",
+    "task_size": "--task-size",
+}
+"""Options that the plan of an interrupted run has fixed."""
+
+
+def _check_combinations(
+    ctx: typer.Context, session: Session, *, resume: bool, from_dir: bool
+) -> None:
+    """A usage error for options that would be ignored."""
+    if from_dir and "bootstrap_server" in session.given:
+        raise usage_error("-b and --from-dir are mutually exclusive", "omit one of them")
+    if not resume:
+        return
+    for name, option in _OF_A_NEW_RUN.items():
+        source = ctx.get_parameter_source(name)
+        if source is not None and source.name == "COMMANDLINE":
+            raise usage_error(
+                f"{option} has no effect with --resume: the interrupted run has fixed it",
+                "omit it, or use --overwrite to begin again",
+            )
 
 
 def run(
@@ -58,14 +102,14 @@ def run(
         str | None,
         typer.Option(
             metavar="TIME",
-            help="Start at the first record with this timestamp or later: 2026-01-31T12:00 (UTC), "
+            help="Only records with this timestamp or a later one: 2026-01-31T12:00 (UTC), "
             "milliseconds, or -15m.",
         ),
     ] = None,
     until: Annotated[
         str | None,
         typer.Option(
-            metavar="TIME", help="Stop before the first record with this timestamp or later."
+            metavar="TIME", help="Only records with an earlier timestamp, wherever they are."
         ),
     ] = None,
     offsets: Annotated[
@@ -79,6 +123,20 @@ def run(
     last: Annotated[
         int | None,
         typer.Option(metavar="N", min=1, help="Export only the last N offsets of each partition."),
+    ] = None,
+    where: Annotated[
+        str,
+        typer.Option(
+            metavar="CONDITION",
+            help='Only rows that meet a condition: "partition = 3 AND value.amount > 100 AND '
+            "key LIKE 'user-%'\". Also IN, BETWEEN, IS NULL, OR, NOT.",
+        ),
+    ] = "",
+    sample: Annotated[
+        str | None,
+        typer.Option(
+            metavar="PERCENT", help="Only this share of the records, for example 1%; repeatable."
+        ),
     ] = None,
     isolation: Annotated[
         str,
@@ -106,16 +164,48 @@ def run(
             "default the schema is inferred from a sample.",
         ),
     ] = None,
+    flatten: Annotated[
+        bool,
+        typer.Option("--flatten", help="Write the fields of JSON values as columns of their own."),
+    ] = False,
+    max_undecodable: Annotated[
+        str | None,
+        typer.Option(
+            metavar="N",
+            help="Fail if more records cannot be decoded: a number, or a share such as 0.1%.",
+        ),
+    ] = None,
     partition_by: Annotated[
         str | None,
         typer.Option(metavar="NAME,…", help="Write directories by topic, partition, date or hour."),
     ] = None,
+    compression: Annotated[
+        str,
+        typer.Option(
+            metavar="CODEC",
+            help="Compression of files: none, snappy, gzip, lz4 or zstd, with a level as in zstd:3 "
+            "(default zstd:1 for Parquet, none for text).",
+        ),
+    ] = "",
     file_size: Annotated[
-        int, typer.Option(metavar="MB", min=1, help="Target size of a file.")
-    ] = 256,
+        int | None,
+        typer.Option(
+            metavar="MB",
+            min=1,
+            help="Target size of a file (default 256). A file has at most what one task reads.",
+        ),
+    ] = None,
+    row_group_size: Annotated[
+        int, typer.Option(metavar="MB", min=1, help="Uncompressed size of a row group.")
+    ] = 16,
     task_size: Annotated[
-        int, typer.Option(metavar="MB", min=1, help="Amount of data that one Spark task reads.")
-    ] = 96,
+        int | None,
+        typer.Option(
+            metavar="MB",
+            min=1,
+            help="Amount of data that one task reads (default 96, or twice --file-size).",
+        ),
+    ] = None,
     append: Annotated[
         bool, typer.Option("--append", help="Add an export to those in DIR.")
     ] = False,
@@ -128,6 +218,14 @@ def run(
             "--incremental", help="Export only records added since the last export in DIR."
         ),
     ] = False,
+    on_gap: Annotated[
+        str,
+        typer.Option(
+            metavar="fail|skip",
+            help="What to do if records were deleted before they were exported, or the topic was "
+            "recreated: fail, or export what is there and name the gap in the manifest.",
+        ),
+    ] = "fail",
     resume: Annotated[
         bool, typer.Option("--resume", help="Finish an interrupted export into DIR.")
     ] = False,
@@ -157,24 +255,33 @@ def run(
     not have, are kept aside in _undecodable, with topic, partition, offset and reason, and counted.
     Fields missing from a schema given with --schema are left out.
 
+    --since and --until are exact, whatever the order of the timestamps. With -o json the result is
+    one object: path, run_id, records, undecodable, files, size_bytes, seconds, partitions. The exit
+    status is 0 if the export was published or there was nothing new, and 1 if it failed.
+
     --append and --incremental keep the schema of the previous export and refuse another --format,
     --columns, --partition-by, --key or --value. --incremental refuses a source that is not the
-    exported one: another cluster, a recreated topic, a truncated log.
+    exported one: another cluster, a recreated topic, a truncated log; --on-gap skip exports it.
     """
     # Imported here because importing Arrow takes longer than most commands run.
-    from kctl.spark.driver import ExportRequest, Mode, run_export
+    from kctl.spark.driver import ExportRequest, Limit, Mode, run_export
     from kctl.spark.planning.selection import Selection, read_offsets_file
-    from kctl.spark.planning.settings import TaskSettings
+    from kctl.spark.planning.settings import OnGap, TaskSettings, parse_on_gap, parse_share
 
     session = session_of(ctx)
+    _check_combinations(ctx, session, resume=resume, from_dir=bool(from_dir))
     now_ms = round(time() * 1000)
+    since_ms = None if since is None else parse_moment(since, "--since", now_ms)
+    until_ms = None if until is None else parse_moment(until, "--until", now_ms)
+    if since_ms is not None and until_ms is not None and since_ms >= until_ms:
+        raise usage_error(f"--since {since} is not before --until {until}", "exchange them")
     selection = Selection(
         tuple(topics or ()),
-        since_ms=None if since is None else parse_moment(since, "--since", now_ms),
-        until_ms=None if until is None else parse_moment(until, "--until", now_ms),
+        since_ms=since_ms,
         last=last,
         offsets=None if offsets is None else read_offsets_file(offsets),
         is_committed=isolation == "read_committed",
+        is_gap_skipped=on_gap == OnGap.SKIP,
     )
     settings = TaskSettings.parse(
         isolation=isolation,
@@ -184,14 +291,30 @@ def run(
         key_type=key,
         value_type=value,
         schema_file=schema,
+        compression=compression,
+        is_flat=flatten,
     )
+    settings = replace(
+        settings,
+        since_ms=since_ms,
+        until_ms=until_ms,
+        where=where,
+        sample=1.0 if sample is None else parse_share(sample),
+        on_gap=parse_on_gap(on_gap),
+        file_bytes=(file_size or DEFAULT_FILE_MB) * 2**20,
+        row_group_bytes=row_group_size * 2**20,
+        timeout_s=session.timeout,
+    )
+    if task_size is None:
+        task_size = max(DEFAULT_TASK_MB, 2 * (file_size or 0))
     request = ExportRequest(
-        to,
+        export_location(to),
         selection,
-        replace(settings, file_bytes=file_size * 2**20, timeout_s=session.timeout),
+        settings,
         Mode.chosen(append=append, overwrite=overwrite, incremental=incremental, resume=resume),
         tuple(from_dir or ()),
         task_size * 2**20,
         engine_options(session, engine, workers, master, conf, packages, jars, py_files),
+        None if max_undecodable is None else Limit.parse(max_undecodable),
     )
     run_export(request, session, dry_run=dry_run)

@@ -15,6 +15,7 @@ from kctl.commands.spark_export.options import (
     Master,
     Packages,
     engine_options,
+    export_location,
 )
 
 
@@ -29,6 +30,10 @@ def verify(
             metavar="LOGDIR", help="Compare with the log directory of a broker. Can be repeated."
         ),
     ] = None,
+    deep: Annotated[
+        bool,
+        typer.Option("--deep", help="Compare the values of all rows, not only their number."),
+    ] = False,
     engine: Engine = None,
     master: Master = None,
     conf: Conf = None,
@@ -37,16 +42,22 @@ def verify(
 ) -> int:
     """Verify exports against their manifests and, if given, against the source.
 
-    Compares the size, checksum and record count of each file. With a cluster (-b) or log
-    directories the exported offsets are read again and counted. Prints one line per problem. The
-    exit status is 0 if no problems are found and 3 otherwise.
+    Compares the size, checksum and record count of each file, and finds offsets that are in two
+    exports or, after incremental exports, in none. With a cluster (-b) or log directories the
+    exported offsets are read again and counted.
+
+    --deep also reads all rows of Parquet and ORC files, and with a source all its records, and
+    compares the checksum of each column with the manifest. Prints one line per problem. The exit
+    status is 0 if no problems are found and 3 otherwise.
     """
     # Imported here because importing Arrow takes longer than most commands run.
     from kctl.spark.verify import FINDING_COLUMNS, verify_exports
 
     session = session_of(ctx)
     options = engine_options(session, engine, None, master, conf, packages, jars)
-    findings = verify_exports(directory, tuple(from_dir or ()), session, options)
+    findings = verify_exports(
+        export_location(directory), tuple(from_dir or ()), session, options, is_deep=deep
+    )
     session.out.rows([asdict(each) for each in findings], FINDING_COLUMNS, name="what")
     if findings:
         return ExitStatus.FOUND

@@ -138,7 +138,7 @@ def clear(
         if (throttle.leaked or not leaked) and _is_named(throttle, set(names or ()), ids)
     ]
     if not chosen:
-        session.out.note("no such throttle")
+        session.out.nothing("no such throttle")
         return
     _apply(session, deletions_of(chosen), "Clear", yes=yes, dry_run=dry_run)
 

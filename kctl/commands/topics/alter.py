@@ -82,7 +82,7 @@ def alter(
     if not if_exists:
         require_all_found(wanted, topics)
     if not topics:
-        session.out.note("nothing to alter")
+        session.out.nothing("nothing to alter")
         return None
     if replication_factor:
         rate = parse_rate(throttle, "--throttle") if throttle else None
@@ -131,7 +131,7 @@ def _change_replicas(
     names = Selection(tuple(topic.name for topic in topics))
     proposal = propose(session, names, Goals(replication_factor=factor))
     if not proposal.changes:
-        session.out.note("nothing to reassign")
+        session.out.nothing("nothing to reassign")
         return None
     if not confirm_plan(session, move_plan(session, proposal), yes=yes, dry_run=dry_run):
         return None

@@ -58,7 +58,7 @@ def delete(
     if not if_exists:
         require_all_found(wanted, topics, session)
     if not topics:
-        session.out.note("nothing to delete")
+        session.out.nothing("nothing to delete")
         return None
     plan = _deletion_plan(session, topics)
     if confirm_plan(session, plan, yes=yes, dry_run=dry_run):

@@ -170,7 +170,11 @@ def _describe(
 
 def _needs_data(session: Session, text_format: object) -> bool:
     """Whether the output contains offsets and sizes."""
-    return not text_format and session.output not in (OutputFormat.TABLE, OutputFormat.NAME)
+    if text_format or session.output is OutputFormat.NAME:
+        return False
+    return not (session.output.is_for_people and session.row_options.is_default_rows) or (
+        session.output is OutputFormat.WIDE
+    )
 
 
 def _require_id(found: Description, topic_id: Uuid, if_exists: bool) -> None:
@@ -204,9 +208,10 @@ def _show_as_kafka(
 
 def _show(session: Session, found: Description, filters: PartitionFilter) -> None:
     out = session.out
-    if session.output in FOR_PROGRAMS or session.output is OutputFormat.NAME:
+    is_flat = not out.options.is_default_rows  # columns and their order are those of partitions
+    if session.output is OutputFormat.NAME or (session.output in FOR_PROGRAMS and not is_flat):
         out.rows(topic_records(found, filters), LIST_COLUMNS, name="topic")
-    elif filters.is_set or session.output is OutputFormat.CSV:
+    elif filters.is_set or is_flat or session.output is OutputFormat.CSV:
         rows = [row for topic in found.topics for row in partition_rows(found, topic, filters)]
         out.rows(rows, HEALTH_COLUMNS, name="topic")
     else:

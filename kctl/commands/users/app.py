@@ -18,7 +18,7 @@ command(
     examples=[
         "kctl users set alice",
         "kctl users set alice --password-env ALICE_PASSWORD --yes",
-        "kctl users set broker --password-file broker.secret --zookeeper localhost:2181/kafka",
+        "kctl users set broker --password-file broker.secret -z localhost:2181/kafka",
     ],
 )(set_user)
 

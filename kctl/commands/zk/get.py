@@ -31,4 +31,5 @@ def get(
     session.out.record(znode_row(found), RECORD_COLUMNS, name="path")
     value = found.explained.value
     if session.output.is_for_people and isinstance(value, dict):
-        session.out.lines(["", json.dumps(value, indent=2, ensure_ascii=False)])
+        text = json.dumps(value, indent=2, ensure_ascii=False)
+        session.out.safe_lines(["", session.out.json_text(text)])

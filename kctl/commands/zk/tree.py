@@ -9,7 +9,7 @@ from kctl.admin.znodes import read_tree
 from kctl.cli.arguments.zookeeper import ZooKeeperOption
 from kctl.cli.options import session_of
 from kctl.commands.zk.arguments import Directory, Path, znode_place
-from kctl.views.znodes import COLUMNS, tree_lines, znode_row
+from kctl.views.znodes import COLUMNS, znode_row, znode_tree
 
 
 def tree(
@@ -27,6 +27,6 @@ def tree(
     top = found[0].depth
     shown = [node for node in found if depth is None or node.depth - top <= depth]
     if session.output.is_for_people:
-        session.out.lines(tree_lines(shown))
+        session.out.tree(znode_tree(shown))
     else:
         session.out.rows(map(znode_row, shown), COLUMNS, name="path")

@@ -2,19 +2,26 @@
 
 from typing import Final
 
-from kctl.cli.tables import Column
+from kctl.cli.tables import Column, Row
+from kctl.cli.theme import Style
 from kctl.dump.reading.files import FileKind
+
+
+def _flag_style(row: Row) -> Style:
+    flags = row.get("flags")
+    return Style.BAD if isinstance(flags, list) and "bad-crc" in flags else Style.NAME
+
 
 BATCH_COLUMNS: Final = [
     Column("base_offset", "BASE", right=True),
-    Column("last_offset", "LAST", right=True),
-    Column("count", right=True),
-    Column("position", right=True),
-    Column("size", right=True),
-    Column("codec"),
-    Column("max_time", "TIME"),
+    Column("last_offset", "LAST", right=True, priority=1),
+    Column("count", right=True, priority=2),
+    Column("position", right=True, priority=3),
+    Column("size", right=True, priority=3),
+    Column("codec", priority=4),
+    Column("max_time", "TIME", priority=4),
     Column("producer_id", "PRODUCER", right=True),
-    Column("flags"),
+    Column("flags", priority=1, style=_flag_style),
     Column("producer_epoch", wide=True, right=True),
     Column("base_sequence", wide=True, right=True),
     Column("last_sequence", wide=True, right=True),
@@ -28,9 +35,9 @@ BATCH_COLUMNS: Final = [
 ]
 RECORD_COLUMNS: Final = [
     Column("offset", right=True),
-    Column("time"),
-    Column("key"),
-    Column("value"),
+    Column("time", priority=3),
+    Column("key", priority=2),
+    Column("value", priority=1),
     Column("headers", wide=True),
     Column("key_size", wide=True, right=True),
     Column("value_size", wide=True, right=True),

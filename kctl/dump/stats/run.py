@@ -5,14 +5,14 @@ from itertools import groupby
 from pathlib import Path
 
 from kctl.cli.errors import CliError, ExitStatus
-from kctl.cli.output import Output
+from kctl.cli.output import Output, OutputFormat
 from kctl.cli.tables import record_lines
 from kctl.dump.progress import Watch, progress_bar
 from kctl.dump.reading.files import DumpFile, FileKind, Found
 from kctl.dump.rows.log_rows import View
 from kctl.dump.run import Fence, watched
 from kctl.dump.stats.log_stats import LogStats
-from kctl.dump.stats.text import SUMMARY, histogram_lines, summary
+from kctl.dump.stats.text import CSV_COLUMNS, SUMMARY, flat_row, histogram_lines, summary
 
 
 def dump_stats(files: Iterable[Found], view: View, out: Output) -> ExitStatus:
@@ -27,8 +27,11 @@ def dump_stats(files: Iterable[Found], view: View, out: Output) -> ExitStatus:
     if out.format.is_for_people:
         for stats in counted:
             out.heading(str(stats.directory))
-            out.lines(record_lines(summary(stats), SUMMARY))
-            out.lines([*histogram_lines(stats.row()), ""])
+            look = out.look()
+            out.safe_lines(record_lines(summary(stats), SUMMARY, look))
+            out.safe_lines([*histogram_lines(stats.row(), look.paint), ""])
+    elif out.format is OutputFormat.CSV:
+        out.rows([flat_row(stats.row()) for stats in counted], CSV_COLUMNS, name="directory")
     else:
         out.rows([stats.row() for stats in counted], SUMMARY, name="directory")
     return fence.status

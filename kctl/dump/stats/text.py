@@ -3,12 +3,13 @@
 from collections.abc import Iterator
 from typing import Final
 
+from kctl.cli.charts import bar
 from kctl.cli.tables import Column
+from kctl.cli.theme import Paint, Style
 from kctl.dump.rows.log_rows import Row
 from kctl.dump.stats.log_stats import LogStats
 
 _BAR_WIDTH: Final = 40
-_BAR_PARTS: Final = " ▏▎▍▌▋▊▉█"
 
 SUMMARY: Final = [
     Column("segments", "Segments"),
@@ -29,6 +30,29 @@ SUMMARY: Final = [
     Column("producers", "Producers"),
     Column("bad_crc_batches", "Bad crc"),
 ]
+
+
+CSV_COLUMNS: Final = [
+    *map(Column, ("directory", "segments", "bytes", "batches", "records")),
+    *map(Column, ("first_offset", "last_offset", "gaps", "missing_offsets")),
+    *map(Column, ("first_timestamp", "first_time", "last_timestamp", "last_time")),
+    *map(Column, ("formats", "codecs")),
+    *map(Column, ("batch_bytes_min", "batch_bytes_mean", "batch_bytes_max")),
+    *map(Column, ("record_bytes_min", "record_bytes_mean", "record_bytes_max")),
+    *map(Column, ("null_keys", "distinct_keys", "distinct_keys_exact", "tombstones")),
+    *map(Column, ("records_with_headers", "control_batches", "transactional_batches")),
+    *map(Column, ("producers", "bad_crc_batches")),
+]
+
+
+def flat_row(row: Row) -> Row:
+    """The statistics without nested values, for CSV; formats and codecs are lists of names."""
+    spans = {
+        f"{key}_{part}": value
+        for key in ("batch_bytes", "record_bytes")
+        for part, value in row[key].items()
+    }
+    return row | spans | {"formats": list(row["formats"]), "codecs": list(row["codecs"])}
 
 
 def summary(stats: LogStats) -> Row:
@@ -55,7 +79,7 @@ def summary(stats: LogStats) -> Row:
     }
 
 
-def histogram_lines(row: Row) -> Iterator[str]:
+def histogram_lines(row: Row, paint: Paint) -> Iterator[str]:
     """The histogram as bars, scaled to the longest."""
     counts = {
         f"{bar['from_bytes']:,}-{bar['to_bytes']:,}": bar["records"] for bar in row["histogram"]
@@ -65,12 +89,8 @@ def histogram_lines(row: Row) -> Iterator[str]:
     yield "Records by bytes of key and value:"
     most, width = max(counts.values()), max(map(len, counts))
     for label, count in counts.items():
-        yield f"  {label:>{width}}  {_bar(count / most):<{_BAR_WIDTH}}  {count:,}"
-
-
-def _bar(share: float) -> str:
-    whole, part = divmod(round(share * _BAR_WIDTH * 8), 8)
-    return "█" * whole + _BAR_PARTS[part].strip()
+        drawn = f"{bar(count / most, _BAR_WIDTH):<{_BAR_WIDTH}}"
+        yield f"  {label:>{width}}  {paint(drawn, Style.NAME)}  {count:,}"
 
 
 def _from_to(first: object, last: object) -> str | None:

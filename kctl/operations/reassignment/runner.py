@@ -31,6 +31,7 @@ from kctl.cli.errors import CliError, ExitStatus
 from kctl.cli.interrupts import TERMINATION, ctrl_c_noted
 from kctl.cli.options import Session
 from kctl.cli.progress import ShowProgress, progress_display
+from kctl.cli.tables import partition_name
 from kctl.model.assignments import ReassignmentFile
 from kctl.model.elections import Election, ElectionType
 from kctl.model.outcomes import Outcome
@@ -78,7 +79,7 @@ def run_reassignment(session: Session, proposal: Proposal, options: RunOptions) 
     """Reassign all partitions of the proposal, and show the result of each."""
     changes = changes_of(proposal.layout, proposal.changes)
     if not changes:
-        session.out.note("nothing to reassign")
+        session.out.nothing("nothing to reassign")
         return ExitStatus.OK
     in_progress = ask(session, list_reassignments)
     if in_progress and not options.additional:
@@ -248,7 +249,7 @@ def _show(
 ) -> ExitStatus:
     """Print a row per partition from the cluster's current state; the exit status of the run."""
     rows = ask(session, lambda client: _settled_rows(client, changes, run, interrupted=interrupted))
-    session.out.rows(rows, RESULT_COLUMNS, name="topic")
+    session.out.rows(rows, RESULT_COLUMNS, name=partition_name, strict=False)
     session.out.note(run.summary())
     if interrupted:
         return ExitStatus.INTERRUPTED

@@ -13,6 +13,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from multiprocessing import Pipe
+from pathlib import Path
 from typing import Final
 
 from kctl.cli.errors import ExitStatus
@@ -42,7 +43,7 @@ class _Worker:
             stdout=subprocess.DEVNULL,
             pass_fds=[theirs.fileno()],
             process_group=0,
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(_import_paths())},
         )
         theirs.close()
 
@@ -107,12 +108,14 @@ class LocalPool:
         with ctrl_c_noted() as interrupted, self._stopping(threads):
             for thread in threads:
                 thread.start()
-            while any(thread.is_alive() for thread in threads) and not self._failure:
-                if interrupted.is_set():
-                    raise JobFailed("interrupted", status=ExitStatus.INTERRUPTED)
+            while any(thread.is_alive() for thread in threads) and not (
+                self._failure or interrupted.is_set()
+            ):
                 for thread in threads:
                     thread.join(_POLL_S / len(threads))
                 look(self._running)
+            if interrupted.is_set():
+                raise JobFailed("interrupted", status=ExitStatus.INTERRUPTED)
         if self._failure is not None:
             raise _job_failed(self._failure)
 
@@ -181,3 +184,8 @@ def _job_failed(failure: TaskFailure) -> JobFailed:
     if failure.is_disk_full:
         return DiskFull(f"the disk is full: {failure.reason}")
     return JobFailed(f"a task failed: {failure.reason}")
+
+
+def _import_paths() -> list[str]:
+    """This process' own search path; an empty entry is the working directory."""
+    return [path or str(Path.cwd()) for path in sys.path]

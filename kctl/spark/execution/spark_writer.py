@@ -16,12 +16,18 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from kctl.cli.errors import CliError, ExitStatus
 from kctl.spark.decoding.columns import arrow_schema
 from kctl.spark.engine.spark_files import count_rows, describe_files
-from kctl.spark.execution.task import count_table
 from kctl.spark.planning.plan import ExportTask
-from kctl.spark.planning.settings import ExportFormat, TaskSettings
+from kctl.spark.planning.settings import Codec, Compression, ExportFormat, OnGap, TaskSettings
+from kctl.spark.reading.gaps import Gaps
 from kctl.spark.reading.pieces import piece_tables
-from kctl.spark.writing.content import UNDECODABLE, columns_to_read, decode_content
+from kctl.spark.writing.content import (
+    UNDECODABLE,
+    columns_to_read,
+    rows_of,
+    written_columns,
+)
 from kctl.spark.writing.formats import csv_table
+from kctl.spark.writing.output import count_rows as count_written
 from kctl.spark.writing.output import time_texts
 from kctl.spark.writing.results import ExportedFile, PartitionCount, TaskResult
 
@@ -30,6 +36,8 @@ _WRITE_OPTIONS = {
     ExportFormat.CSV: {"header": "true", "escape": '"'},
     ExportFormat.JSONL: {"ignoreNullFields": "false"},
 }
+_SPARK_CODECS = {Codec.NONE: "uncompressed"}
+"""Names of codecs that are different in Spark."""
 _NO_MARKER = {"mapreduce.fileoutputcommitter.marksuccessfuljobs": "false"}
 _MICROSECONDS = pa.timestamp("us", tz="UTC")
 
@@ -73,7 +81,7 @@ class TaskReader(DataSourceReader):
     def schema(self) -> Any:
         """The columns of the rows."""
         nothing = arrow_schema(columns_to_read(self._settings)).empty_table()
-        good, bad = decode_content(nothing, self._settings)
+        good, bad = rows_of(nothing, self._settings)
         rows = bad if self._is_aside else good
         return from_arrow_schema(output_table(rows, self._settings, self._is_aside).schema)
 
@@ -84,12 +92,14 @@ class TaskReader(DataSourceReader):
         columns = columns_to_read(self._settings)
         counts = []
         for piece in task.pieces:
-            for table, size_bytes in piece_tables(piece, self._settings, columns):
-                good, bad = decode_content(table, self._settings)
-                counts.append(count_table(piece, table, len(bad), size_bytes))
+            gaps = Gaps(is_skipped=self._settings.on_gap is OnGap.SKIP)
+            for table, size_bytes in piece_tables(piece, self._settings, columns, gaps):
+                good, bad = rows_of(table, self._settings)
+                count = count_written(piece, good, bad, written_columns(good, self._settings))
+                counts.append(replace(count, size_bytes=size_bytes))
                 rows = bad if self._is_aside else good
                 yield from output_table(rows, self._settings, self._is_aside).to_batches()
-            counts.append(PartitionCount(piece.topic, piece.partition))
+            counts.append(PartitionCount(piece.topic, piece.partition, gaps=tuple(gaps.found)))
         self._gathered.add({task.index: TaskResult(task.index, tuple(counts), ())})
 
 
@@ -99,8 +109,13 @@ def output_table(table: pa.Table, settings: TaskSettings, is_aside: bool = False
     for level in levels:
         if level not in table.column_names:
             table = table.append_column(level, time_texts(table, level))
-    names = table.column_names if is_aside else dict.fromkeys((*settings.columns, *levels))
-    rows = table.select(list(names))
+    if is_aside:
+        rows = table
+    else:
+        rows = written_columns(table, settings)
+        for level in levels:
+            if level not in rows.column_names:
+                rows = rows.append_column(level, table.column(level))
     if settings.export_format is ExportFormat.CSV and not is_aside:
         return csv_table(rows)
     fields = [
@@ -132,7 +147,9 @@ class SparkWriter:
         """Write all rows; tasks with undecodable records are read a second time for these."""
         self._save(self._out, self._tasks, self._settings, is_aside=False)
         if affected := self._affected():
-            plain = replace(self._settings, export_format=ExportFormat.PARQUET, partition_by=())
+            plain = replace(
+                self._settings, export_format=ExportFormat.PARQUET, partition_by=(), compression=""
+            )
             self._save(f"{self._out}/{UNDECODABLE}", affected, plain, is_aside=True)
 
     def _affected(self) -> list[ExportTask]:
@@ -148,7 +165,11 @@ class SparkWriter:
         self._spark.dataSource.register(_data_source(reader, reader.schema()))
         writer = self._spark.read.format(_FORMAT).load().write.mode("overwrite")
         writer = writer.format(settings.export_format.spark_name)
-        options = _WRITE_OPTIONS.get(settings.export_format, {})
+        compression = Compression.parse(settings.compression, settings.export_format)
+        options = {
+            **_WRITE_OPTIONS.get(settings.export_format, {}),
+            "compression": _SPARK_CODECS.get(compression.codec, compression.codec.value),
+        }
         writer.options(**_NO_MARKER, **options).partitionBy(*settings.partition_by).save(out)
 
     def finished(self) -> list[TaskResult]:

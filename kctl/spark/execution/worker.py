@@ -7,6 +7,7 @@ directory, as with Spark.
 
 import errno
 import os
+import pickle
 import queue
 import signal
 import sys
@@ -48,22 +49,23 @@ def work(connection: "Connection[Any, Any]") -> None:
     The process ends at once when the driver is gone, even in the middle of a task: a driver that
     was killed cannot stop its workers.
     """
-    received: queue.SimpleQueue[tuple[RunTask, ExportTask, TaskSettings]] = queue.SimpleQueue()
+    received: queue.SimpleQueue[bytes] = queue.SimpleQueue()
 
     def receive() -> None:
         try:
             while True:
-                received.put(connection.recv())
+                received.put(connection.recv_bytes())
         except (EOFError, OSError):
             os._exit(0)
 
     threading.Thread(target=receive, daemon=True).start()
     while True:
-        connection.send(_attempt(*received.get()))
+        connection.send(_attempt(received.get()))
 
 
-def _attempt(run: RunTask, task: ExportTask, settings: TaskSettings) -> TaskFailure | None:
+def _attempt(message: bytes) -> TaskFailure | None:
     try:
+        run, task, settings = pickle.loads(message)  # noqa: S301 - from our own driver
         run(task, settings)
     except CliError as error:
         return TaskFailure(error.message)

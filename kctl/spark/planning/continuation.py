@@ -13,8 +13,13 @@ _OPTIONS: Final = {
     "partition_by": "--partition-by",
     "key_type": "--key",
     "value_type": "--value",
+    "is_flat": "--flatten",
+    "where": "--where",
+    "sample": "--sample",
 }
 """Settings that must be the same in all exports of a directory, and their options."""
+_DEFAULTS: Final = TaskSettings("").to_json()
+"""Manifests of older versions lack the settings that were added since."""
 _HINT: Final = "use the same options, or export to another directory"
 
 
@@ -25,10 +30,10 @@ def continue_settings(settings: TaskSettings, previous: Mapping[str, Any]) -> Ta
     """
     wanted = settings.to_json()
     for name, option in _OPTIONS.items():
-        if _shown(wanted[name]) != _shown(previous[name]):
+        if _shown(wanted[name]) != _shown(previous.get(name, _DEFAULTS[name])):
             raise CliError(
                 f"{option} {_shown(wanted[name])}: the exports in the directory have "
-                f"{_shown(previous[name])}",
+                f"{_shown(previous.get(name, _DEFAULTS[name]))}",
                 _HINT,
             )
     if settings.value_type is not ContentType.JSON:

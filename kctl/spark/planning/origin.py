@@ -12,7 +12,10 @@ from typing import Any
 from broker.model import TopicPartition
 from kctl.cli.errors import CliError
 
-_HINT = "export to another directory, or replace the exports with --overwrite"
+HINT = (
+    "export to another directory, replace the exports with --overwrite, or export the log as it is "
+    "now with --on-gap skip"
+)
 
 
 @dataclass(frozen=True)
@@ -40,6 +43,11 @@ class ExportedEnd:
     cluster_id: str | None = None
     topic_id: str | None = None
     leader_epoch: int | None = None
+
+    def is_same_log(self, other: "ExportedEnd") -> bool:
+        """Whether both may be of one log; ids that are not known do not count."""
+        pairs = [(self.cluster_id, other.cluster_id), (self.topic_id, other.topic_id)]
+        return all(ours is None or theirs is None or ours == theirs for ours, theirs in pairs)
 
 
 def difference(partition: TopicPartition, exported: ExportedEnd, origin: Origin) -> str:
@@ -69,17 +77,37 @@ def check_origin(
     epoch_ends: Mapping[TopicPartition, int],
 ) -> None:
     """CliError if a log is not the exported one, or was truncated since."""
+    for partition, problem in origin_problems(exported, origin, epoch_ends).items():
+        raise CliError(f"{partition}: {problem}", HINT)
+
+
+def origin_problems(
+    exported: Mapping[TopicPartition, ExportedEnd],
+    origin: Origin,
+    epoch_ends: Mapping[TopicPartition, int],
+) -> dict[TopicPartition, str]:
+    """Why logs are not the exported ones, or were truncated since; empty if none is."""
+    found = {}
     for partition, end in exported.items():
-        if problem := difference(partition, end, origin):
-            raise CliError(f"{partition}: {problem}", _HINT)
-        epoch_end = epoch_ends.get(partition)
-        if epoch_end is None or epoch_end >= end.end_offset:
-            continue
-        # A replica that got no record in the newest epoch does not know it. With equal topic ids
-        # that is all an unknown epoch means.
-        is_same_topic = end.topic_id is not None and partition.topic in origin.topic_ids
-        if epoch_end >= 0 or not is_same_topic:
-            raise CliError(f"{partition}: {_truncated(end, epoch_end)}", _HINT)
+        problem = difference(partition, end, origin)
+        if problem := problem or _epoch_problem(partition, end, origin, epoch_ends):
+            found[partition] = problem
+    return found
+
+
+def _epoch_problem(
+    partition: TopicPartition,
+    end: ExportedEnd,
+    origin: Origin,
+    epoch_ends: Mapping[TopicPartition, int],
+) -> str:
+    epoch_end = epoch_ends.get(partition)
+    if epoch_end is None or epoch_end >= end.end_offset:
+        return ""
+    # A replica that got no record in the newest epoch does not know it. With equal topic ids that
+    # is all an unknown epoch means.
+    is_same_topic = end.topic_id is not None and partition.topic in origin.topic_ids
+    return _truncated(end, epoch_end) if epoch_end >= 0 or not is_same_topic else ""
 
 
 def _truncated(end: ExportedEnd, epoch_end: int) -> str:

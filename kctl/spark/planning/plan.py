@@ -38,6 +38,22 @@ class OffsetRange:
 
 
 @dataclass(frozen=True)
+class Gap:
+    """Records that no export contains, because they were gone before they were exported."""
+
+    topic: str
+    partition: int
+    first_offset: int
+    end_offset: int
+    reason: str
+
+    @property
+    def topic_partition(self) -> TopicPartition:
+        """The partition."""
+        return TopicPartition(self.topic, self.partition)
+
+
+@dataclass(frozen=True)
 class AbortedSpan:
     """An aborted transaction that overlaps a piece."""
 
@@ -87,6 +103,10 @@ class Plan:
     """Whether to replace the existing exports."""
     origin: Origin = field(default_factory=Origin)
     """The logs of the ranges."""
+    mode: str = ""
+    """How the export relates to the others in its directory: new, append, incremental …"""
+    gaps: tuple[Gap, ...] = ()
+    """Gaps before the ranges (`--on-gap skip`)."""
 
     @property
     def size_bytes(self) -> int:
@@ -110,6 +130,8 @@ class Plan:
             document["run_id"],
             document["is_overwrite"],
             Origin(**document.get("origin", {})),
+            document.get("mode", ""),
+            tuple(Gap(**fields) for fields in document.get("gaps", ())),
         )
 
 

@@ -9,8 +9,8 @@ from typing import Any, Protocol
 
 from broker.model import TopicPartition
 from kctl.cli.errors import CliError, ExitStatus
-from kctl.spark.planning.origin import ExportedEnd, Origin, check_origin, epochs_to_check
-from kctl.spark.planning.plan import OffsetRange, Piece, last_records
+from kctl.spark.planning.origin import HINT, ExportedEnd, Origin, epochs_to_check, origin_problems
+from kctl.spark.planning.plan import Gap, OffsetRange, Piece, last_records
 
 INTERNAL_PREFIX = "__"
 
@@ -37,6 +37,9 @@ class Source(Protocol):
     def origin(self, partitions: Iterable[TopicPartition]) -> Origin:
         """Identifies the logs of these partitions."""
 
+    def held_back(self, ranges: Iterable[OffsetRange]) -> dict[TopicPartition, int]:
+        """How many offsets follow the end of ranges, behind open transactions; none omitted."""
+
     def epoch_end_offsets(self, epochs: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
         """The end offsets of leader epochs: -1 for an unknown epoch; omitted if not available."""
 
@@ -47,13 +50,15 @@ class Selection:
 
     topics: tuple[str, ...]
     since_ms: int | None = None
-    until_ms: int | None = None
+    """No earlier offset than that of the first record at this time; tasks select exactly."""
     last: int | None = None
     offsets: Mapping[TopicPartition, tuple[int, int | None]] | None = None
     """First and end offset by partition, if given; then no other partition is read."""
     exported: Mapping[TopicPartition, ExportedEnd] = field(default_factory=dict)
     """Where earlier exports ended, for `--incremental`."""
     is_committed: bool = True
+    is_gap_skipped: bool = False
+    """Whether to go on where records are gone that no export contains."""
 
 
 def choose_partitions(
@@ -88,8 +93,14 @@ def _others(names: set[str]) -> str:
     return f"topics: {', '.join(shown[:8])}{', …' if len(shown) > 8 else ''}" if shown else ""
 
 
-def choose_ranges(source: Source, selection: Selection) -> list[OffsetRange]:
-    """The pinned ranges, including empty ones; CliError if requested offsets do not exist."""
+def choose_ranges(
+    source: Source, selection: Selection, gaps: list[Gap] | None = None
+) -> list[OffsetRange]:
+    """The pinned ranges, including empty ones; CliError if requested offsets do not exist.
+
+    Gaps after earlier exports are added to `gaps`, if they are skipped.
+    """
+    skipped: list[Gap] = [] if gaps is None else gaps
     partitions = choose_partitions(source.partitions(), selection.topics)
     if selection.offsets is not None:
         unknown = set(selection.offsets) - set(partitions)
@@ -97,44 +108,63 @@ def choose_ranges(source: Source, selection: Selection) -> list[OffsetRange]:
             raise CliError(f"--offsets names {min(unknown)}, which is not selected")
         partitions = [each for each in partitions if each in selection.offsets]
     ranges = source.whole_ranges(partitions, is_committed=selection.is_committed)
-    _check_same_logs(source, partitions, selection.exported)
-    ranges = [_go_on(each, selection.exported) for each in ranges]
+    ranges = _continued(source, ranges, selection, skipped)
     ranges = [_asked_for(each, selection.offsets or {}) for each in ranges]
-    ranges = _within_times(source, ranges, selection.since_ms, selection.until_ms)
+    ranges = _from_time(source, ranges, selection.since_ms)
     return ranges if selection.last is None else last_records(ranges, selection.last)
 
 
-def _check_same_logs(
-    source: Source,
-    partitions: Sequence[TopicPartition],
-    exported: Mapping[TopicPartition, ExportedEnd],
-) -> None:
-    """CliError if a log is not the one that was exported before."""
-    known = {each: exported[each] for each in partitions if each in exported}
-    if known:
-        epochs = epochs_to_check(exported, partitions)
-        ends = source.epoch_end_offsets(epochs) if epochs else {}
-        check_origin(known, source.origin(known), ends)
+def _continued(
+    source: Source, ranges: Sequence[OffsetRange], selection: Selection, gaps: list[Gap]
+) -> list[OffsetRange]:
+    """The ranges, begun where earlier exports ended; CliError or a gap where that is not possible.
+
+    A log that is not the exported one is read from its beginning.
+    """
+    partitions = [each.topic_partition for each in ranges]
+    known = {each: selection.exported[each] for each in partitions if each in selection.exported}
+    if not known:
+        return list(ranges)
+    epochs = epochs_to_check(selection.exported, partitions)
+    ends = source.epoch_end_offsets(epochs) if epochs else {}
+    others = origin_problems(known, source.origin(known), ends)
+    continued = []
+    for there in ranges:
+        partition = there.topic_partition
+        if partition not in known:
+            continued.append(there)
+            continue
+        exported_end = known[partition].end_offset
+        gap, hint = _gap(there, exported_end, others.get(partition, ""))
+        if gap is None:
+            there = OffsetRange(*partition, exported_end, there.end_offset)
+        elif selection.is_gap_skipped:
+            gaps.append(gap)
+        else:
+            raise CliError(f"{partition}: {gap.reason}", hint)
+        continued.append(there)
+    return continued
 
 
-def _go_on(there: OffsetRange, exported: Mapping[TopicPartition, ExportedEnd]) -> OffsetRange:
-    """Begin where the last export ended; CliError if there is a gap or the log is shorter."""
+def _gap(there: OffsetRange, exported_end: int, other_log: str) -> tuple[Gap | None, str]:
+    """Why an export cannot go on where the last one ended, and what to do about it."""
     partition = there.topic_partition
-    if partition not in exported:
-        return there
-    first = exported[partition].end_offset
-    if first < there.first_offset:
-        raise CliError(
-            f"{partition}: offsets {first} to {there.first_offset - 1} were deleted before they "
-            "were exported",
-            "export from given offsets with --append --offsets FILE, then use --incremental",
+    if other_log:
+        return Gap(*partition, exported_end, exported_end, other_log), HINT
+    if exported_end < there.first_offset:
+        reason = (
+            f"offsets {exported_end} to {there.first_offset - 1} were deleted before they were "
+            "exported"
         )
-    if first > there.end_offset:
-        raise CliError(
-            f"{partition}: exported up to {first}, but it ends at {there.end_offset}",
-            "if the topic was recreated, export it to another directory",
+        hint = "--on-gap skip exports the rest and names the gap in the manifest"
+        return Gap(*partition, exported_end, there.first_offset, reason), hint
+    if exported_end > there.end_offset:
+        reason = f"exported up to {exported_end}, but it ends at {there.end_offset}"
+        return (
+            Gap(*partition, exported_end, exported_end, reason),
+            "if the topic was recreated, export it to another directory, or use --on-gap skip",
         )
-    return OffsetRange(*partition, first, there.end_offset)
+    return None, ""
 
 
 def _asked_for(
@@ -153,20 +183,25 @@ def _asked_for(
     return OffsetRange(*partition, first, end)
 
 
-def _within_times(
-    source: Source, ranges: list[OffsetRange], since_ms: int | None, until_ms: int | None
+def _from_time(
+    source: Source, ranges: list[OffsetRange], since_ms: int | None
 ) -> list[OffsetRange]:
-    """Limit ranges to start at the first record at `since` and end before that at `until`."""
-    partitions = [each.topic_partition for each in ranges]
-    starts = source.offsets_at_time(partitions, since_ms) if since_ms is not None else {}
-    ends = source.offsets_at_time(partitions, until_ms) if until_ms is not None else {}
-    bounded = []
-    for each in ranges:
-        key = each.topic_partition
-        end = min(each.end_offset, ends.get(key, each.end_offset))
-        first = max(each.first_offset, starts.get(key, each.first_offset))
-        bounded.append(OffsetRange(*key, min(first, max(end, each.first_offset)), end))
-    return bounded
+    """The ranges from the first record at that time or later; all earlier records are older.
+
+    There is no such limit for the end of a time span: a record may be older than one before it.
+    """
+    if since_ms is None:
+        return ranges
+    starts = source.offsets_at_time([each.topic_partition for each in ranges], since_ms)
+    return [
+        OffsetRange(
+            each.topic,
+            each.partition,
+            min(max(each.first_offset, starts[each.topic_partition]), each.end_offset),
+            each.end_offset,
+        )
+        for each in ranges
+    ]
 
 
 def read_offsets_file(path: Path) -> dict[TopicPartition, tuple[int, int | None]]:

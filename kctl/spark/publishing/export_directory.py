@@ -27,12 +27,15 @@ from kctl.spark.planning.origin import ExportedEnd
 from kctl.spark.planning.plan import OffsetRange, Plan
 from kctl.spark.publishing.paths import AnyPath, remove_tree, write_json
 from kctl.spark.publishing.staging import STAGING, PlannedRun, Staging
+from kctl.spark.writing.content import UNDECODABLE
 from kctl.spark.writing.output import describe_file
-from kctl.spark.writing.results import ExportedFile, TaskResult, sum_counts
+from kctl.spark.writing.results import ExportedFile, PartitionCount, TaskResult, sum_counts
 
 MANIFEST = "_manifest.json"
 _EXPORT = re.compile(r"export=(\d+)")
 _REPLACED = "_replaced"
+_IGNORED = (".", "_SUCCESS")
+"""Beginnings of names that readers ignore: .DS_Store, and the marker of Hadoop's jobs."""
 
 
 class ExportDirectory(ABC):
@@ -79,7 +82,8 @@ class ExportDirectory(ABC):
             for entry in manifest["partitions"]:
                 end = exported_end(manifest, entry)
                 known = ends.get(partition := TopicPartition(entry["topic"], entry["partition"]))
-                if known is None or known.end_offset <= end.end_offset:
+                is_other = known is None or not known.is_same_log(end)
+                if known is None or is_other or known.end_offset <= end.end_offset:
                     ends[partition] = end
         return ends
 
@@ -90,7 +94,7 @@ class ExportDirectory(ABC):
         """
         for number in reversed(self.exports()):
             manifest = self.manifest(number)
-            if manifest["files"]:
+            if any(file["records"] for file in manifest["files"]):
                 settings: dict[str, Any] = manifest["settings"]
                 return settings
         return None
@@ -103,7 +107,10 @@ class ExportDirectory(ABC):
             return True
         names = (path.name for path in self.path.iterdir())
         return any(
-            not _EXPORT.fullmatch(name) and name not in (STAGING, _REPLACED) for name in names
+            not _EXPORT.fullmatch(name)
+            and name not in (STAGING, _REPLACED)
+            and not name.startswith(_IGNORED)
+            for name in names
         )
 
     def commit(self, plan: Plan, results: list[TaskResult]) -> AnyPath:
@@ -128,7 +135,10 @@ class ExportDirectory(ABC):
         staging.out.mkdir(exist_ok=True)
         for result in results:
             staging.assemble(result)
-        write_json(staging.out / MANIFEST, make_manifest(plan, results))
+        files = [file for result in results for file in result.files]
+        if all(file.path.startswith(UNDECODABLE) for file in files):
+            files += staging.write_empty(plan)
+        write_json(staging.out / MANIFEST, make_manifest(plan, results, files))
         if plan.is_overwrite:
             self._set_aside()
         path = self.export_path((self.exports() or [0])[-1] + 1)
@@ -142,6 +152,11 @@ class ExportDirectory(ABC):
         for number in self.exports():
             path = self.export_path(number)
             _rename(path, aside / path.name)
+
+    @property
+    def is_half_replaced(self) -> bool:
+        """Whether a run was killed while it replaced the exports: only it can be finished."""
+        return self.staging.is_resumable and (self.path / _REPLACED).exists()
 
     def clean_up(self) -> None:
         """Remove all files of a failed run."""
@@ -170,7 +185,7 @@ class LocalExportDirectory(ExportDirectory):
         return {
             (relative := str(path.relative_to(directory))): describe_file(path, relative)
             for path in sorted(directory.rglob("*"))
-            if path.is_file() and not path.name.startswith(("_", "."))
+            if path.is_file() and path.name != MANIFEST
         }
 
 
@@ -183,8 +198,10 @@ def _rename(source: AnyPath, to: AnyPath) -> None:
     source.rename(to)  # type: ignore[arg-type]
 
 
-def make_manifest(plan: Plan, results: list[TaskResult]) -> dict[str, Any]:
-    """The manifest: requested range and counts of each partition, and every file."""
+def make_manifest(
+    plan: Plan, results: list[TaskResult], files: list[ExportedFile]
+) -> dict[str, Any]:
+    """The manifest: requested range, counts, checksums and gaps of each partition; every file."""
     counts = sum_counts(plan.ranges, results)
     return {
         "version": 1,
@@ -192,17 +209,37 @@ def make_manifest(plan: Plan, results: list[TaskResult]) -> dict[str, Any]:
         "run_id": plan.run_id,
         "written_at": datetime.now(UTC).isoformat(timespec="seconds"),
         "cluster_id": plan.origin.cluster_id,
+        "mode": plan.mode,
         "settings": {k: v for k, v in plan.options.items() if k not in ("staging", "timeout_s")},
         "partitions": [
             {
-                **asdict(counts[each.topic_partition]),
+                **counts[each.topic_partition].as_row(),
                 "range": _range(each),
+                "checksums": counts[each.topic_partition].checksums,
+                "gaps": gaps_of(plan, counts[each.topic_partition]),
                 **plan.origin.of(each.topic_partition),
             }
             for each in plan.ranges
         ],
-        "files": [asdict(file) for result in results for file in result.files],
+        "files": [asdict(file) for file in files],
     }
+
+
+def gaps_of(plan: Plan, count: PartitionCount) -> list[dict[str, Any]]:
+    """Records that are in no export, although they lie before or in the range."""
+    before = [
+        {"first_offset": gap.first_offset, "end_offset": gap.end_offset, "reason": gap.reason}
+        for gap in plan.gaps
+        if gap.topic_partition == count.topic_partition
+    ]
+    return before + [
+        {
+            "first_offset": first,
+            "end_offset": end,
+            "reason": f"offsets {first} to {end - 1} were deleted before they were read",
+        }
+        for first, end in count.gaps
+    ]
 
 
 def exported_end(manifest: dict[str, Any], entry: dict[str, Any]) -> ExportedEnd:

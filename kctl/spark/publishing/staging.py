@@ -23,8 +23,10 @@ from uuid import uuid4
 
 from kctl.cli.errors import CliError
 from kctl.spark.planning.plan import Plan
+from kctl.spark.planning.settings import ContentType, TaskSettings
 from kctl.spark.publishing.paths import AnyPath, remove_tree, write_json
-from kctl.spark.writing.results import TaskResult
+from kctl.spark.writing.output import write_empty_file
+from kctl.spark.writing.results import ExportedFile, TaskResult
 
 STAGING = "_staging"
 _RESULT = "result.json"
@@ -57,8 +59,16 @@ class PlannedRun(ABC):
 
     def begin(self, plan: Plan) -> None:
         """Store the plan; removes the files of an earlier run."""
+        self.prepare()
+        self.keep(plan)
+
+    def prepare(self) -> None:
+        """Begin a run that cannot be resumed yet; removes the files of an earlier run."""
         self.clear()
         self._prepare()
+
+    def keep(self, plan: Plan) -> None:
+        """Store the plan: from now on the run can be resumed."""
         write_json(self._plan_file, plan.to_json())
 
     def _prepare(self) -> None:
@@ -82,6 +92,11 @@ class PlannedRun(ABC):
     @abstractmethod
     def assemble(self, result: TaskResult) -> None:
         """Move the files of a task to the new export; idempotent."""
+
+    def write_empty(self, plan: Plan) -> list[ExportedFile]:
+        """Write a file without rows to an export that has none, where tasks write files."""
+        del plan
+        return []
 
 
 class Staging(PlannedRun):
@@ -174,6 +189,17 @@ class Staging(PlannedRun):
                 raise
             return earlier
         return result
+
+    def write_empty(self, plan: Plan) -> list[ExportedFile]:
+        """A file with the columns and no rows, so that readers can open the export.
+
+        JSON values without a schema have none: a file would fix the type of the column to text.
+        """
+        settings = TaskSettings.from_json(plan.options)
+        if settings.value_type is ContentType.JSON and not settings.value_schema:
+            return []
+        topic = plan.ranges[0].topic if plan.ranges else ""
+        return [write_empty_file(self._directory / self.out.name, topic, settings)]
 
     def result(self, index: int) -> TaskResult | None:
         """The result of a task; None if it is not finished."""

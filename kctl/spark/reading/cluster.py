@@ -8,13 +8,16 @@ the size is estimated.
 import asyncio
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import cached_property
 from typing import Any, Final, TypeVar
 
-from broker.errors import ApiError, ErrorCode
+from broker.errors import ApiError, ErrorCode, OffsetOutOfRange
 from broker.model import TopicPartition, Uuid
 from broker.net.authentication import PLAINTEXT
 from broker.net.client import Client
+from broker.net.failures import ConnectionFailed, SecurityFailed
 from broker.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic, PartitionData
 from broker.protocol.messages.metadata import MetadataResponse
 from broker.records.batch import Batch, check_crc, iterate_batches
@@ -29,25 +32,30 @@ from kctl.spark.planning.origin import Origin
 from kctl.spark.planning.plan import OffsetRange, Piece, split_evenly
 from kctl.spark.planning.settings import IsolationLevel, TaskSettings
 from kctl.spark.reading.aborted_transactions import UNKNOWN_END
+from kctl.spark.reading.gaps import Gaps
 
 Answer = TypeVar("Answer")
+Offsets = dict[TopicPartition, int]
 
 FETCH_BYTES: Final = 8 * 1024 * 1024
 _MAX_WAIT_MS: Final = 500
 _ASSUMED_RECORD_BYTES: Final = 1024
 _READ_COMMITTED: Final = 1
+_RECONNECT_S: Final = 0.3
 
 
 class ClusterSource:
     """The partitions of a cluster.
 
-    `_whole`: the ranges that were pinned. `_sizes`: bytes by partition, if brokers reported them.
+    `_whole`: the ranges that were pinned, and `_high_watermarks` at that time. `_sizes`: bytes by
+    partition, if brokers reported them.
     """
 
     def __init__(self, session: Session) -> None:
         self._session = session
         self._sizes: dict[TopicPartition, int] = {}
         self._whole: dict[TopicPartition, OffsetRange] = {}
+        self._high_watermarks: dict[TopicPartition, int] = {}
 
     @cached_property
     def _metadata(self) -> MetadataResponse:
@@ -66,7 +74,7 @@ class ClusterSource:
     ) -> list[OffsetRange]:
         """The offsets of each partition from log start to the end that a reader sees, pinned."""
         wanted = list(partitions)
-        starts, ends, self._sizes = ask(
+        starts, ends, self._high_watermarks, self._sizes = ask(
             self._session, lambda client: _bounds(client, wanted, is_committed)
         )
         if missing := [each for each in wanted if each not in starts or each not in ends]:
@@ -106,6 +114,20 @@ class ClusterSource:
             },
         )
 
+    def held_back(self, ranges: Iterable[OffsetRange]) -> dict[TopicPartition, int]:
+        """How many offsets lie between the last stable offset and the high watermark."""
+        ends = {
+            each.topic_partition: each.end_offset
+            for each in ranges
+            if each == self._whole.get(each.topic_partition)
+            or each.end_offset == self._whole[each.topic_partition].end_offset
+        }
+        return {
+            partition: self._high_watermarks[partition] - end
+            for partition, end in ends.items()
+            if self._high_watermarks.get(partition, end) > end
+        }
+
     def epoch_end_offsets(self, epochs: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
         """The end offsets of leader epochs; omitted if a leader does not report them."""
         try:
@@ -124,11 +146,13 @@ class ClusterSource:
 
 async def _bounds(
     client: Client, partitions: list[TopicPartition], is_committed: bool
-) -> tuple[dict[TopicPartition, int], dict[TopicPartition, int], dict[TopicPartition, int]]:
-    """Log start offsets, visible ends and sizes in bytes."""
+) -> tuple[Offsets, Offsets, Offsets, Offsets]:
+    """Log start offsets, visible ends, high watermarks and sizes in bytes."""
+    # The high watermark last: a transaction that ends meanwhile is not held back.
     return (
         await log_starts(client, partitions),
         await log_ends(client, partitions, read_committed=is_committed),
+        await log_ends(client, partitions) if is_committed else {},
         await _sizes(client),
     )
 
@@ -149,17 +173,24 @@ async def _sizes(client: Client) -> dict[TopicPartition, int]:
 
 
 def read_piece(
-    piece: Piece, settings: TaskSettings
+    piece: Piece, settings: TaskSettings, gaps: Gaps
 ) -> Iterator[tuple[Iterator[Batch], list[tuple[int, int, int]]]]:
     """The batches of a piece, response by response, each with its aborted transactions.
 
     The next fetch is in flight while a response is processed.
     """
-    with _Fetcher(piece, settings) as fetcher:
-        coming = fetcher.begin(piece.first_offset)
+    with shared_client(settings) as client:
+        fetcher = _Fetcher(client, piece, settings)
         offset = piece.first_offset
+        coming = fetcher.begin(offset)
         while offset < piece.end_offset:
-            data = coming.result()
+            try:
+                data = coming.result()
+            except OffsetOutOfRange:
+                offset = fetcher.skip_deleted(offset, gaps)
+                if offset < piece.end_offset:
+                    coming = fetcher.begin(offset)
+                continue
             batches = list(iterate_batches(memoryview(data.records or b"")))  # type: ignore[arg-type]
             if not batches:
                 raise TimeoutError(
@@ -182,53 +213,113 @@ def _checked(batches: list[Batch]) -> Iterator[Batch]:
         yield batch
 
 
-class _Fetcher:
-    """Fetches from the leader of one partition, in a thread with its own event loop."""
+class TaskClient:
+    """A client in a thread with its own event loop, for code that is not asynchronous."""
 
-    def __init__(self, piece: Piece, settings: TaskSettings) -> None:
-        self._piece = piece
-        self._settings = settings
-        self._topic_id = Uuid.ZERO
-        self._thread = ThreadPoolExecutor(1, "fetch")
-        self._runner = asyncio.Runner()
-        self._client = Client(
+    def __init__(self, settings: TaskSettings) -> None:
+        self.topic_ids: dict[str, Uuid] = {}
+        """Topic ids from metadata, by topic."""
+        self.client = Client(
             settings.bootstrap_servers,
             client_id=CLIENT_ID,
             request_timeout_s=settings.timeout_s,
             security=PLAINTEXT if settings.security is None else client_security(settings.security),
         )
+        self._timeout_s = settings.timeout_s
+        self._thread = ThreadPoolExecutor(1, "fetch")
+        self._runner = asyncio.Runner()
 
-    def __enter__(self) -> "_Fetcher":
-        answer = self._run(lambda: self._client.refresh_metadata([self._piece.topic])).result()
-        self._topic_id = answer.topics[0].topic_id
-        return self
+    def run(self, make: Callable[[], Coroutine[Any, Any, Answer]]) -> "Future[Answer]":
+        """Start a coroutine in the thread, and repeat it while brokers cannot be reached."""
+        return self._thread.submit(lambda: self._runner.run(self._patiently(make)))
 
-    def __exit__(self, *_: object) -> None:
-        self._run(self._client.close).result()
+    async def _patiently(self, make: Callable[[], Coroutine[Any, Any, Answer]]) -> Answer:
+        """Repeat while no broker can be reached: a broker may be restarting."""
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + self._timeout_s
+        while True:
+            try:
+                return await make()
+            except SecurityFailed:
+                raise
+            except ConnectionFailed:
+                if loop.time() + _RECONNECT_S > deadline:
+                    raise
+                await asyncio.sleep(_RECONNECT_S)
+
+    def topic_id(self, topic: str) -> Uuid:
+        """The id of a topic; its leaders are known then, too."""
+        if topic not in self.topic_ids:
+            answer = self.run(lambda: self.client.refresh_metadata([topic])).result()
+            self.topic_ids[topic] = answer.topics[0].topic_id
+        return self.topic_ids[topic]
+
+    def close(self) -> None:
+        """Close the connections and end the thread."""
+        self._thread.submit(lambda: self._runner.run(self.client.close())).result()
         self._thread.submit(self._runner.close).result()
         self._thread.shutdown()
 
+
+_shared: ContextVar[TaskClient | None] = ContextVar("shared_client", default=None)
+
+
+@contextmanager
+def shared_client(settings: TaskSettings) -> Iterator[TaskClient]:
+    """A client for the block. Blocks inside it use the same one: a task with 200 small partitions
+    opens its connections once. It connects when it is first used."""
+    if (known := _shared.get()) is not None:
+        yield known
+        return
+    client = TaskClient(settings)
+    _shared.set(client)
+    try:
+        yield client
+    finally:
+        _shared.set(None)
+        client.close()
+
+
+class _Fetcher:
+    """Fetches from the leader of one partition."""
+
+    def __init__(self, client: TaskClient, piece: Piece, settings: TaskSettings) -> None:
+        self._client = client
+        self._piece = piece
+        self._settings = settings
+        self._partition = TopicPartition(piece.topic, piece.partition)
+        self._topic_id = client.topic_id(piece.topic)
+
     def begin(self, offset: int) -> "Future[PartitionData]":
         """Start a fetch from `offset`."""
-        return self._run(lambda: self._fetch(offset))
+        return self._client.run(lambda: self._fetch(offset))
 
-    def _run(self, make: Callable[[], Coroutine[Any, Any, Answer]]) -> "Future[Answer]":
-        return self._thread.submit(lambda: self._runner.run(make()))
+    def skip_deleted(self, offset: int, gaps: Gaps) -> int:
+        """The offset to go on at, after `offset` was found to be out of range."""
+        client = self._client.client
+        starts = self._client.run(lambda: log_starts(client, [self._partition])).result()
+        start = min(starts.get(self._partition, -1), self._piece.end_offset)
+        if start <= offset:
+            raise CliError(
+                f"{self._partition}: offset {offset} is beyond the end of the log, which was "
+                "truncated during the export (OFFSET_OUT_OF_RANGE)"
+            )
+        gaps.note(self._partition, offset, start)
+        return start
 
     async def _fetch(self, offset: int) -> PartitionData:
         """The response for `offset`; repeated while it is empty, until the timeout."""
-        partition = TopicPartition(self._piece.topic, self._piece.partition)
         async with asyncio.timeout(self._settings.timeout_s):
             while True:
-                response = await self._client.send_to_leader(partition, self._request(offset))
-                if response.error_code:
-                    raise ApiError(ErrorCode(response.error_code), str(partition))
-                data = response.responses[0].partitions[0]
-                if data.error_code:
-                    raise ApiError(
-                        ErrorCode(data.error_code), f"{partition} from offset {offset} on"
-                    )
-                if data.records:
+                request = self._request(offset)
+                response = await self._client.client.send_to_leader(self._partition, request)
+                data = response.responses[0].partitions[0] if response.responses else None
+                code = ErrorCode(response.error_code or (data.error_code if data else 0))
+                if code is ErrorCode.OFFSET_OUT_OF_RANGE:
+                    raise OffsetOutOfRange(f"{self._partition} offset {offset}")
+                if code:
+                    raise ApiError(code, f"{code.name}: {self._partition} from offset {offset} on")
+                if data is not None and data.records:
                     return data
 
     def _request(self, offset: int) -> FetchRequest:

@@ -14,10 +14,11 @@ from broker.log.layout import LOG_START_OFFSET_CHECKPOINT, parse_partition_dir
 from broker.model import TopicPartition
 from broker.records.batch import Batch, check_crc
 from broker.records.layout import CURRENT_MAGIC
-from kctl.cli.errors import CliError
+from kctl.cli.errors import CliError, ExitStatus
 from kctl.dump.reading.readers import corrupt_batch, open_records
 from kctl.spark.planning.origin import Origin
 from kctl.spark.planning.plan import OffsetRange, Piece
+from kctl.spark.reading.gaps import Gaps
 from kctl.spark.reading.log_partition import LogPartition, Segment
 
 
@@ -61,6 +62,19 @@ class LogDirectorySource:
             {str(log.partition): log.epochs[-1].epoch for log in logs if log.epochs},
         )
 
+    def held_back(self, ranges: Iterable[OffsetRange]) -> dict[TopicPartition, int]:
+        """How many offsets lie between the last stable offset and the log end."""
+        ends = {
+            each.topic_partition: each.end_offset
+            for each in ranges
+            if each.end_offset == self._logs[each.topic_partition].last_stable_offset
+        }
+        return {
+            partition: self._logs[partition].log_end_offset - end
+            for partition, end in ends.items()
+            if self._logs[partition].log_end_offset > end
+        }
+
     def epoch_end_offsets(self, epochs: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
         """The end offsets of leader epochs; partitions without an epoch checkpoint are omitted."""
         return {
@@ -93,6 +107,12 @@ class LogDirectorySource:
 
 
 def _find_logs(directory: Path) -> Iterator[LogPartition]:
+    if parse_partition_dir(directory.absolute().name) and any(directory.glob("*.log")):
+        raise CliError(
+            f"{directory}: is the directory of one partition",
+            f"--from-dir {directory.absolute().parent}",
+            ExitStatus.USAGE,
+        )
     try:
         log_start_offsets = read_offsets(directory / LOG_START_OFFSET_CHECKPOINT)
         for path in sorted(directory.iterdir()):
@@ -163,7 +183,7 @@ def _cuts(segment: Segment, start: int, end: int, task_bytes: int) -> Iterator[t
         wanted = position + task_bytes
 
 
-def read_piece(piece: Piece) -> Iterator[Batch]:
+def read_piece(piece: Piece, gaps: Gaps) -> Iterator[Batch]:
     """The batches of a part of a file, with their CRCs checked.
 
     CorruptRecord names the file and position of damaged or missing bytes.
@@ -171,7 +191,13 @@ def read_piece(piece: Piece) -> Iterator[Batch]:
     path = Path(piece.path)
     end = piece.position + piece.size_bytes
     reached = piece.position
-    for position, batch in open_records(path).batches(piece.position):
+    try:
+        records = open_records(path)
+    except FileNotFoundError:  # the broker has deleted the segment
+        partition = TopicPartition(piece.topic, piece.partition)
+        gaps.note(partition, piece.first_offset, piece.end_offset)
+        return
+    for position, batch in records.batches(piece.position):
         if position >= end:
             break
         try:

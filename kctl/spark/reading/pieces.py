@@ -5,6 +5,7 @@ become one table.
 """
 
 from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager, nullcontext
 
 import pyarrow as pa
 
@@ -14,6 +15,7 @@ from kctl.spark.planning.plan import Piece
 from kctl.spark.planning.settings import IsolationLevel, TaskSettings
 from kctl.spark.reading import cluster, log_directory
 from kctl.spark.reading.aborted_transactions import AbortedTransactions
+from kctl.spark.reading.gaps import Gaps
 
 CHUNK_BYTES = 16 * 1024 * 1024
 
@@ -22,13 +24,23 @@ Fetched = tuple[Iterable[Batch], Iterable[tuple[int, int, int]]]
 last offset)."""
 
 
+def connected(settings: TaskSettings) -> AbstractContextManager[object]:
+    """In the block, all pieces are read through the same connections."""
+    return cluster.shared_client(settings) if settings.bootstrap_servers else nullcontext()
+
+
 def piece_tables(
-    piece: Piece, settings: TaskSettings, columns: tuple[str, ...]
+    piece: Piece, settings: TaskSettings, columns: tuple[str, ...], gaps: Gaps | None = None
 ) -> Iterator[tuple[pa.Table, int]]:
-    """The visible records of a piece as tables, each with the size of its decompressed records."""
+    """The visible records of a piece as tables, each with the size of its decompressed records.
+
+    Records that are gone are an error, unless `gaps` says that they are skipped.
+    """
     gatherer = ColumnGatherer(piece.topic, piece.partition, columns)
-    for batch in _visible(_fetch(piece, settings), settings.isolation):
-        gatherer.add(batch, piece.first_offset, piece.end_offset)
+    gaps = Gaps() if gaps is None else gaps
+    for batch in _visible(_fetch(piece, settings, gaps), settings.isolation):
+        # The batch after a gap may begin before its end: brokers delete whole batches only.
+        gatherer.add(batch, max(piece.first_offset, gaps.end_offset), piece.end_offset)
         if gatherer.size_bytes >= CHUNK_BYTES:
             yield gatherer.table(), gatherer.size_bytes
             gatherer = ColumnGatherer(piece.topic, piece.partition, columns)
@@ -36,13 +48,13 @@ def piece_tables(
         yield gatherer.table(), gatherer.size_bytes
 
 
-def _fetch(piece: Piece, settings: TaskSettings) -> Iterable[Fetched]:
+def _fetch(piece: Piece, settings: TaskSettings, gaps: Gaps) -> Iterable[Fetched]:
     if piece.path:
         aborted = [
             (each.producer_id, each.first_offset, each.last_offset) for each in piece.aborted
         ]
-        return [(log_directory.read_piece(piece), aborted)]
-    return cluster.read_piece(piece, settings)
+        return [(log_directory.read_piece(piece, gaps), aborted)]
+    return cluster.read_piece(piece, settings, gaps)
 
 
 def _visible(fetched: Iterable[Fetched], isolation: IsolationLevel) -> Iterator[Batch]:
@@ -59,7 +71,7 @@ def count_records(piece: Piece, settings: TaskSettings) -> int:
     """The number of visible records of a piece, from batch headers where they suffice."""
     first, end = piece.first_offset, piece.end_offset
     count = 0
-    for batch in _visible(_fetch(piece, settings), settings.isolation):
+    for batch in _visible(_fetch(piece, settings, Gaps()), settings.isolation):
         header = batch.header
         is_inside = first <= header.base_offset and header.last_offset < end
         if batch.records_count is not None and is_inside:

@@ -5,15 +5,18 @@ topic, partition, offset, timestamp, and why. Nothing of it is in the table then
 of the table holds a value that its producer did not write.
 """
 
+import re
 from collections.abc import Callable
 from typing import Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from kctl.spark.decoding.columns import TYPES
 from kctl.spark.decoding.json_values import NotDecodable, parse_json, to_structs
 from kctl.spark.decoding.schema import decode_struct
 from kctl.spark.planning.settings import ContentType, ExportFormat, PartitionColumn, TaskSettings
+from kctl.spark.writing.selection import select_records, select_rows
 
 UNDECODABLE: Final = "_undecodable/"
 """The directory, hidden from readers, of records that were kept aside."""
@@ -30,7 +33,9 @@ Decoder = Callable[[pa.Array], tuple[pa.Array, pa.Array | None]]
 
 def columns_to_read(settings: TaskSettings) -> tuple[str, ...]:
     """The columns to write, and those that identify a record that is kept aside."""
-    return tuple(dict.fromkeys((*settings.columns, "topic", "partition", "offset", "timestamp")))
+    identity = ("topic", "partition", "offset", "timestamp")
+    compared = [name for name in TYPES if re.search(rf"\b{name}\b", settings.where)]
+    return tuple(dict.fromkeys((*settings.columns, *identity, *compared)))
 
 
 def decode_content(table: pa.Table, settings: TaskSettings) -> tuple[pa.Table, pa.Table]:
@@ -52,6 +57,30 @@ def decode_content(table: pa.Table, settings: TaskSettings) -> tuple[pa.Table, p
         decoded.filter(is_good),
         _with_reason(table.filter(pc.invert(is_good)), reasons.drop_null()),
     )
+
+
+def rows_of(table: pa.Table, settings: TaskSettings) -> tuple[pa.Table, pa.Table]:
+    """(the chosen rows, decoded, with all columns that were read; records kept aside)."""
+    good, bad = decode_content(select_records(table, settings), settings)
+    return select_rows(good, settings), bad
+
+
+def written_columns(rows: pa.Table, settings: TaskSettings) -> pa.Table:
+    """The columns to write; with `--flatten` the fields of JSON values instead of the values."""
+    table = rows.select(list(settings.columns))
+    if not settings.is_flat or "value" not in settings.columns:
+        return table
+    kind = table.schema.field("value").type
+    if not pa.types.is_struct(kind):
+        return table
+    at = table.column_names.index("value")
+    fields = table.column("value").combine_chunks().flatten()
+    table = table.remove_column(at)
+    for number, (field, column) in enumerate(zip(kind, fields, strict=True)):
+        taken = field.name in TYPES or field.name in set(PartitionColumn)
+        name = f"value_{field.name}" if taken else field.name
+        table = table.add_column(at + number, name, column)
+    return table
 
 
 def _with_reason(table: pa.Table, reasons: pa.Array) -> pa.Table:

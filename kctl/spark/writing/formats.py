@@ -1,14 +1,23 @@
 """Arrow tables → files of one format."""
 
 import base64
+import gzip
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Protocol
+from typing import IO, Any, Final, Protocol, cast
 
 import pyarrow as pa
 
-from kctl.spark.planning.settings import ExportFormat
+from kctl.spark.planning.settings import Codec, Compression, ExportFormat, TaskSettings
+from kctl.spark.writing.json_lines import json_lines
+
+_ORC_CODECS: Final = {
+    Codec.NONE: "uncompressed",
+    Codec.SNAPPY: "snappy",
+    Codec.LZ4: "lz4",
+    Codec.ZSTD: "zstd",
+}
 
 
 class TableWriter(Protocol):
@@ -22,26 +31,27 @@ class TableWriter(Protocol):
 
 
 class ParquetFile:
-    """Parquet as Spark writes it (snappy), a row group per table."""
+    """Parquet, a row group per table."""
 
-    def __init__(self, path: Path, schema: pa.Schema) -> None:
+    def __init__(self, path: Path, schema: pa.Schema, compression: Compression) -> None:
         from pyarrow import parquet
 
         # Dictionaries pay off only for repeated values, not for keys and values of records.
         # Statistics of keys and values are not used and would cost a comparison per record.
         repeating = [n for n in ("topic", "partition", "timestamp_type") if n in schema.names]
-        compared = [n for n in ("partition", "offset", "timestamp") if n in schema.names]
+        compared = [n for n in ("topic", "partition", "offset", "timestamp") if n in schema.names]
         self._writer = parquet.ParquetWriter(
             path,
             schema,
-            compression="snappy",
+            compression=compression.codec.value,
+            compression_level=compression.level,
             use_dictionary=repeating or False,
             write_statistics=compared or False,
         )
 
     def write(self, table: pa.Table) -> None:
         """Add a row group."""
-        self._writer.write_table(table)
+        self._writer.write_table(table, row_group_size=len(table) or None)
 
     def close(self) -> None:
         """Write the footer."""
@@ -49,13 +59,13 @@ class ParquetFile:
 
 
 class OrcFile:
-    """ORC with snappy."""
+    """ORC."""
 
-    def __init__(self, path: Path, schema: pa.Schema) -> None:
+    def __init__(self, path: Path, schema: pa.Schema, compression: Compression) -> None:
         from pyarrow import orc
 
         del schema  # ORC takes the schema of the first table
-        self._writer = orc.ORCWriter(str(path), compression="snappy")
+        self._writer = orc.ORCWriter(str(path), compression=_ORC_CODECS[compression.codec])
 
     def write(self, table: pa.Table) -> None:
         """Add a stripe."""
@@ -69,10 +79,11 @@ class OrcFile:
 class CsvFile:
     """CSV with a header line; bytes in base64, headers as JSON, times in ISO 8601."""
 
-    def __init__(self, path: Path, schema: pa.Schema) -> None:
+    def __init__(self, path: Path, schema: pa.Schema, compression: Compression) -> None:
         from pyarrow import csv
 
-        self._writer = csv.CSVWriter(path, _csv_schema(schema))
+        self._file = _open_text(path, compression)
+        self._writer = csv.CSVWriter(self._file, _csv_schema(schema))
 
     def write(self, table: pa.Table) -> None:
         """Add lines."""
@@ -81,24 +92,31 @@ class CsvFile:
     def close(self) -> None:
         """Flush and close."""
         self._writer.close()
+        self._file.close()
 
 
 class JsonLinesFile:
     """One JSON object per line; bytes in base64, times in ISO 8601."""
 
-    def __init__(self, path: Path, schema: pa.Schema) -> None:
+    def __init__(self, path: Path, schema: pa.Schema, compression: Compression) -> None:
         del schema
-        self._file = path.open("w", encoding="utf-8")
+        self._file = _open_text(path, compression)
 
     def write(self, table: pa.Table) -> None:
         """Add lines."""
-        for row in table.to_pylist():
-            self._file.write(json.dumps(row, ensure_ascii=False, default=_plain))
-            self._file.write("\n")
+        self._file.write(json_lines(table))
 
     def close(self) -> None:
         """Flush and close."""
         self._file.close()
+
+
+def _open_text(path: Path, compression: Compression) -> IO[bytes]:
+    """A new text file; `.gz` is understood by Spark, Hive and command-line tools."""
+    if compression.codec is Codec.GZIP:
+        level = 6 if compression.level is None else compression.level
+        return cast(IO[bytes], gzip.open(path, "wb", level))
+    return path.open("wb")
 
 
 def _plain(value: object) -> str:
@@ -135,7 +153,7 @@ def _json(value: object) -> str:
 
 
 # Avro is written by Spark: see spark_writer.
-_WRITERS: dict[ExportFormat, Callable[[Path, Any], TableWriter]] = {
+_WRITERS: dict[ExportFormat, Callable[[Path, Any, Compression], TableWriter]] = {
     ExportFormat.PARQUET: ParquetFile,
     ExportFormat.JSONL: JsonLinesFile,
     ExportFormat.CSV: CsvFile,
@@ -143,6 +161,22 @@ _WRITERS: dict[ExportFormat, Callable[[Path, Any], TableWriter]] = {
 }
 
 
-def open_writer(export_format: ExportFormat, path: Path, schema: pa.Schema) -> TableWriter:
+def file_suffix(export_format: ExportFormat, settings: TaskSettings) -> str:
+    """The ending of file names: the format, and `.gz` for compressed text."""
+    compression = _compression(export_format, settings)
+    is_text = export_format in (ExportFormat.JSONL, ExportFormat.CSV)
+    is_packed = is_text and compression.codec is Codec.GZIP
+    return f"{export_format}.gz" if is_packed else str(export_format)
+
+
+def open_writer(
+    export_format: ExportFormat, path: Path, schema: pa.Schema, settings: TaskSettings
+) -> TableWriter:
     """Create a file."""
-    return _WRITERS[export_format](path, schema)
+    return _WRITERS[export_format](path, schema, _compression(export_format, settings))
+
+
+def _compression(export_format: ExportFormat, settings: TaskSettings) -> Compression:
+    """The codec of a file; records kept aside are Parquet, whatever the format of the rows."""
+    is_own = export_format is settings.export_format
+    return Compression.parse(settings.compression if is_own else "", export_format)

@@ -1,0 +1,262 @@
+"""Batch reads and streams of the format `kctl`."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+import pyarrow as pa
+from pyspark.sql.datasource import DataSourceReader, DataSourceStreamReader, InputPartition
+
+from broker.model import TopicPartition
+from kctl.cli.errors import CliError
+from kctl.spark.data_source.options import Request
+from kctl.spark.data_source.pushdown import Limits
+from kctl.spark.decoding.columns import DEFAULT_COLUMNS, arrow_schema
+from kctl.spark.planning.plan import OffsetRange, Piece
+from kctl.spark.planning.selection import Source, choose_partitions, choose_ranges
+from kctl.spark.planning.settings import OnGap, TaskSettings
+from kctl.spark.reading.gaps import Gaps
+from kctl.spark.reading.pieces import piece_tables
+from kctl.spark.writing.selection import select_records
+
+_MICROSECONDS: Final = pa.timestamp("us", tz="UTC")
+_TOPIC_IDS: Final = "topic_ids"
+"""The key of the topic ids in a stream position; the other keys are partitions."""
+_MAX_TIME_MS: Final = (2**63 - 1) // 1000
+_SELECTED: Final = ("offset", "partition", "timestamp")
+"""Columns that decide which records are read, whether or not they are wanted."""
+
+
+@dataclass
+class PieceToRead(InputPartition):
+    """What one Spark task reads."""
+
+    piece: Piece
+
+
+def pieces_of(
+    request: Request, source: Source, ranges: Iterable[OffsetRange]
+) -> list[InputPartition]:
+    """The ranges in parts of about `task.bytes`, at least `minPartitions` of them if possible."""
+    wanted = [each for each in ranges if not each.is_empty]
+    pieces = [p for each in wanted for p in source.pieces(each, request.task_bytes)]
+    if 0 < len(pieces) < request.min_partitions:
+        total = sum(piece.size_bytes for piece in pieces)
+        smaller = max(1, total // request.min_partitions)
+        pieces = [p for each in wanted for p in source.pieces(each, smaller)]
+    return [PieceToRead(piece) for piece in pieces]
+
+
+class KctlReader(DataSourceReader):
+    """Reads the selected records once."""
+
+    def __init__(self, request: Request, columns: Sequence[str] = DEFAULT_COLUMNS) -> None:
+        self._request = request
+        self._columns = tuple(columns)
+        self._limits = Limits()
+
+    def pushFilters(self, filters: list[Any]) -> Iterable[Any]:  # noqa: N802 - Spark's name
+        """Read less; Spark applies all filters to what is read."""
+        self._limits.narrow(filters)
+        return filters
+
+    def partitions(self) -> list[InputPartition]:
+        """The pinned offsets, split into tasks."""
+        request, limits = self._request, self._limits
+        selection = request.selection
+        if limits.since_ms is not None:
+            since = max(selection.since_ms or limits.since_ms, limits.since_ms)
+            selection = replace(selection, since_ms=since)
+        with request.source() as source:
+            ranges = choose_ranges(source, selection)
+            return pieces_of(request, source, (self._bounded(each) for each in ranges))
+
+    def _bounded(self, there: OffsetRange) -> OffsetRange:
+        """The offsets between startingOffsets and endingOffsets that the filters leave."""
+        partition = there.topic_partition
+        ends = there.first_offset, there.end_offset
+        first = self._request.starting.of(partition, *ends)
+        end = self._request.ending.of(partition, *ends)
+        if not there.first_offset <= first <= end <= there.end_offset:
+            if not self._request.is_gap_skipped:
+                raise CliError(
+                    f"{partition}: offsets {first} to {end} are out of range (available: "
+                    f"{there.first_offset} to {there.end_offset}); failOnDataLoss=false reads what "
+                    "is there"
+                )
+            first = min(max(first, there.first_offset), there.end_offset)
+            end = max(first, min(end, there.end_offset))
+        return self._limits.within(OffsetRange(*partition, first, end))
+
+    def read(self, partition: InputPartition) -> Iterator[Any]:
+        """The records of one task."""
+        settings = self._request.settings
+        if self._limits.until_ms is not None:
+            until = min(settings.until_ms or self._limits.until_ms, self._limits.until_ms)
+            settings = replace(settings, until_ms=until)
+        return read_batches(partition, settings, self._columns)
+
+
+class KctlStreamReader(DataSourceStreamReader):
+    """Reads appended records batch by batch; a position holds the next offset of each partition."""
+
+    def __init__(self, request: Request, columns: Sequence[str] = DEFAULT_COLUMNS) -> None:
+        self._request = request
+        self._columns = tuple(columns)
+
+    def initialOffset(self) -> dict[str, Any]:  # noqa: N802 - Spark's name
+        """The position at which a new query begins."""
+        starting = self._request.starting
+        with self._request.source() as source:
+            ranges = self._there(source)
+            offsets = {
+                str(each.topic_partition): starting.of(
+                    each.topic_partition, each.first_offset, each.end_offset
+                )
+                for each in ranges
+            }
+            return {**offsets, _TOPIC_IDS: self._topic_ids(source, ranges)}
+
+    def getDefaultReadLimit(self) -> Any:  # noqa: N802 - Spark's name
+        """maxOffsetsPerTrigger; without it, everything that is there."""
+        from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows
+
+        limit = self._request.max_offsets
+        return ReadAllAvailable() if limit is None else ReadMaxRows(limit)
+
+    def latestOffset(  # noqa: N802 - Spark's name
+        self, start: dict[str, Any] | None = None, limit: Any = None
+    ) -> dict[str, Any]:
+        """The end of each partition now, or as far as the limit allows; older Sparks give none."""
+        with self._request.source() as source:
+            ranges = self._there(source)
+            topic_ids = self._topic_ids(source, ranges)
+        ends = {str(each.topic_partition): each.end_offset for each in ranges}
+        max_rows = getattr(limit, "max_rows", None)
+        if start and max_rows:
+            firsts = {str(each.topic_partition): each.first_offset for each in ranges}
+            starts = {name: max(start.get(name, first), first) for name, first in firsts.items()}
+            ends = limited(starts, ends, max_rows)
+        return {**ends, _TOPIC_IDS: topic_ids}
+
+    @staticmethod
+    def _topic_ids(source: Source, ranges: list[OffsetRange]) -> dict[str, str]:
+        """Topic ids by topic: offsets alone do not show that a topic was recreated."""
+        names = {each.topic for each in ranges}
+        topic_ids = source.origin([each.topic_partition for each in ranges]).topic_ids
+        return {topic: topic_id for topic, topic_id in topic_ids.items() if topic in names}
+
+    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
+        """The records between two positions; a new partition is read from its beginning.
+
+        CliError if a topic was recreated or records are gone, unless failOnDataLoss is false.
+        """
+        recreated = self._recreated(start, end)
+        with self._request.source() as source:
+            ranges = self._between(self._there(source), start, end, recreated)
+            return pieces_of(self._request, source, ranges)
+
+    def _recreated(self, start: dict[str, Any], end: dict[str, Any]) -> set[str]:
+        before, after = start.get(_TOPIC_IDS, {}), end.get(_TOPIC_IDS, {})
+        found = {each for each in before.keys() & after.keys() if before[each] != after[each]}
+        if found and not self._request.is_gap_skipped:
+            topic = min(found)
+            raise CliError(
+                f"topic {topic} was recreated: its topic id was {before[topic]} and is now "
+                f"{after[topic]}",
+                "start the query with a new checkpoint, or set failOnDataLoss to false",
+            )
+        return found
+
+    def _between(
+        self,
+        there: list[OffsetRange],
+        start: dict[str, Any],
+        end: dict[str, Any],
+        recreated: set[str],
+    ) -> Iterator[OffsetRange]:
+        """The ranges between two positions; CliError if records between them are gone."""
+        for each in there:
+            name = str(each.topic_partition)
+            first = start.get(name, each.first_offset)
+            if each.topic in recreated:
+                first = each.first_offset
+            last = end.get(name, first)
+            if problem := _loss(first, last, each):
+                if not self._request.is_gap_skipped:
+                    raise CliError(
+                        f"{name}: {problem}",
+                        "start the query with a new checkpoint, or set failOnDataLoss to false",
+                    )
+                first = min(max(first, each.first_offset), each.end_offset)
+                if first > last:
+                    first = each.first_offset  # a shorter log is another one
+            yield OffsetRange(each.topic, each.partition, min(first, last), last)
+
+    def read(self, partition: InputPartition) -> Iterator[Any]:
+        """The records of one task."""
+        return read_batches(partition, self._request.settings, self._columns)
+
+    def _there(self, source: Source) -> list[OffsetRange]:
+        partitions: list[TopicPartition] = choose_partitions(
+            source.partitions(), self._request.topics
+        )
+        return source.whole_ranges(partitions, is_committed=self._request.selection.is_committed)
+
+
+def _loss(first: int, end: int, there: OffsetRange) -> str:
+    if first > end:
+        return f"read up to offset {first}, but it ends at {end}"
+    if first < min(there.first_offset, end):
+        return f"offsets {first} to {there.first_offset - 1} were deleted before they were read"
+    return ""
+
+
+def limited(starts: Mapping[str, int], ends: Mapping[str, int], max_rows: int) -> dict[str, int]:
+    """Ends so that at most about `max_rows` offsets are read, in proportion to what is there.
+
+    As Spark's connector: a partition with anything to read gets at least one offset.
+    """
+    sizes = {name: max(0, ends[name] - starts[name]) for name in ends}
+    total = sum(sizes.values())
+    if total <= max_rows:
+        return dict(ends)
+    return {
+        name: min(ends[name], starts[name] + max(1, sizes[name] * max_rows // total))
+        if sizes[name]
+        else ends[name]
+        for name in ends
+    }
+
+
+def read_batches(
+    partition: InputPartition, settings: TaskSettings, columns: Sequence[str] = DEFAULT_COLUMNS
+) -> Iterator[pa.RecordBatch]:
+    """The records of a task as Arrow batches, with timestamps in microseconds as in Spark."""
+    assert isinstance(partition, PieceToRead)  # noqa: S101 - Spark gives back what it was given
+    fields = [
+        pa.field(field.name, _MICROSECONDS) if field.name == "timestamp" else field
+        for field in arrow_schema(columns)
+    ]
+    gaps = Gaps(is_skipped=settings.on_gap is OnGap.SKIP)
+    read = tuple(dict.fromkeys((*columns, *_SELECTED)))
+    for table, _ in piece_tables(partition.piece, settings, read, gaps):
+        rows = select_records(table, settings)
+        yield from _cast(rows, pa.schema(fields)).to_batches()
+
+
+def _cast(table: pa.Table, schema: pa.Schema) -> pa.Table:
+    """The wanted columns in Spark's types; CliError names a record whose timestamp does not fit."""
+    try:
+        return table.select(schema.names).cast(schema)
+    except pa.ArrowInvalid as error:
+        times = table.column("timestamp").cast(pa.int64()).to_pylist()
+        for index, time_ms in enumerate(times):
+            if time_ms is not None and abs(time_ms) > _MAX_TIME_MS:
+                row = table.slice(index, 1).to_pylist()[0]
+                raise CliError(
+                    f"partition {row['partition']} offset {row['offset']}: timestamp "
+                    f"{time_ms} does not fit Spark's TIMESTAMP",
+                    "kctl spark-export keeps such records aside",
+                ) from error
+        raise
