@@ -245,7 +245,6 @@ def _produce_partition(
         leader = _current_leader(error.code, topic, data.index, context)
         return _refused(data.index, error, leader, partition)
     except HeavyBatch:
-        partition.stats.produce_requests -= 1  # counted when it is appended
         answer = PartitionProduceResponse(index=data.index)
         # Not by its number: a partition may be named twice.
         waiting[topic, -1 - len(waiting)] = _Heavy(topic, partition, records, verification, answer)
