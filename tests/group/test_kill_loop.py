@@ -12,4 +12,4 @@ from tests.support.cluster import running_cluster
 @pytest.mark.timeout(300)
 def test_clients_commit_again_after_kills(tmp_path: Path, zookeeper: str) -> None:
     with running_cluster(tmp_path, zookeeper, 3, SETTINGS) as cluster:
-        run(cluster, kills=5, seed=3)
+        run(cluster, kills=5, seed=3, library="librdkafka")

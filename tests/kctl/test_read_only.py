@@ -56,6 +56,8 @@ READING = {
     *("acls list", "acls explain", "acls audit", "acls export", "users list"),
     *("quotas list", "quotas resolve", "tokens list"),
     *("zk ls", "zk get", "zk tree", "spark-export run", "spark-export verify"),
+    *("spark-export list", "spark-export compact"),  # of exports, not of the cluster
+    *("health", "metrics", "monitor run", "monitor history"),
 }
 OF_THIS_MACHINE = ("dump-log", "context", "dev", "completion")
 
