@@ -201,10 +201,12 @@ class DynamicConfig:
     def encoded(self, config: Mapping[str, str], stored: Mapping[str, str]) -> dict[str, str]:
         """Settings as they are stored, with encrypted passwords; unchanged ones stay as they are.
 
+        Passwords that cannot be decrypted here stay too, until another value is set: they may
+        belong to a broker with another secret. (Kafka removes them with the next change.)
         ConfigError if a password is to be stored and `password.encoder.secret` is not set.
         """
         known = self.decoded({key: text for key, text in stored.items() if is_password(key)})
-        written = {}
+        written = {k: text for k, text in stored.items() if is_password(k) and k not in known}
         for key, text in config.items():
             if not is_password(key):
                 written[key] = text

@@ -29,12 +29,13 @@ _FILES = {Shell.BASH: "kctl.bash", Shell.ZSH: "_kctl", Shell.FISH: "kctl.fish"}
     app,
     "completion",
     examples=[
-        "source <(kctl completion bash)",
+        "kctl completion bash > ~/.local/share/bash-completion/completions/kctl",
         "kctl completion fish > ~/.config/fish/completions/kctl.fish",
     ],
 )
 def completion(
-    ctx: typer.Context, shell: Annotated[Shell, typer.Argument(help="bash, zsh or fish.")]
+    ctx: typer.Context,
+    shell: Annotated[Shell, typer.Argument(metavar="SHELL", help="bash, zsh or fish.")],
 ) -> None:
     """Print the completion script of a shell.
 

@@ -19,5 +19,5 @@ def test_tour_completes_with_its_intended_failures() -> None:
     statuses = ["(exit status 3)"] * 2 + ["(exit status 1)"] * 2
     assert failed == statuses
     assert "12 plums" in answer.stdout
-    assert "8 records in 1 files" in answer.stdout
+    assert "8 records in 1 file" in answer.stdout
     assert "no problems found" in answer.stdout

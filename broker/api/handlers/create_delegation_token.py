@@ -4,6 +4,8 @@ Versions:
     v1 clients wait out a throttle time themselves, after the response (KIP-219)
     v2 flexible
     v3 tokens for another owner (KIP-373)
+
+Deliberately missing: nothing.
 """
 
 from typing import Final

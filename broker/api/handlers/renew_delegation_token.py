@@ -3,6 +3,8 @@
 Versions:
     v1 clients wait out a throttle time themselves, after the response (KIP-219)
     v2 flexible
+
+Deliberately missing: nothing.
 """
 
 from broker.api.context import RequestContext

@@ -20,7 +20,7 @@ command(
     app,
     "set",
     examples=[
-        "kctl quotas set producer_byte_rate=10MB request_percentage=50 --user alice --yes",
+        "kctl quotas set producer_byte_rate=10MB --user alice --yes",
         "kctl quotas set request_percentage=50 --user alice --client reports --dry-run",
         "kctl quotas set consumer_byte_rate=1MB --client-defaults --yes",
         "kctl quotas set connection_creation_rate=20 --ip-defaults --yes",

@@ -242,10 +242,10 @@ def read_batches(
     read = tuple(dict.fromkeys((*columns, *_SELECTED)))
     for table, _ in piece_tables(partition.piece, settings, read, gaps):
         rows = select_records(table, settings)
-        yield from _cast(rows, pa.schema(fields)).to_batches()
+        yield from _cast(rows, pa.schema(fields), partition.piece).to_batches()
 
 
-def _cast(table: pa.Table, schema: pa.Schema) -> pa.Table:
+def _cast(table: pa.Table, schema: pa.Schema, piece: Piece) -> pa.Table:
     """The wanted columns in Spark's types; CliError names a record whose timestamp does not fit."""
     try:
         return table.select(schema.names).cast(schema)
@@ -253,9 +253,9 @@ def _cast(table: pa.Table, schema: pa.Schema) -> pa.Table:
         times = table.column("timestamp").cast(pa.int64()).to_pylist()
         for index, time_ms in enumerate(times):
             if time_ms is not None and abs(time_ms) > _MAX_TIME_MS:
-                row = table.slice(index, 1).to_pylist()[0]
+                offset = table.column("offset")[index].as_py()
                 raise CliError(
-                    f"partition {row['partition']} offset {row['offset']}: timestamp "
+                    f"{piece.topic}-{piece.partition} offset {offset}: timestamp "
                     f"{time_ms} does not fit Spark's TIMESTAMP",
                     "kctl spark-export keeps such records aside",
                 ) from error
