@@ -45,7 +45,7 @@ Endpoint = Callable[[Query, str], Answer]
 
 @dataclass(frozen=True)
 class HttpConfig:
-    """Where to listen, and who may read."""
+    """Where to listen, and the token that clients need."""
 
     host: str
     port: int

@@ -39,7 +39,7 @@ def traffic_metrics(services: Services) -> Iterator[Metric]:
 
 
 def partition_metrics(services: Services, max_partitions: int) -> Iterator[Metric]:
-    """Offsets and sizes of replicas, and the ISR of led partitions; at most so many partitions.
+    """Offsets and sizes of replicas, and the ISR of led partitions; up to a number of partitions.
 
     A limit, because every partition is a dozen series: past it, monitoring systems suffer more
     than dashboards gain. How many are left out is a metric of its own.

@@ -1,7 +1,7 @@
 """Delegation tokens (KIP-48): what they are, who may use them, and how clients log in with them.
 
 A token is a random id and the HMAC of that id under `delegation.token.secret.key`, which brokers
-share. The HMAC is never stored: whoever knows the secret can compute it again. A client logs in by
+share. The HMAC is never stored: it is computed from the secret when needed. A client logs in by
 SCRAM with the id as user name and the HMAC in base64 as password.
 """
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 
 def write_private(path: Path, text: str) -> None:
-    """Replace a file by one with mode 0600; nobody else can read it at any time."""
+    """Replace a file by one with mode 0600; no other user can read it at any time."""
     draft = path.with_name(f"{path.name}.new")
     draft.unlink(missing_ok=True)
     descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)

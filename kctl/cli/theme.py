@@ -2,7 +2,7 @@
 
 Only the 16 colours of the terminal's own palette are used, never as a background, and yellow never
 in bold: so the terminal's theme keeps them readable on dark and on light backgrounds. Colour
-repeats what the text says; nothing is told by colour alone.
+repeats what the text says and never replaces it.
 
 `--color always` and `never` decide; otherwise streams that are terminals get colour, unless
 NO_COLOR is set (no-color.org) or TERM is dumb.

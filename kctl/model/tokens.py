@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True)
 class DelegationToken:
-    """A token; whoever has its HMAC can log in as its owner."""
+    """A token; a client that has its HMAC can log in as its owner."""
 
     token_id: str
     hmac: bytes = field(repr=False)

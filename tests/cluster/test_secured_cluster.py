@@ -1,4 +1,4 @@
-"""Three of our brokers that trust nobody: SASL_SSL between them and for clients, mTLS for control.
+"""Three of our brokers with SASL_SSL between them and for clients, and mTLS for control.
 
 Inter-broker logins use SCRAM: the broker's user is in ZooKeeper before the first broker starts, as
 Kafka needs it too.

@@ -1,4 +1,4 @@
-"""Codecs in slices give the same messages and bytes as those in one go."""
+"""Codecs in slices give the same messages and bytes as those without slices."""
 
 from collections.abc import Generator
 from typing import Any

@@ -1,4 +1,4 @@
-"""Certificates and passwords that change while the broker runs; and what nobody gets to see."""
+"""Certificates and passwords that change while the broker runs; secrets are never shown."""
 
 import re
 import ssl

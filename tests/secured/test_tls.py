@@ -1,4 +1,4 @@
-"""TLS listeners: who is let in, who is not, and what others notice of it."""
+"""TLS listeners: which clients are accepted, and that others are not disturbed."""
 
 import os
 import socket

@@ -27,7 +27,7 @@ def out(tmp_path: Path) -> Path:
 
 
 def grow(logs: Path, count: int) -> None:
-    """A partition with so many records."""
+    """A partition with this many records."""
     write_log(logs / "t-0", [[(at, 1000 + at, b"k", b"v%d" % at, ())] for at in range(count)])
 
 

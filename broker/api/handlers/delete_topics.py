@@ -64,7 +64,7 @@ async def handle(request: DeleteTopicsRequest, context: RequestContext) -> Delet
         throttle_time_ms=quota.throttle_ms if quota else 0,
         responses=[
             DeletableTopicResult(
-                # Who may not describe a topic does not learn the name that its id stands for.
+                # A client that may not describe a topic does not learn the name of its id.
                 name=None if topic.topic_id != Uuid.ZERO and name in hidden else name,
                 topic_id=topic.topic_id,
                 error_code=ErrorCode.UNKNOWN_TOPIC_ID if name is None else outcomes[name],

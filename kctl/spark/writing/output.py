@@ -26,7 +26,7 @@ MAX_OPEN_FILES: Final = 200
 _BUFFERED_GROUPS: Final = 4
 """Row groups that all buffers together may hold."""
 _GROUPS_PER_FILE: Final = 4
-"""A file has at least about so many row groups, so that its size can be kept."""
+"""A file has at least about this many row groups, so that its size can be kept."""
 _NO_VALUE: Final = "__HIVE_DEFAULT_PARTITION__"
 
 _READ_BYTES = 8 * 1024 * 1024
