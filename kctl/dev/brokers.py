@@ -17,7 +17,7 @@ from broker.log.layout import LOCK_FILE
 from kctl.cli.errors import CliError
 from kctl.cli.private_files import write_private
 from kctl.cli.state_home import state_home
-from kctl.dev.launch import StartingBroker, start_broker, started_address
+from kctl.dev.launch import StartingBroker, admin_url, start_broker, started_address
 from kctl.dev.processes import DevProcess
 
 
@@ -72,6 +72,11 @@ class DevBroker:
     def address(self) -> str | None:
         """The `host:port` it listens on, if it is running."""
         return started_address(self.log_file) if self.pid() else None
+
+    def admin_url(self) -> str | None:
+        """Where its metrics and health are served, if it is running."""
+        has_port = self.pid() and "\nadmin.listeners=" in self.properties_file.read_text()
+        return admin_url(self.log_file) if has_port else None
 
     def write_settings(self, settings: Mapping[str, str]) -> None:
         """Write server.properties for the next start."""

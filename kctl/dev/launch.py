@@ -11,6 +11,7 @@ from pathlib import Path
 from kctl.cli.errors import CliError
 
 _STARTED = re.compile(r"started broker\.id=(\d+) listeners=\w+://(\S+:\d+)")
+_ADMIN = re.compile(r"admin port is open url=(\S+)")
 _REASON = "kctl-broker: "
 """Prefix of the last line of a broker that cannot start."""
 _START_TIMEOUT_S = 60
@@ -80,6 +81,15 @@ def started_address(log_file: Path, position: int = 0) -> str | None:
     except OSError:
         return None
     return found[-1][1].split(",")[0] if found else None
+
+
+def admin_url(log_file: Path) -> str | None:
+    """The URL of the admin port in the newest start message, if any."""
+    try:
+        found = _ADMIN.findall(_read_from(log_file, 0))
+    except OSError:
+        return None
+    return found[-1] if found else None
 
 
 def _read_from(log_file: Path, position: int) -> str:

@@ -8,6 +8,7 @@ COLUMNS = [
     Column("id", right=True),
     Column("status", priority=1, style=by_word("status")),
     Column("address", priority=0),
+    Column("admin", priority=3),
     Column("pid", right=True),
     Column("data", wide=True),
     Column("log", wide=True),
@@ -15,13 +16,19 @@ COLUMNS = [
 
 
 def server_row(
-    server_id: int | str, pid: int | None, address: str | None, data: Path, log_file: Path
+    server_id: int | str,
+    pid: int | None,
+    address: str | None,
+    data: Path,
+    log_file: Path,
+    admin: str | None = None,
 ) -> dict[str, object]:
     """A development broker or ZooKeeper as a row of COLUMNS; `pid` is None if it is stopped."""
     return {
         "id": server_id,
         "status": "stopped" if pid is None else "running",
         "address": address,
+        "admin": admin,
         "pid": pid,
         "data": str(data),
         "log": str(log_file),

@@ -40,6 +40,8 @@ def test_regression_relative_path_finds_the_running_broker(
     monkeypatch.chdir(Path(directory).parent)
     (running,) = kctl("dev", "status", "--dir", "state", "-o", "json").json
     assert (running["status"], running["address"]) == ("running", up.output.strip())
+    state = kctl("metrics", running["admin"], "*brokerstate", "-o", "json")
+    assert [row["value"] for row in state.json] == [3]
     down = kctl("dev", "down", "--dir", "state", "--delete-data")
     assert down.exit_code == 0, down.stderr
     host, _, port = running["address"].partition(":")

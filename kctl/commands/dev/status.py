@@ -21,7 +21,12 @@ def status(ctx: typer.Context, state: State = None) -> None:
 
 def _row(broker: DevBroker) -> dict[str, object]:
     return server_row(
-        broker.broker_id, broker.pid(), broker.address(), broker.data, broker.log_file
+        broker.broker_id,
+        broker.pid(),
+        broker.address(),
+        broker.data,
+        broker.log_file,
+        broker.admin_url(),
     )
 
 

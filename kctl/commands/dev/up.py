@@ -60,6 +60,7 @@ def up(
 
     A single broker stores its metadata itself. Several brokers form a cluster with a ZooKeeper,
     which is also started (from PySpark's jars, with Java 17 or newer) unless one is given.
+    Without --secure, `kctl dev status` shows the admin ports with metrics and health.
     """
     directory = state_directory(state)
     wanted = [dev_broker(directory, broker_id) for broker_id in range(1, brokers + 1)]
@@ -68,7 +69,10 @@ def up(
     _check_kind(dev_brokers(directory), is_cluster)
     security = dev_security(directory)
     _check_security(security, dev_brokers(directory), secure=secure)
-    own = {"group.initial.rebalance.delay.ms": "0"} | _parse_settings(settings or [])
+    own = {"group.initial.rebalance.delay.ms": "0"}
+    if not secure:  # the admin port tells names of topics to every user of this machine
+        own["admin.listeners"] = "http://127.0.0.1:0"
+    own |= _parse_settings(settings or [])
     started = time.monotonic()
     if is_cluster:
         own = _cluster(directory, zookeeper, brokers) | own
