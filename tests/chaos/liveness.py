@@ -60,7 +60,14 @@ def check_watermarks(cluster: Cluster, ends: dict[tuple[str, int], int]) -> None
 
 
 def _checkpoint(cluster: Cluster, broker_id: int) -> dict[tuple[str, int], int]:
-    """The high watermarks of a broker as it writes them to disk every five seconds."""
-    lines = (cluster.log_dir(broker_id) / "replication-offset-checkpoint").read_text().splitlines()
+    """The high watermarks of a broker as it writes them to disk every five seconds.
+
+    Empty for a broker that has not written any yet: it was started less than five seconds ago.
+    """
+    file = cluster.log_dir(broker_id) / "replication-offset-checkpoint"
+    try:
+        lines = file.read_text().splitlines()
+    except FileNotFoundError:
+        return {}
     rows = [line.rsplit(" ", 2) for line in lines[2:]]
     return {(topic, int(partition)): int(offset) for topic, partition, offset in rows}
