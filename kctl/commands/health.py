@@ -64,8 +64,7 @@ def health(
                 raise
         else:
             if not found:
-                session.out.note("no problems found")
-                session.out.rows([], COLUMNS, name="subject")
+                session.out.nothing("no problems found")
                 return
             if is_last:
                 session.out.rows(finding_rows(found), COLUMNS, name="subject")

@@ -1,8 +1,9 @@
 """Fuzzes the validation of client batches: valid ones are damaged and appended to a log.
 
 A batch must be appended or refused with an ApiError, in a time in proportion to its size. What was
-appended must be readable by our decoder, which is not what validated it. Offset deltas may have
-gaps and repetitions: Kafka does not check those of uncompressed batches either.
+appended must be readable by our decoder, which is not what validated it. That is weaker than it
+should be: about 80 of 200,000 batches were appended that kafka-python cannot read, or that have
+gaps or repetitions in their offset deltas. Whether Kafka accepts those has not been compared yet.
 """
 
 import random
