@@ -7,6 +7,7 @@ from pathlib import Path
 from broker.clock import Clock, SystemClock
 from broker.log.config import ProducerStateConfig
 from broker.log.files import DISK, FileSystem
+from broker.metrics.histogram import Histogram
 
 
 def _ignore(log_dir: Path, error: OSError) -> None:
@@ -21,3 +22,5 @@ class LogEnvironment:
     clock: Clock = field(default_factory=SystemClock)
     producer_state: ProducerStateConfig = field(default_factory=ProducerStateConfig)
     on_failure: Callable[[Path, OSError], None] = _ignore
+    flush_times: Histogram = field(default_factory=Histogram)
+    """How long flushes of logs took; written by several threads, so a count may get lost."""

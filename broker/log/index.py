@@ -27,6 +27,8 @@ from broker.log.layout import MAX_RELATIVE_OFFSET
 
 _ALLOCATED_TOGETHER = 4096
 """Bytes that are allocated at once: a page."""
+_SLOTS_NEARBY = 5
+"""Slots that a lookup tries before it bisects: a consumer seldom skips more."""
 
 
 class Index:
@@ -39,10 +41,12 @@ class Index:
     Field `_allocated`: Invariant: no byte below it is in a hole, so it may be written through the
       map. 0 when that is not known.
     Field `_last`: the last entry; None until it has been read.
+    Field `_recent_slot`: the slot of the last lookup by offset. A hint only: it may be wrong.
     """
 
     ENTRY: ClassVar[Struct]
     OFFSET_AT: ClassVar[int]  # where in an entry its relative offset lies
+    FIELD_OF_OFFSET: ClassVar[int]  # which of its fields that is
     KEPT_FREE: ClassVar[int] = 0  # slots that appends do not use
 
     __slots__ = (
@@ -55,6 +59,7 @@ class Index:
         "_length",
         "_map",
         "_max_bytes",
+        "_recent_slot",
         "base_offset",
         "path",
     )
@@ -71,6 +76,7 @@ class Index:
         self._length = 0
         self._allocated = 0
         self._last: tuple[int, int] | None = None
+        self._recent_slot = 0
 
     # --- opening and closing ---------------------------------------------------------------
 
@@ -247,7 +253,33 @@ class Index:
         return low - 1
 
     def _last_slot_up_to_offset(self, offset: int) -> int:
-        return self._last_slot_at_most(offset - self.base_offset, self.OFFSET_AT, 4)
+        """The last slot whose offset is at most `offset`; -1 if no slot qualifies.
+
+        A consumer reads on, so its next lookup finds the slot of its last one or one soon after it.
+        Looking there first saves the bisection, which is most of what a lookup costs.
+        """
+        target = offset - self.base_offset
+        slot = self._slot_near(self._recent_slot, target)
+        if slot is None:
+            slot = self._last_slot_at_most(target, self.OFFSET_AT, 4)
+        self._recent_slot = slot
+        return slot
+
+    def _slot_near(self, slot: int, target: int) -> int | None:
+        """The last slot whose relative offset is at most `target`, if it is `slot` or soon after.
+
+        None if the search must begin at the start.
+        """
+        entries = self._map
+        if entries is None or not 0 <= slot < self._entries:
+            return None
+        unpack_from, step, at = self.ENTRY.unpack_from, self.ENTRY.size, self.FIELD_OF_OFFSET
+        if unpack_from(entries, slot * step)[at] > target:
+            return None
+        for following in range(slot + 1, min(slot + _SLOTS_NEARBY, self._entries)):
+            if unpack_from(entries, following * step)[at] > target:
+                return following - 1
+        return self._entries - 1 if slot + _SLOTS_NEARBY >= self._entries else None
 
     def truncate_to(self, offset: int) -> None:
         """Remove the entries for `offset` and above."""

@@ -14,6 +14,7 @@ import threading
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
+from time import perf_counter
 from typing import NamedTuple
 
 from broker.errors import ApiError, ErrorCode
@@ -237,11 +238,13 @@ class LogFiles:
             self.leader_epochs.flush()
             truncations = local.truncations
             files = local.take_unflushed(upper_bound)
+        started_s = perf_counter()
         with self.storing("flush"):
             for file in files:
                 fs.sync(file)
             if files:
                 fs.sync_directory(self.directory)
+        self.environment.flush_times.record(perf_counter() - started_s)
         with self._lock:
             if truncations == local.truncations:
                 local.mark_flushed(offset)

@@ -28,6 +28,7 @@ from broker.log.log_cleaner import LogCleaner
 from broker.log.log_dir import LogDir
 from broker.log.partition_log import PartitionLog
 from broker.log.recovery import FROM_SCRATCH, load_log
+from broker.metrics.histogram import Histogram
 from broker.model import TopicPartition, Uuid
 
 logger = logging.getLogger(__name__)
@@ -89,6 +90,11 @@ class LogManager:
         self._logs: dict[TopicPartition, PartitionLog] = {}
         self._future_logs: dict[TopicPartition, PartitionLog] = {}
         self._to_delete: list[tuple[int, PartitionLog]] = []
+
+    @property
+    def flush_times(self) -> Histogram:
+        """How long flushes of logs took."""
+        return self._env.flush_times
 
     # --- directories ---------------------------------------------------------------------------
 

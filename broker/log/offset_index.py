@@ -23,6 +23,7 @@ class OffsetIndex(Index):
 
     ENTRY: ClassVar[Struct] = OFFSET_ENTRY
     OFFSET_AT: ClassVar[int] = 0
+    FIELD_OF_OFFSET: ClassVar[int] = 0
     __slots__ = ()
 
     def lookup(self, offset: int) -> OffsetPosition:

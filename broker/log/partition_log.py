@@ -254,13 +254,8 @@ class PartitionLog(LogFiles):
         OffsetOutOfRange below the log start offset and above the log end offset.
         """
         with self._lock:
-            self._check_online()
+            self.check_readable(offset)
             end_offset = self.local.log_end_offset
-            if not self.log_start_offset <= offset <= end_offset:
-                raise OffsetOutOfRange(
-                    f"{self.partition}: offset {offset} is not in "
-                    f"[{self.log_start_offset}, {end_offset}]"
-                )
             wants_aborted = isolation is TXN_COMMITTED
             if offset == end_offset:
                 is_beyond = isolation is not LOG_END and offset > self._end_for(isolation)
@@ -275,6 +270,16 @@ class PartitionLog(LogFiles):
                 )
             except OSError as error:
                 raise self._failed("read", error) from error
+
+    def check_readable(self, offset: int) -> None:
+        """Raise what `read` would raise at `offset`; for a fetch that has no room for records."""
+        self._check_online()
+        end_offset = self.local.log_end_offset
+        if not self.log_start_offset <= offset <= end_offset:
+            raise OffsetOutOfRange(
+                f"{self.partition}: offset {offset} is not in "
+                f"[{self.log_start_offset}, {end_offset}]"
+            )
 
     def _visible_end(self, isolation: FetchIsolation) -> LogOffsetMetadata:
         """The end offset of `isolation`, with its position in the files."""

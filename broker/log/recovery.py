@@ -82,7 +82,17 @@ def load_log(
 
 
 class _Loader:
-    """One load. Its fields become those of the PartitionLog."""
+    """One load. Its fields become those of the PartitionLog.
+
+    Field `_from`: what the checkpoints say. They may be older than the files, never newer: a
+    checkpoint is written after what it describes was flushed.
+    Field `_segments`: the segments loaded so far. Invariant: in offset order, each one sound or
+    recovered, so that the producer state before the next one can be rebuilt from them.
+    Field `_epochs`: the leader epochs, from their checkpoint or noted while segments are recovered.
+    Field `_has_lost_epochs`: the checkpoint is unreadable; the epochs are read from the log.
+    Field `_names`: the files in the directory, to save a second listing; None once loading has
+    created or removed one.
+    """
 
     def __init__(
         self,
@@ -98,10 +108,17 @@ class _Loader:
         self._segments = LogSegments()
         self._epochs = LeaderEpochs(directory, environment.fs)
         self._has_lost_epochs = False
-        self._names: set[str] | None = None  # the files; None once loading changed them
+        self._names: set[str] | None = None
 
     def load(self) -> LoadedLog:
-        """Run all steps."""
+        """Run all steps.
+
+        The order is fixed. Interrupted work comes first, because a half-finished swap shows some
+        records in two segments. Epochs are loaded before segments, because recovering a segment
+        adds the epochs that it contains. The log end is known only after recovery, and what lies
+        beyond it in epochs and producer state must go before the log is used: a follower would
+        report epochs of batches that it does not have.
+        """
         names = self._finish_interrupted_work(self._list())
         self._names = names
         if LEADER_EPOCH_CHECKPOINT in names:
@@ -116,6 +133,8 @@ class _Loader:
         self._epochs.truncate_from_end(end)
         self._epochs.truncate_from_start(self._from.log_start_offset)
         state = self._load_producers(start, end)
+        # Recovery checks batches but flushes none, so after an unclean shutdown the old recovery
+        # point stays: a second crash must check the same batches again.
         point = end if self._from.is_clean else min(self._from.recovery_point, end)
         has_id = PARTITION_METADATA_FILE in names
         topic_id = read_partition_metadata(self._directory) if has_id else None
@@ -134,7 +153,14 @@ class _Loader:
     # --- 1. unfinished work --------------------------------------------------------------------
 
     def _finish_interrupted_work(self, names: set[str]) -> set[str]:
-        """Remove or complete the files of interrupted work; returns the names that are left."""
+        """Remove or complete the files of interrupted work; returns the names that are left.
+
+        A cleaner writes `.cleaned` files, flushes them and renames them to `.swap`; only then does
+        it rename the segments that they replace to `.deleted`. Kafka, which may split a segment
+        into several, renames from the highest offset down. So while a `.cleaned` file is left, the
+        originals at and above its offset are whole; a `.swap` file below all `.cleaned` ones is
+        whole, and the originals that it replaces may be gone in part.
+        """
         marked = [name for name in names if name.endswith((DELETED, CLEANED, SWAP))]
         if not marked:
             return names
@@ -148,6 +174,11 @@ class _Loader:
         return self._list()
 
     def _complete_swaps(self) -> None:
+        """Let the `.swap` segments replace the originals that they were made from.
+
+        Originals are removed before anything is renamed, so that a crash in between leaves the
+        `.swap` files in place and the next load does the same again.
+        """
         swaps = sorted(name for name in self._list() if name.endswith(SWAP))
         for name in swaps:
             if name.endswith(LOG + SWAP):
@@ -215,6 +246,11 @@ class _Loader:
     # --- 3. recovery ---------------------------------------------------------------------------
 
     def _recover_unflushed(self) -> None:
+        """Recover every segment that may hold unflushed batches.
+
+        After a damaged batch nothing is kept, not even segments that are sound: offsets in a log
+        have no gaps that a leader did not make, and followers would miss the lost records for good.
+        """
         unflushed = self._segments.between(self._from.recovery_point, 2**63)
         for index, segment in enumerate(unflushed):
             dropped = self._recover(segment)
@@ -238,8 +274,10 @@ class _Loader:
 
     def _recover(self, segment: LogSegment) -> int:
         """Check all batches and rebuild what is derived from them; returns the bytes truncated."""
+        # A transaction may have begun, and a producer's sequence continues, in earlier segments:
+        # the state before this one comes from the latest snapshot and the batches after it.
         state = ProducerState(self._directory, self._env.producer_state, self._env.fs)
-        self._names = None  # recovery makes and removes files
+        self._names = None
         state.load_snapshot_names(self._list())
         now_ms = self._env.clock.now_ms()
         start = self._from.log_start_offset
@@ -278,7 +316,10 @@ class _Loader:
             self._epochs.assign(header.partition_leader_epoch, header.base_offset)
 
     def _rebuild_epochs(self) -> None:
-        """Rebuild the epochs from the leader epoch in every batch header."""
+        """Rebuild the epochs from the leader epoch in every batch header.
+
+        This reads all headers of the partition. It happens only if the checkpoint is damaged.
+        """
         for segment in self._segments:
             for _, header in segment.log.headers():
                 self._note_epoch(header)
@@ -294,6 +335,9 @@ class _Loader:
             self._segments.active.release()
             if end >= start:
                 return end
+            # DeleteRecords, or a leader whose log starts later, moved the start past the end of
+            # what is left. No record here can be read any more, and an append at `end` would
+            # reuse offsets that were deleted.
             logger.warning(
                 "deleting all of %s: it ends at %s, below %s", self._directory, end, start
             )
@@ -308,6 +352,8 @@ class _Loader:
         state = ProducerState(self._directory, self._env.producer_state, self._env.fs)
         state.load_snapshot_names(self._list() if self._names is None else self._names)
         state.remove_stray_snapshots(self._segments.base_offsets)
+        # A log without snapshots after a clean shutdown was written by an old Kafka without
+        # idempotent producers, or is empty: reading all of it would find nothing.
         if state.latest_snapshot_offset is None and self._from.is_clean:
             snapshot_empty_state(state, self._segments, end)
         else:

@@ -24,6 +24,7 @@ class TimeIndex(Index):
 
     ENTRY: ClassVar[Struct] = TIME_ENTRY
     OFFSET_AT: ClassVar[int] = 8
+    FIELD_OF_OFFSET: ClassVar[int] = 1
     KEPT_FREE: ClassVar[int] = 1  # for the entry written when closing
     __slots__ = ()
 

@@ -12,7 +12,7 @@ that does not exist). Records that the topic's settings refuse are InvalidRecord
 """
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Final, NamedTuple
 
 from broker.errors import ApiError, ErrorCode
@@ -20,6 +20,7 @@ from broker.log.config import CREATE_TIME, MAX_LONG, LogConfig
 from broker.log.header_check import invalid_batch
 from broker.records.batch import Batch
 from broker.records.compression import Undecompressible, decompressed
+from broker.records.damaged import readable_prefix
 from broker.records.layout import (
     CODEC_MASK,
     CURRENT_MAGIC,
@@ -32,6 +33,7 @@ from broker.records.legacy import InvalidMessageSet, read_columns
 from broker.records.record import RecordColumns
 from broker.records.scan import (
     MAX_SUSPECTS,
+    RecordBeyondEnd,
     RecordScan,
     SuspectRecord,
     scan_in_pieces,
@@ -160,7 +162,16 @@ def _scan(
     oldest, newest = times
     if not header.attributes & CODEC_MASK:
         return scan_records(
-            view, HEADER_SIZE, count, base_timestamp, False, True, suspects, oldest, newest
+            view,
+            HEADER_SIZE,
+            count,
+            base_timestamp,
+            False,
+            True,
+            suspects,
+            oldest,
+            newest,
+            check_form=is_rewritten,
         )
     if not is_off_loop:
         with _decompressed_on_loop(batch.codec, view[HEADER_SIZE:]) as records:
@@ -173,7 +184,18 @@ def _scan(
                 records, count, base_timestamp, is_rewritten, suspects, oldest, newest
             )
     except Undecompressible as error:
+        _check_before_damage(batch, is_rewritten)
         raise undecompressible(error) from error
+
+
+def _check_before_damage(batch: Batch, is_rewritten: bool) -> None:
+    """INVALID_RECORD if a record that precedes the damage in the stream is malformed."""
+    header = batch.header
+    found = readable_prefix(batch.codec, batch.view[HEADER_SIZE:])
+    with suppress(RecordBeyondEnd):
+        scan_records(
+            memoryview(found), 0, header.records_count, header.base_timestamp, True, is_rewritten
+        )
 
 
 def _scan_compressed(codec: Codec, data: memoryview, count: int, base_timestamp: int) -> RecordScan:

@@ -96,10 +96,9 @@ def recompress(
 ) -> bytes | None:
     """The batch with the same records in another codec, without decoding them.
 
-    The same bytes as `build_batch` with its records, whose offset deltas must be 0, 1, 2, …, except
-    that varints longer than necessary stay as the client sent them: Kafka shortens them. None if
-    the first record does not have the base timestamp: then all timestamp deltas change. ValueError
-    if the producer fields are inconsistent.
+    The same bytes as `build_batch` with its records, which must be sequential and as Kafka writes
+    them (`scan_records` with `check_form`). None if the first record does not have the base
+    timestamp: then all timestamp deltas change. ValueError if the producer fields are inconsistent.
     """
     header = batch.header
     last_offset = base_offset + header.last_offset_delta

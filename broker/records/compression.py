@@ -22,6 +22,7 @@ from typing import Final
 import cramjam
 
 from broker.errors import CorruptRecord
+from broker.records.java_gzip import gzip_pieces
 from broker.records.layout import BytesLike, Codec
 
 
@@ -48,9 +49,6 @@ _XERIAL_HEADER: Final = _XERIAL_MAGIC + bytes([0, 0, 0, 1, 0, 0, 0, 1])  # versi
 _XERIAL_BLOCK_BYTES: Final = 32 * 1024
 _BLOCK_LENGTH: Final = struct.Struct(">i")
 _XERIAL_MAGIC_AS_LENGTH: Final = int.from_bytes(_XERIAL_MAGIC[:4], "big", signed=True)
-
-_GZIP_MAGIC: Final = b"\x1f\x8b\x08"
-_GZIP_MIN_MEMBER_BYTES: Final = 18
 
 _LZ4_MAGIC: Final = b"\x04\x22\x4d\x18"
 _LZ4_DESCRIPTOR: Final = b"\x60\x40"  # version 1, independent blocks; blocks of 64 KB
@@ -186,21 +184,17 @@ def _compress_gzip(data: BytesLike, level: int) -> bytes:
 
 
 def _decompress_gzip(data: BytesLike, max_bytes: int) -> bytes:
-    """Decompress all members; like Java, ignore bytes after them that do not start a member."""
+    """Decompress as Java does, for data that the library does not read."""
     parts: list[bytes] = []
     room = max_bytes
-    rest = bytes(data)
-    while not parts or (len(rest) > _GZIP_MIN_MEMBER_BYTES and rest.startswith(_GZIP_MAGIC)):
-        member = zlib.decompressobj(wbits=31)
-        try:
-            part = member.decompress(rest, room + 1)
-        except zlib.error as error:
-            raise Undecompressible(f"gzip: {error}") from None
-        room -= len(part)
-        if room < 0 or not member.eof:
-            raise Undecompressible(f"gzip: cut short (expected at most {max_bytes} bytes)")
-        parts.append(part)
-        rest = member.unused_data
+    try:
+        for part in gzip_pieces(bytes(data)):
+            room -= len(part)
+            if room < 0:
+                raise Undecompressible(f"gzip: expected at most {max_bytes} bytes")
+            parts.append(part)
+    except zlib.error as error:
+        raise Undecompressible(f"gzip: {error}") from None
     return b"".join(parts)
 
 
@@ -213,16 +207,19 @@ def _compress_snappy(data: BytesLike) -> bytes:
 
 
 def _decompress_snappy(data: BytesLike, max_bytes: int) -> bytes:
-    if not _is_xerial(data, 0):
-        return _decompress_raw_snappy(data, max_bytes)
-    parts = []
+    return b"".join(snappy_blocks(data, max_bytes))
+
+
+def snappy_blocks(data: BytesLike, max_bytes: int) -> Iterator[bytes]:
+    """The decompressed blocks; Undecompressible after those before a damaged one."""
+    if len(data) < len(_XERIAL_HEADER) or not _is_xerial(data, 0):
+        yield _decompress_raw_snappy(data, max_bytes)
+        return
     room = max_bytes
     position = len(_XERIAL_HEADER)
-    while position < len(data):
-        try:
-            (length,) = _BLOCK_LENGTH.unpack_from(data, position)
-        except struct.error:
-            raise Undecompressible(f"snappy: block at {position} has no whole length") from None
+    # SnappyInputStream ends without an error where less than a length is left.
+    while len(data) - position >= _BLOCK_LENGTH.size:
+        (length,) = _BLOCK_LENGTH.unpack_from(data, position)
         if length == _XERIAL_MAGIC_AS_LENGTH and _is_xerial(data, position):
             position += len(_XERIAL_HEADER)  # another stream: SnappyInputStream continues too
             continue
@@ -233,10 +230,9 @@ def _decompress_snappy(data: BytesLike, max_bytes: int) -> bytes:
                 f"found {length}"
             )
         part = _decompress_raw_snappy(data[position : position + length], room)
-        parts.append(part)
+        yield part
         room -= len(part)
         position += length
-    return b"".join(parts)
 
 
 def _is_xerial(data: BytesLike, position: int) -> bool:
@@ -297,6 +293,8 @@ def _only_frame(data: BytesLike) -> BytesLike:
     end = _end_of_blocks(data, start, 4 if flags & _LZ4_BLOCK_CHECKSUM_FLAG else 0)
     dropped = flags & (_LZ4_CONTENT_SIZE_FLAG | _LZ4_CONTENT_CHECKSUM_FLAG)
     if not dropped:
+        if data[end - 4 : end] != _LZ4_END_MARK:  # for Kafka the bit for "uncompressed" may be set
+            return b"".join((data[: end - 4], _LZ4_END_MARK))
         return data if end == len(data) else data[:end]
     if data[start - 1] != _descriptor_checksum(bytes(data[4 : start - 1])):
         raise Undecompressible("lz4: the checksum of the frame descriptor is wrong")
@@ -304,7 +302,32 @@ def _only_frame(data: BytesLike) -> BytesLike:
         raise Undecompressible("lz4: cut short")
     descriptor = bytes([flags & ~dropped, block_size])
     checksum = bytes([_descriptor_checksum(descriptor)])
-    return b"".join((_LZ4_MAGIC, descriptor, checksum, data[start:end]))
+    blocks = data[start : end - len(_LZ4_END_MARK)]
+    return b"".join((_LZ4_MAGIC, descriptor, checksum, blocks, _LZ4_END_MARK))
+
+
+def lz4_blocks(data: BytesLike) -> Iterator[bytes]:
+    """The decompressed blocks of the first frame; an error after those before a damaged one."""
+    if len(data) < _LZ4_HEADER_BYTES or data[:4] != _LZ4_MAGIC:
+        raise Undecompressible("lz4: no frame")
+    flags, block_size = data[4], data[5]
+    if flags & _LZ4_FIXED_FLAGS != 0x60 or block_size not in _LZ4_BLOCK_SIZES:
+        raise Undecompressible(f"lz4: unsupported frame descriptor {flags:#x} {block_size:#x}")
+    position = _LZ4_HEADER_BYTES + (8 if flags & _LZ4_CONTENT_SIZE_FLAG else 0)
+    descriptor = bytes([flags & _LZ4_BLOCK_CHECKSUM_FLAG | 0x60, block_size])
+    if data[position - 1 : position] != bytes(
+        [_descriptor_checksum(bytes(data[4 : position - 1]))]
+    ):
+        raise Undecompressible("lz4: the checksum of the frame descriptor is wrong")
+    head = b"".join((_LZ4_MAGIC, descriptor, bytes([_descriptor_checksum(descriptor)])))
+    checksum_bytes = 4 if flags & _LZ4_BLOCK_CHECKSUM_FLAG else 0
+    while len(data) - position >= 4:
+        length = _LZ4_BLOCK_LENGTH.unpack_from(data, position)[0] & ~_LZ4_UNCOMPRESSED_BLOCK
+        end = position + 4 + length + checksum_bytes
+        if not length or end > len(data):
+            return
+        yield bytes(cramjam.lz4.decompress(b"".join((head, data[position:end], _LZ4_END_MARK))))
+        position = end
 
 
 def _end_of_blocks(data: BytesLike, position: int, checksum_bytes: int) -> int:

@@ -20,8 +20,8 @@ The integer literals are written out because an imported constant would be a Pyt
 from broker.errors import ApiError, ErrorCode
 
 RecordScan = tuple[int, int, int, bool, int]
-"""(smallest timestamp, largest timestamp, number of null keys, are offset deltas 0, 1, 2, …, and
-the position after the last record).
+"""(smallest timestamp, largest timestamp, number of null keys, is it sequential: offset deltas are
+0, 1, 2, …, and the position after the last record).
 
 Timestamps of -1 (none) do not count. The smallest is 2**63 - 1 and the largest -1 if no record has
 a timestamp.
@@ -29,6 +29,18 @@ a timestamp.
 
 SuspectRecord = tuple[int, int, int, bool]
 """(index, timestamp, offset delta, has a key) of a record that the topic's settings may refuse."""
+
+
+class RecordBeyondEnd(ApiError):
+    """INVALID_RECORD: a record reaches beyond the end of the records."""
+
+    def __init__(self, index: int, count: int) -> None:
+        super().__init__(
+            ErrorCode.INVALID_RECORD,
+            f"invalid record batch: record {index}: it reaches beyond the end; "
+            f"the header says {count}",
+        )
+
 
 MAX_SUSPECTS = 10_000
 """Most records that `scan_records` names, so that a batch of millions does not cost memory.
@@ -52,6 +64,7 @@ def scan_records(  # noqa: C901, PLR0915 - one loop on purpose, see above
     newest: int = 9223372036854775807,
     first: int = 0,
     is_last: bool = True,
+    check_form: bool = False,
 ) -> RecordScan:
     """Check that `data` holds exactly `count` records from `start` on, and summarize them.
 
@@ -61,6 +74,9 @@ def scan_records(  # noqa: C901, PLR0915 - one loop on purpose, see above
     `data` is the batch itself, or the decompressed records if `is_compressed`. ApiError with
     Kafka's code if the records are malformed. Appends to `suspects`, if given, the first
     MAX_SUSPECTS records that have no key or a timestamp outside of [oldest, newest].
+
+    `check_form` is for records that are to be kept in a batch that Kafka would build again: those
+    that Kafka would write differently count as not sequential.
     """
     end = len(data)
     position = start
@@ -69,37 +85,47 @@ def scan_records(  # noqa: C901, PLR0915 - one loop on purpose, see above
     smallest = limit = 9223372036854775807
     largest = -1
     is_sequential = True
+    is_inside = False  # of a record whose length is known not to reach beyond the end
+    is_odd = False  # some field is not as Kafka writes it
     timestamp = base_timestamp
     try:
         for index in range(first, first + count):
             # The length of the record.
+            is_inside = False
             raw = data[position]
             if raw < 128:
                 position += 1
             else:
                 second = data[position + 1]
                 if second < 128:
+                    is_odd |= second == 0
                     raw = raw & 127 | second << 7
                     position += 2
                 else:
                     packed = _read_varint(data, position)
                     if packed == 0:
                         raise _endless_length(index, is_compressed)
+                    is_odd |= _has_spare_byte(packed)
                     raw = packed >> 3
                     position += packed & 7
             if check_sizes:
                 record_end = position + (raw >> 1)
-                if raw & 1 or record_end > end:
-                    raise _invalid(index, "its length is negative or beyond the end of the batch")
+                if raw & 1:
+                    raise _invalid(index, "its length is negative")
+                if record_end > end:
+                    raise RecordBeyondEnd(index, first + count)
+                is_inside = True
 
             # The attributes (one unused byte) and the timestamp delta, which is often that of the
             # record before.
+            is_odd |= data[position] != 0
             raw = data[position + 1]
             if raw < 128:
                 position += 2
             else:
                 second = data[position + 2]
                 if second < 128:
+                    is_odd |= second == 0
                     raw = raw & 127 | second << 7
                     position += 3
                 else:
@@ -107,6 +133,8 @@ def scan_records(  # noqa: C901, PLR0915 - one loop on purpose, see above
                     if packed == 0:
                         raise _invalid(index, "its timestamp delta has more than ten bytes")
                     raw = _varlong(data, position + 1, packed)
+                    second = data[position + packed]
+                    is_odd |= second == 0 or (packed == 10 and second > 1)
                     position += 1 + packed
             if raw != last_raw:
                 last_raw = raw
@@ -126,10 +154,12 @@ def scan_records(  # noqa: C901, PLR0915 - one loop on purpose, see above
             else:
                 second = data[position + 1]
                 if second < 128:
+                    is_odd |= second == 0
                     raw = raw & 127 | second << 7
                     position += 2
                 else:
                     packed = _long_varint(data, position, index)
+                    is_odd |= _has_spare_byte(packed)
                     raw = packed >> 3
                     position += packed & 7
             if raw != index << 1:
@@ -147,14 +177,17 @@ def scan_records(  # noqa: C901, PLR0915 - one loop on purpose, see above
             else:
                 second = data[position + 1]
                 if second < 128:
+                    is_odd |= second == 0
                     raw = raw & 127 | second << 7
                     position += 2
                 else:
                     packed = _long_varint(data, position, index)
+                    is_odd |= _has_spare_byte(packed)
                     raw = packed >> 3
                     position += packed & 7
             if raw & 1:
                 null_keys += 1
+                is_odd |= raw != 1
             else:
                 position += raw >> 1
             raw = data[position]
@@ -163,13 +196,17 @@ def scan_records(  # noqa: C901, PLR0915 - one loop on purpose, see above
             else:
                 second = data[position + 1]
                 if second < 128:
+                    is_odd |= second == 0
                     raw = raw & 127 | second << 7
                     position += 2
                 else:
                     packed = _long_varint(data, position, index)
+                    is_odd |= _has_spare_byte(packed)
                     raw = packed >> 3
                     position += packed & 7
-            if not raw & 1:
+            if raw & 1:
+                is_odd |= raw != 1
+            else:
                 position += raw >> 1
 
             # The headers.
@@ -177,17 +214,23 @@ def scan_records(  # noqa: C901, PLR0915 - one loop on purpose, see above
             if raw == 0:
                 position += 1
             else:
+                if check_form and not is_odd:
+                    is_odd = _are_headers_odd(data, position, index)
                 position = _skip_headers(data, position, index)
             if check_sizes and position != record_end:
                 raise _invalid(index, "its length is not that of its fields")
     except IndexError:
-        raise _invalid(
-            index, f"it reaches beyond the end; the header says {first + count}"
-        ) from None
+        if is_inside:
+            raise _invalid(index, "its fields reach beyond its length") from None
+        raise RecordBeyondEnd(index, first + count) from None
+    if position > end:
+        raise RecordBeyondEnd(first + count - 1, first + count)
     if is_last and position != end:
         raise _invalid(
             first + count - 1, "bytes follow it, but the header's count says it is the last"
         )
+    if check_form and is_odd:
+        is_sequential = False
     return smallest, largest, null_keys, is_sequential, position
 
 
@@ -221,6 +264,7 @@ def scan_in_pieces(
             newest,
             first,
             is_last,
+            check_sizes,
         )
         smallest, largest = min(smallest, part[0]), max(largest, part[1])
         null_keys, is_sequential = null_keys + part[2], is_sequential and part[3]
@@ -244,8 +288,10 @@ def _skip_headers(data: memoryview, position: int, index: int) -> int:
     raw = packed >> 3
     position += packed & 7
     # A header has at least two bytes; a count beyond the end must not cost a loop.
-    if raw & 1 or raw >> 1 > len(data) - position:
-        raise _invalid(index, "its number of headers is negative or too large")
+    if raw & 1:
+        raise _invalid(index, "its number of headers is negative")
+    if raw >> 1 > len(data) - position:
+        raise IndexError
     for _ in range(raw >> 1):
         packed = _long_varint(data, position, index)
         raw_length = packed >> 3
@@ -258,6 +304,46 @@ def _skip_headers(data: memoryview, position: int, index: int) -> int:
         if not raw_length & 1:
             position += raw_length >> 1
     return position
+
+
+def _are_headers_odd(data: memoryview, position: int, index: int) -> bool:
+    """Whether Kafka would write the headers at `position` differently.
+
+    It decodes their keys as text; here, text beyond ASCII counts as different.
+    """
+    packed = _long_varint(data, position, index)
+    if _has_spare_byte(packed):
+        return True
+    raw = packed >> 3
+    position += packed & 7
+    if raw & 1 or raw >> 1 > len(data) - position:
+        return False  # refused by `_skip_headers`
+    for _ in range(raw >> 1):
+        packed = _long_varint(data, position, index)
+        position += packed & 7
+        raw_length = packed >> 3
+        if raw_length & 1:
+            return False
+        if _has_spare_byte(packed):
+            return True
+        for at in range(position, position + (raw_length >> 1)):
+            if data[at] > 127:
+                return True
+        position += raw_length >> 1
+        packed = _long_varint(data, position, index)
+        position += packed & 7
+        raw_length = packed >> 3
+        if _has_spare_byte(packed) or (raw_length & 1 and raw_length != 1):
+            return True
+        if not raw_length & 1:
+            position += raw_length >> 1
+    return False
+
+
+def _has_spare_byte(packed: int) -> bool:
+    """Whether a varint as `_read_varint` gives it could be a byte shorter."""
+    size = packed & 7
+    return size > 1 and packed >> 7 * size - 4 == 0
 
 
 def _long_varint(data: memoryview, position: int, index: int) -> int:

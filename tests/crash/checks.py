@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 
+import pytest
+
 from tests.crash.workload import (
     PARTITIONS,
     Following,
@@ -35,14 +37,31 @@ def check_sent(sending: Sending, servers: str) -> list[list[bytes]]:
 def check_idempotent(sending: Sending, servers: str) -> None:
     values = check_sent(sending, servers)
     for index, seen in enumerate(values):
-        assert seen == [b"%d" % n for n in range(index, sending.num_sent, PARTITIONS)]
+        _check_sequence(sending, index, seen)
 
 
 def check_acks_one(sending: Sending, servers: str) -> None:
     """Check the order: records that were sent twice may be stored twice, but never reordered."""
     for index, seen in enumerate(check_sent(sending, servers)):
-        firsts = list(dict.fromkeys(seen))
-        assert firsts == [b"%d" % n for n in range(index, sending.num_sent, PARTITIONS)]
+        _check_sequence(sending, index, list(dict.fromkeys(seen)))
+
+
+def _check_sequence(sending: Sending, partition: int, seen: list[bytes]) -> None:
+    """Check that the partition has every value that was sent to it, once and in order."""
+    expected = [b"%d" % n for n in range(partition, sending.num_sent, PARTITIONS)]
+    if seen == expected:
+        return
+    pairs = zip(seen, expected, strict=False)
+    at = next(
+        (index for index, (one, other) in enumerate(pairs) if one != other),
+        min(len(seen), len(expected)),
+    )
+    again = len(seen) - len(set(seen))
+    pytest.fail(
+        f"{sending.topic}-{partition}: {len(seen)} values of {len(expected)}, {again} of them "
+        f"again; from offset {at} on {seen[max(0, at - 3) : at + 8]} instead of "
+        f"{expected[max(0, at - 3) : at + 8]}"
+    )
 
 
 def check_transactions(transacting: Transacting, servers: str) -> None:

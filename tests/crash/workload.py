@@ -1,6 +1,7 @@
 """Clients that keep running while brokers are killed, and record what was acknowledged."""
 
 import itertools
+import os
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -13,8 +14,9 @@ from tests.support.consumed import offset_of, partition_of, value_of
 
 PARTITIONS = 3
 TIMEOUT_S = 60
-PACE_S = 0.0005
-"""Pause between two records, so that the load outlasts the kills and does not fill the disk."""
+PACE_S = float(os.environ.get("CHAOS_PACE_MS", "0.5")) / 1000
+"""Pause between two records, so that the load outlasts the kills and does not fill the disk.
+Long runs need a longer one: the clients keep every record in memory to compare it at the end."""
 
 IMPATIENT = {
     "log_level": 0,
@@ -173,6 +175,7 @@ class Transacting(Work):
             else:
                 self.unknown.add(number)
                 self._producer = self._new_producer()
+        time.sleep(PARTITIONS * PACE_S)
 
     def _abort(self, number: int) -> None:
         _patiently(lambda: self._producer.abort_transaction(TIMEOUT_S))

@@ -242,6 +242,20 @@ def _codecs() -> Iterator[Poison]:
     yield Poison("lz4: content checksum", batch(bytes(checked), 3, LZ4), REWRITING)
     checked[-1] ^= 1
     yield Poison("lz4: content checksum wrong", batch(bytes(checked), 3, LZ4), REWRITING)
+    marked = compress(Codec.LZ4, good)[:-4] + b"\0\0\0\x80"
+    yield Poison("lz4: end mark of an uncompressed block", batch(marked, 3, LZ4), REWRITING)
+    cut = compress(Codec.SNAPPY, good) + b"\0\0\0"
+    yield Poison("snappy: three bytes after the last block", batch(cut, 3, SNAPPY), REWRITING)
+    short = compress(Codec.SNAPPY, good)[:10]
+    yield Poison("snappy: header cut", batch(short, 3, SNAPPY), REWRITING)
+    flagged = bytearray(gzip.compress(good))
+    flagged[3] = 0xE0
+    yield Poison("gzip: reserved flags", batch(bytes(flagged), 3, GZIP), REWRITING)
+    odd = sized(b"\1\0\0\2k\2v\2\2\xff\3")
+    yield Poison("zstd: record in another form", batch(zstd(odd), 1, ZSTD), REWRITING)
+    yield Poison(
+        "zstd: wrong record, then junk", batch(zstd(b"\x05") + b"junk", 1, ZSTD), REWRITING
+    )
     trailer = bytearray(gzip.compress(good))
     trailer[-6] ^= 1
     yield Poison("gzip: crc wrong", batch(bytes(trailer), 3, GZIP), REWRITING)

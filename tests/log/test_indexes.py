@@ -4,6 +4,8 @@ import errno
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from broker.log.files import DISK
 from broker.log.index import Index
@@ -139,6 +141,29 @@ class TestOffsetIndex:
         self, filled: OffsetIndex, offset: int, entry: tuple[int, int]
     ) -> None:
         assert filled.lookup(offset) == OffsetPosition(*entry)
+
+    @given(
+        offsets=st.sets(st.integers(BASE + 1, BASE + 120), min_size=1, max_size=60),
+        sought=st.lists(st.integers(BASE, BASE + 130), min_size=1, max_size=20),
+        cut_at=st.integers(BASE, BASE + 130),
+    )
+    def test_lookups_in_any_order_equal_a_linear_search(
+        self,
+        tmp_path_factory: pytest.TempPathFactory,
+        offsets: set[int],
+        sought: list[int],
+        cut_at: int,
+    ) -> None:
+        """A lookup begins at the slot of the one before it, which a truncation may remove."""
+        index = offset_index(tmp_path_factory.mktemp("index") / "index")
+        for offset in sorted(offsets):
+            put(index, offset)
+        for offset in sought:
+            assert index.lookup(offset).offset == max({BASE} | {o for o in offsets if o <= offset})
+        index.truncate_to(cut_at)
+        left = {o for o in offsets if o < cut_at}
+        for offset in sought:
+            assert index.lookup(offset).offset == max({BASE} | {o for o in left if o <= offset})
 
     def test_lookup_in_an_empty_index_gives_the_base(self, tmp_path: Path) -> None:
         assert offset_index(tmp_path / "index").lookup(150) == (BASE, 0)

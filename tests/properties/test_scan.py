@@ -3,7 +3,7 @@
 from types import ModuleType
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from broker.errors import ApiError, CorruptRecord, ErrorCode
@@ -15,6 +15,8 @@ from tests.records.forms import PURE_SCAN, SCANS
 
 BASE_TIMESTAMP = 1_700_000_000_000
 MAX_INT64 = 2**63 - 1
+_NOT_ASCII_HEADER = bytes.fromhex("1600ff9fabfef962000101001e00ff9fabfef9620201010204c28001")
+"""Two records, the second with the header key U+0080, which Kafka may write differently."""
 
 
 @st.composite
@@ -40,7 +42,12 @@ anything = st.tuples(near_records | st.binary(max_size=100), st.integers(0, 10))
 
 
 def verdict(
-    form: ModuleType, data: bytes, count: int, is_compressed: bool, check_sizes: bool
+    form: ModuleType,
+    data: bytes,
+    count: int,
+    is_compressed: bool,
+    check_sizes: bool,
+    check_form: bool = False,
 ) -> object:
     """All that a scan finds, or the error that it raises."""
     suspects: list[object] = []
@@ -55,6 +62,7 @@ def verdict(
             check_sizes,
             suspects,
             *limits,
+            check_form=check_form,
         )
     except ApiError as error:
         return error.code, error.message
@@ -76,21 +84,23 @@ def verdict_in_pieces(form: ModuleType, data: bytes, count: int, check_sizes: bo
     return found, suspects
 
 
-@given(mutated_records() | anything, st.booleans(), st.booleans())
+@given(mutated_records() | anything, st.booleans(), st.booleans(), st.booleans())
 def test_compiled_and_plain_scans_give_the_same_verdict(
-    sent: tuple[bytes, int], is_compressed: bool, check_sizes: bool
+    sent: tuple[bytes, int], is_compressed: bool, check_sizes: bool, check_form: bool
 ) -> None:
     data, count = sent
-    expected = verdict(PURE_SCAN, data, count, is_compressed, check_sizes)
+    expected = verdict(PURE_SCAN, data, count, is_compressed, check_sizes, check_form)
     for form in SCANS:
-        assert verdict(form, data, count, is_compressed, check_sizes) == expected
+        assert verdict(form, data, count, is_compressed, check_sizes, check_form) == expected
 
 
 @given(mutated_records() | anything, st.booleans())
+@example((_NOT_ASCII_HEADER, 2), True)
 def test_scan_in_pieces_has_the_same_verdict(sent: tuple[bytes, int], check_sizes: bool) -> None:
+    """Records with checked sizes are kept in a rebuilt batch, so their form is checked too."""
     data, count = sent
     for form in SCANS:
-        expected = verdict(form, data, count, True, check_sizes)
+        expected = verdict(form, data, count, True, check_sizes, check_form=check_sizes)
         is_error = isinstance(expected, tuple) and isinstance(expected[0], ErrorCode)
         found = verdict_in_pieces(form, data, count, check_sizes)
         assert found == (expected[0] if is_error else expected)  # type: ignore[index]

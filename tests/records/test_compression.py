@@ -100,8 +100,16 @@ def test_a_snappy_block_with_a_lying_length_is_corrupt(length: int) -> None:
 
     with pytest.raises(CorruptRecord, match=f"at most 3 bytes at 20, found {length}"):
         decompress(Codec.SNAPPY, header + length.to_bytes(4, "big", signed=True) + b"abc")
-    with pytest.raises(CorruptRecord, match="no whole length"):
-        decompress(Codec.SNAPPY, header + b"\0\0\0")
+
+
+def test_less_than_a_length_after_the_last_snappy_block_ends_the_stream() -> None:
+    whole = compress(Codec.SNAPPY, TEXT)
+    assert decompress(Codec.SNAPPY, whole + b"\0\0\0") == TEXT  # as SnappyInputStream
+
+
+def test_lz4_end_mark_with_the_bit_for_uncompressed_ends_the_frame() -> None:
+    whole = compress(Codec.LZ4, TEXT)
+    assert decompress(Codec.LZ4, whole[:-4] + b"\0\0\0\x80") == TEXT  # as Kafka
 
 
 def test_lz4_is_framed_as_kafka_frames_it() -> None:
