@@ -3,7 +3,9 @@
 import asyncio
 import select
 import socket
+import threading
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from kazoo.handlers.threading import SequentialThreadingHandler
 
@@ -18,6 +20,8 @@ class LoopHandler(SequentialThreadingHandler):  # type: ignore[misc]  # kazoo sh
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         super().__init__()
         self.loop = loop
+        self.connection_thread_failed: Callable[[], object] = lambda: None
+        """Called on the loop when kazoo's thread has ended with an exception."""
         self.callback_queue = self.completion_queue = _LoopQueue(self.call)
 
     @property
@@ -30,6 +34,18 @@ class LoopHandler(SequentialThreadingHandler):  # type: ignore[misc]  # kazoo sh
 
     def stop(self) -> None:
         """There are no threads to stop."""
+
+    def spawn(self, func: Callable[..., object], *args: Any, **kwargs: Any) -> threading.Thread:
+        """Run kazoo's connection in a thread."""
+
+        def run() -> None:
+            try:
+                func(*args, **kwargs)
+            except Exception:  # noqa: BLE001  # kazoo has logged it and has closed the client
+                self.call(lambda: self.connection_thread_failed())
+
+        thread: threading.Thread = super().spawn(run)
+        return thread
 
     def select(
         self,

@@ -7,6 +7,7 @@ id here, so that a new topic does not inherit the configs of a deleted one with 
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from typing import Final
 
 from broker.clock import Clock
 from broker.config.dynamic import CLUSTER_DEFAULT, DynamicConfig, EntityType
@@ -17,6 +18,8 @@ from broker.metadata.store import MetadataStore
 from broker.metadata.znodes.configs import CONFIG_PATH, ConfigChangeZnode
 from broker.model import Uuid
 from broker.topic_names import name_problem
+
+_READ_AT_ONCE: Final = 200
 
 
 class ZkConfigManager:
@@ -91,10 +94,12 @@ class ZkConfigManager:
             self._apply(entity_type, name, await self._configs.read(entity_type, name))
 
     async def _read_topics(self, topics: Sequence[str]) -> None:
-        """Read concurrently; a change in between has created a notification."""
-        found = await asyncio.gather(*(self._configs.read(EntityType.TOPIC, t) for t in topics))
-        for topic, config in zip(topics, found, strict=True):
-            self._apply(EntityType.TOPIC, topic, config)
+        """Read concurrently, some at a time; a change in between has created a notification."""
+        for start in range(0, len(topics), _READ_AT_ONCE):
+            some = topics[start : start + _READ_AT_ONCE]
+            found = await asyncio.gather(*(self._configs.read(EntityType.TOPIC, t) for t in some))
+            for topic, config in zip(some, found, strict=True):
+                self._apply(EntityType.TOPIC, topic, config)
 
     def _apply(self, entity_type: EntityType, name: str, config: Mapping[str, str]) -> None:
         has_changed = entity_type is not EntityType.TOPIC or config != self._dynamic.of_topic(name)

@@ -68,6 +68,13 @@ SENSITIVE_PATHS = ("/config/users", "/config/brokers", "/delegation_token/tokens
 OPEN_PATH = "/consumers"
 
 
+def _check_host_name(host: str) -> None:
+    try:
+        host.encode("idna")  # as getaddrinfo does
+    except UnicodeError as error:
+        raise ValueError(f"invalid host name {host!r}: {error.__cause__ or error}") from error
+
+
 @dataclass(frozen=True)
 class ZooKeeperSettings:
     """The connection to an ensemble: Kafka's `zookeeper.*` settings."""
@@ -90,11 +97,16 @@ class ZooKeeperSettings:
     check_hostname: bool = True
 
     def client(self, handler: LoopHandler) -> KazooClient:
-        """A kazoo client, not yet started. It retries to connect without limit."""
+        """A kazoo client, not yet started. It retries to connect without limit.
+
+        ValueError if a host name in `connect` is invalid: kazoo's thread would die of it.
+        """
+        for address in self.connect.partition("/")[0].split(","):
+            _check_host_name(address.rpartition(":")[0] or address)
         retry = KazooRetry(
             max_tries=-1, delay=RECONNECT_DELAY_S, max_delay=MAX_RECONNECT_DELAY_S, backoff=2
         )
-        return KazooClient(
+        client = KazooClient(
             hosts=self.connect,
             timeout=self.session_timeout_ms / 1000,
             handler=handler,
@@ -109,6 +121,28 @@ class ZooKeeperSettings:
             check_hostname=self.check_hostname,
             logger=logger,
         )
+        _drop_connection_at_wrong_xid(client)
+        return client
+
+
+def _drop_connection_at_wrong_xid(client: KazooClient) -> None:
+    """Treat a response out of order as a broken connection, as ZooKeeper's own client does.
+
+    A server may send one to a session that has just moved to it while the session had a request
+    in progress through another server. kazoo itself ends its thread then and never reconnects.
+    """
+    connection = client._connection
+    read_response = connection._read_response
+
+    def read_expected_response(header: Any, buffer: Any, offset: int) -> Any:
+        expected = client._pending[0][2] if client._pending else None
+        if header.xid != expected:
+            raise kazoo_errors.ConnectionDropped(
+                f"response to request {header.xid}, expected {expected}"
+            )
+        return read_response(header, buffer, offset)
+
+    connection._read_response = read_expected_response
 
 
 class ZooKeeperStore(MetadataStore):
@@ -121,6 +155,7 @@ class ZooKeeperStore(MetadataStore):
     Field `_subscriptions`: all watches that are not cancelled.
     Field `_connected`: set while there is a connection, and for good when there will be none.
     Field `_closing`: set by `close`; the end of the session is no expiry then.
+    Field `_restarting`: the restart of a client whose thread has failed; None before the first.
     """
 
     def __init__(self, settings: ZooKeeperSettings) -> None:
@@ -131,7 +166,9 @@ class ZooKeeperStore(MetadataStore):
         self._subscriptions: list[Subscription] = []
         self._connected = asyncio.Event()
         self._closing = False
+        self._restarting: asyncio.Future[object] | None = None
         self._client.add_listener(self._listen)
+        self._handler.connection_thread_failed = self._restart
 
     @classmethod
     async def open(cls, settings: ZooKeeperSettings, *, create_chroot: bool = True) -> Self:
@@ -295,6 +332,16 @@ class ZooKeeperStore(MetadataStore):
         self.session.move_to(SessionState.EXPIRED)
         for subscription in list(self._subscriptions):
             subscription.session_expired()
+
+    def _restart(self) -> None:
+        """Connect with a new session after an exception that kazoo does not handle.
+
+        The old session counts as expired by now. Without a new one the broker would go on for good
+        without being a member of the cluster.
+        """
+        if not self._closing:
+            logger.error("the connection to ZooKeeper has failed, connecting with a new session")
+            self._restarting = asyncio.ensure_future(asyncio.to_thread(self._client.start_async))
 
     async def close(self) -> None:
         """See MetadataStore; closing twice is no error."""

@@ -7,7 +7,7 @@ import shutil
 import ssl
 import subprocess
 import warnings
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from kazoo.client import KazooClient
 
-from broker.metadata.errors import AuthFailed, ConnectionLoss, NoNode, NotAllowed
+from broker.metadata.errors import AuthFailed, ConnectionLoss, NoNode, NotAllowed, StoreError
 from broker.metadata.session import SessionState
 from broker.metadata.store import EventKind, WatchEvent
 from broker.metadata.zookeeper import ZooKeeperSettings, ZooKeeperStore
@@ -35,6 +35,7 @@ class BreakableProxy:
         self._server: asyncio.Server | None = None
         self._writers: list[asyncio.StreamWriter] = []
         self.port = free_port()
+        self.is_next_xid_wrong = False
 
     @property
     def connect(self) -> str:
@@ -55,13 +56,27 @@ class BreakableProxy:
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         upstream_reader, upstream = await asyncio.open_connection(*self._target)
         self._writers += [writer, upstream]
-        await asyncio.gather(_pump(reader, upstream), _pump(upstream_reader, writer))
+        await asyncio.gather(
+            _pump(reader, upstream), _pump(upstream_reader, writer, self._spoil_xid)
+        )
+
+    def _spoil_xid(self, data: bytes) -> bytes:
+        """Count up the xid of a response: the four bytes after its size."""
+        xid = int.from_bytes(data[4:8], "big", signed=True)
+        if not self.is_next_xid_wrong or xid <= 0:
+            return data
+        self.is_next_xid_wrong = False
+        return data[:4] + (xid + 1).to_bytes(4, "big") + data[8:]
 
 
-async def _pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+async def _pump(
+    reader: asyncio.StreamReader,
+    writer: asyncio.StreamWriter,
+    change: Callable[[bytes], bytes] = bytes,
+) -> None:
     try:
         while data := await reader.read(65536):
-            writer.write(data)
+            writer.write(change(data))
             await writer.drain()
     except ConnectionError:
         pass
@@ -147,6 +162,48 @@ async def test_change_in_flight_when_the_connection_breaks_is_a_connection_loss(
         await reach(states, SessionState.CONNECTED)
         await store.create("/after")
         await wire.cut()
+
+
+async def test_regression_response_out_of_order_breaks_the_connection_only(
+    zookeeper: str,
+) -> None:
+    wire = BreakableProxy(zookeeper)
+    await wire.mend()
+    async with opened(ZooKeeperSettings(wire.connect, session_timeout_ms=10_000)) as store:
+        states = states_of(store)
+        session_id = store.session.id
+        wire.is_next_xid_wrong = True
+        with pytest.raises(ConnectionLoss):
+            await store.create("/in-flight")
+        await reach(states, SessionState.CONNECTED)
+        assert store.session.id == session_id
+        await store.create("/after")
+        await wire.cut()
+
+
+async def test_regression_failure_of_the_connection_thread_is_an_expired_session(
+    zookeeper: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with opened(ZooKeeperSettings(zookeeper, session_timeout_ms=10_000)) as store:
+        states = states_of(store)
+        events: asyncio.Queue[WatchEvent] = asyncio.Queue()
+        store.watch_data("/node", events.put_nowait)
+        session_id = store.session.id
+        with monkeypatch.context() as patch:
+            patch.setattr(store._client._connection, "_read_response", _fail)
+            with pytest.raises(StoreError):
+                await store.create("/in-flight")
+            await reach(states, SessionState.EXPIRED)
+        await reach(states, SessionState.CONNECTED)
+        assert store.session.id != session_id
+        await store.create("/node")
+        async with asyncio.timeout(20):
+            while await events.get() != (EventKind.CREATED, "/node"):
+                pass
+
+
+def _fail(*_: object) -> None:
+    raise RuntimeError("a mistake in kazoo")
 
 
 async def test_no_zookeeper_is_a_connection_loss_that_names_it() -> None:
