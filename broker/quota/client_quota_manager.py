@@ -25,6 +25,17 @@ class Client(NamedTuple):
     client_id: str
 
 
+class _Measured:
+    """What is measured for a quota, and the throttle times that came of it."""
+
+    __slots__ = ("delays", "rate", "requests")
+
+    def __init__(self, windows: Windows) -> None:
+        self.rate = SampledRate(windows)
+        self.delays = SampledRate(windows)
+        self.requests = SampledRate(windows)
+
+
 class _Sensor(Generic[MeasureT]):
     """What is measured for all clients that share a quota."""
 
@@ -69,12 +80,26 @@ class _Sensors(Generic[MeasureT]):
         sensor.used_ms = now_ms
         return sensor.measure
 
+    def measures(self) -> list[tuple[tuple[str | None, str | None], MeasureT]]:
+        return [(key, sensor.measure) for key, sensor in self._sensors.items()]
+
     def _purge(self, now_ms: float) -> None:
         if now_ms - self._purged_ms < _EXPIRATION_MS / 60:
             return
         self._purged_ms = now_ms
         oldest_ms = now_ms - _EXPIRATION_MS
         self._sensors = {k: s for k, s in self._sensors.items() if s.used_ms > oldest_ms}
+
+
+class QuotaUse(NamedTuple):
+    """What is measured for the clients that share a quota."""
+
+    user: str
+    client_id: str
+    """Empty where the quota does not depend on it, as in Kafka."""
+    rate: float
+    throttle_ms: float
+    """The average throttle time of requests within the windows."""
 
 
 class ClientQuotaManager:
@@ -88,30 +113,42 @@ class ClientQuotaManager:
         self.is_enabled = False
         self._windows = windows
         self._max_throttle_ms = max_throttle_ms
-        self._sensors = _Sensors(lambda limit, now_ms: SampledRate(windows))
+        self._sensors = _Sensors(lambda limit, now_ms: _Measured(windows))
 
     def update(self, user: Name, client_id: Name, limit: float | None) -> None:
         """Set a quota; None removes it."""
         self.is_enabled = self._sensors.update(user, client_id, limit) or self.is_enabled
+
+    def uses(self, now_ms: float) -> list[QuotaUse]:
+        """What is measured now; in the event loop."""
+        found = []
+        for (user, client_id), measured in self._sensors.measures():
+            delays, requests = measured.delays.measure(now_ms)[0], measured.requests.measure(now_ms)
+            average_ms = delays / requests[0] if requests[0] else 0.0
+            rate = measured.rate.measure(now_ms)[0]
+            found.append(QuotaUse(user or "", client_id or "", rate, average_ms))
+        return found
 
     def record(self, client: Client, value: float, now_ms: float) -> int:
         """Record a use, and return how many milliseconds the client is to be throttled."""
         applied = self._sensors.applied(client)
         if applied is None:
             return 0
-        rate = self._sensors.measure(applied, now_ms)
-        rate.record(value, now_ms)
-        measured, elapsed_ms = rate.measure(now_ms)
+        sensor = self._sensors.measure(applied, now_ms)
+        sensor.rate.record(value, now_ms)
+        measured, elapsed_ms = sensor.rate.measure(now_ms)
         delay_ms = throttle_ms(measured, applied.limit, elapsed_ms)
         if self._max_throttle_ms is not None:
-            return min(delay_ms, self._max_throttle_ms)
+            delay_ms = min(delay_ms, self._max_throttle_ms)
+        sensor.delays.record(delay_ms, now_ms)
+        sensor.requests.record(1, now_ms)
         return delay_ms
 
     def unrecord(self, client: Client, value: float, now_ms: float) -> None:
         """Undo a record, because nothing was sent after all."""
         applied = self._sensors.applied(client)
         if applied is not None:
-            self._sensors.measure(applied, now_ms).record(-value, now_ms)
+            self._sensors.measure(applied, now_ms).rate.record(-value, now_ms)
 
     def max_value_in_window(self, client: Client) -> float:
         """What a client without recent use can use at once without being throttled."""

@@ -1,4 +1,8 @@
-"""The rate at which an address may open connections: quota `connection_creation_rate`."""
+"""The rates at which connections may be opened.
+
+An address has quota `connection_creation_rate`, a broker and each of its listeners setting
+`max.connection.creation.rate`.
+"""
 
 from typing import Final
 
@@ -44,6 +48,27 @@ class ConnectionRates:
         if delay_ms:
             rate.record(-1, now_ms)
         return delay_ms
+
+
+class CreationRates:
+    """Counts new connections of a broker and of its listeners, where they have a limit."""
+
+    def __init__(self, windows: Windows) -> None:
+        self._windows = windows
+        self._rates: dict[str | None, SampledRate] = {}
+
+    def record(self, listener_name: str | None, limit: float | None, now_ms: float) -> int:
+        """Count a connection of a listener, or (None) of the broker; how long it must wait.
+
+        It counts also if it has to wait. At most one window, as in Kafka.
+        """
+        if limit is None:
+            return 0
+        rate = self._rates.get(listener_name)
+        if rate is None:
+            rate = self._rates[listener_name] = SampledRate(self._windows)
+        rate.record(1, now_ms)
+        return min(throttle_ms(*_args(rate, limit, now_ms)), self._windows.window_ms)
 
 
 def _args(rate: SampledRate, limit: float, now_ms: float) -> tuple[float, float, float]:

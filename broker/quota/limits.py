@@ -50,7 +50,7 @@ class QuotaLimits:
             self._limits[user, client_id] = limit
 
     def find(self, user: str, client_id: str) -> Applied | None:
-        """The quota that applies; None if there is none."""
+        """The quota that applies; None if no quota does."""
         both, of_user, of_client = (user, client_id), (user, None), (None, client_id)
         for entity, key in (
             (both, both),

@@ -1,7 +1,7 @@
 """Rates over sliding windows, and token buckets, as Kafka's metrics compute them."""
 
 import math
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 MAX_THROTTLE_MS = 2**31 - 1
 
@@ -13,6 +13,10 @@ class Windows(NamedTuple):
     """`quota.window.num`"""
     window_ms: int
     """`quota.window.size.seconds`"""
+
+
+DEFAULT_WINDOWS: Final = Windows(11, 1000)
+"""Those of a broker whose file does not say otherwise."""
 
 
 class SampledRate:
