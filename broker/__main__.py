@@ -4,6 +4,7 @@ import argparse
 import asyncio
 import gc
 import logging
+import os
 import signal
 import sys
 from pathlib import Path
@@ -15,31 +16,34 @@ from broker.net.file_descriptors import raise_soft_limit
 from broker.net.poller import BrokerLoop
 from broker.server import Server, StartAborted
 from broker.server.identity import IdentityError
+from broker.server.jaas_file import with_jaas_file
 from broker.server.log_format import configure_logging
 
 logger = logging.getLogger("broker")
 
-_GC_THRESHOLDS = (10_000, 10, 25_000)
+_GC_THRESHOLDS = (10_000, 10, 1_000_000)
 """Requests leave few reference cycles behind, so the collector may run seldom. The product of the
 first two bounds how many objects of a large request it looks at in one pause."""
 
 
 def main() -> None:
     """Run a broker until SIGTERM or SIGINT; exit with status 1 and one line if it cannot start."""
-    arguments = _parse_arguments()
+    arguments = make_parser().parse_args()
     configure_logging(verbose=arguments.verbose)
     before, now = raise_soft_limit()
     if now != before:
         logger.info("raised the limit of open files from=%s to=%s", before, now)
     try:
         config = load_config(arguments.properties, dict(arguments.override))
+        config = with_jaas_file(config, os.environ)
         with asyncio.Runner(loop_factory=BrokerLoop) as runner:
             runner.run(_serve(config))
     except (ConfigError, IdentityError, StoreError, ApiError, OSError) as error:
         sys.exit(f"kctl-broker: {error}")
 
 
-def _parse_arguments() -> argparse.Namespace:
+def make_parser() -> argparse.ArgumentParser:
+    """The parser of the command line, from which the manual page is made, too."""
     parser = argparse.ArgumentParser(
         prog="kctl-broker", description="Run a Kafka-compatible broker."
     )
@@ -48,7 +52,7 @@ def _parse_arguments() -> argparse.Namespace:
         nargs="?",
         type=Path,
         metavar="FILE",
-        help="server.properties (default: Kafka's default settings)",
+        help="a server.properties file (default: Kafka's default settings)",
     )
     parser.add_argument(
         "--override",
@@ -59,7 +63,7 @@ def _parse_arguments() -> argparse.Namespace:
         help="override a setting of the file; can be repeated",
     )
     parser.add_argument("-v", "--verbose", action="store_true", help="log debug messages")
-    return parser.parse_args()
+    return parser
 
 
 def _key_value(text: str) -> tuple[str, str]:
@@ -69,14 +73,13 @@ def _key_value(text: str) -> tuple[str, str]:
     return key.strip(), value.strip()
 
 
-def _tune_garbage_collector() -> None:
+def _freeze_objects() -> None:
     """Keep the collector's pauses out of the latency of requests.
 
     Everything allocated so far lives until the end, so the collector need not look at it again.
     """
     gc.collect()
     gc.freeze()
-    gc.set_threshold(*_GC_THRESHOLDS)
 
 
 async def _serve(config: BrokerConfig) -> None:
@@ -84,11 +87,14 @@ async def _serve(config: BrokerConfig) -> None:
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, server.stopping.set)
+    # With Python's default, the collector takes most of the time of loading 10,000 logs: it looks
+    # at all of them again and again.
+    gc.set_threshold(*_GC_THRESHOLDS)
     try:
         await server.start()
     except StartAborted:
         return
-    _tune_garbage_collector()
+    _freeze_objects()
     await server.stopping.wait()
     await server.stop()
     if server.has_failed:

@@ -150,7 +150,7 @@ class BrokerConfig(
 
     @property
     def delegation_token_secret(self) -> str | None:
-        """The key that signs delegation tokens; None: there are none."""
+        """The key that signs delegation tokens; None disables them."""
         return self.delegation_token_secret_key or self.delegation_token_master_key
 
     def for_listener(self, listener_name: str) -> "BrokerConfig":

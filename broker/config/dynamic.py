@@ -201,12 +201,13 @@ class DynamicConfig:
     def encoded(self, config: Mapping[str, str], stored: Mapping[str, str]) -> dict[str, str]:
         """Settings as they are stored, with encrypted passwords; unchanged ones stay as they are.
 
-        Passwords that cannot be decrypted here stay too, until another value is set: they may
-        belong to a broker with another secret. (Kafka removes them with the next change.)
+        Passwords that cannot be decrypted here are removed with any change, as in Kafka.
         ConfigError if a password is to be stored and `password.encoder.secret` is not set.
         """
         known = self.decoded({key: text for key, text in stored.items() if is_password(key)})
-        written = {k: text for k, text in stored.items() if is_password(k) and k not in known}
+        written: dict[str, str] = {}
+        if lost := sorted(key for key in stored if is_password(key) and key not in known):
+            logger.warning("removing passwords that cannot be decrypted keys=%s", ",".join(lost))
         for key, text in config.items():
             if not is_password(key):
                 written[key] = text

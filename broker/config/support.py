@@ -105,7 +105,12 @@ def check_dynamic_support(old: BrokerConfig, new: BrokerConfig) -> None:
 _NOT_PER_LISTENER: Final = no_effect("not a setting of single listeners")
 _PER_LISTENER: Final = ("ssl.", "sasl.")
 _ALSO_PER_LISTENER: Final = frozenset(
-    {"max.connections", "connections.max.reauth.ms", "principal.builder.class"}
+    {
+        "max.connections",
+        "max.connection.creation.rate",
+        "connections.max.reauth.ms",
+        "principal.builder.class",
+    }
 )
 
 

@@ -130,7 +130,7 @@ class ResourcePattern(NamedTuple):
 
 
 class AccessControlEntry(NamedTuple):
-    """Who may, or may not, do what from where."""
+    """A principal that is allowed or denied an operation, and the host it applies to."""
 
     principal: str
     host: str

@@ -22,6 +22,7 @@ json_logger = logging.getLogger("kafka.authorizer.logger.json")
 json_logger.propagate = False
 
 TRACE: Final = 5
+_DEBUG: Final = logging.DEBUG
 
 
 class Action(NamedTuple):
@@ -67,9 +68,17 @@ def log_decision(
 
 def is_logged(decision: Decision) -> bool:
     """Whether any line may be written for a decision; spares allowed requests the rest."""
-    level = logging.DEBUG if decision.is_allowed else logging.INFO
-    return logger.isEnabledFor(level) or bool(
-        json_logger.handlers and json_logger.isEnabledFor(level)
+    if decision.is_allowed:
+        return logs_allowed()
+    return logger.isEnabledFor(logging.INFO) or bool(
+        json_logger.handlers and json_logger.isEnabledFor(logging.INFO)
+    )
+
+
+def logs_allowed() -> bool:
+    """Whether a line is written for accesses that are granted; asked for every request."""
+    return logger.isEnabledFor(_DEBUG) or bool(
+        json_logger.handlers and json_logger.isEnabledFor(_DEBUG)
     )
 
 

@@ -45,14 +45,12 @@ class Decision(NamedTuple):
     """The ACL that decided, if the reason is `acl`."""
 
 
-ALLOWED: Final = Decision(True, "acl")
-"""Any decision that allows, to ask whether such ones are logged."""
 _SUPER_USER: Final = Decision(True, "super user")
 _DEFAULT: Final = Decision(False, "default")
 
 
 class Client(NamedTuple):
-    """Who asks, and from where."""
+    """The principal of a request, and the host that it came from."""
 
     principal: KafkaPrincipal
     host: str
@@ -62,6 +60,8 @@ class AclAuthorizer:
     """Decides by the ACLs in `acls`; the owner of the ACLs calls `update` when they change.
 
     Field `_decisions`: results since the last change. Invariant: each is what `acls` would give.
+    Field `allowed_topics`: by client and operation, the topics that `_decisions` allows. Requests
+    that only name such topics need no further check.
     """
 
     def __init__(self, super_users: Iterable[str] = (), *, allow_everyone: bool = False) -> None:
@@ -69,11 +69,12 @@ class AclAuthorizer:
         self._super_users = frozenset(super_users)
         self._if_no_acl = Decision(allow_everyone, "no acl")
         self._decisions: dict[tuple[Client, AclOperation, ResourceType, str | None], Decision] = {}
+        self.allowed_topics: dict[tuple[KafkaPrincipal, str, AclOperation], set[str]] = {}
 
     def update(self, pattern: ResourcePattern, entries: Sequence[AccessControlEntry]) -> None:
         """Replace the ACLs of a pattern."""
         self.acls.update(pattern, entries)
-        self._decisions.clear()
+        self._forget()
 
     def authorize(
         self, client: Client, operation: AclOperation, resource_type: ResourceType, name: str
@@ -84,6 +85,8 @@ class AclAuthorizer:
         if decision is None:
             decision = self._decide(client, operation, resource_type, name)
             self._keep(key, decision)
+            if decision.is_allowed and resource_type is ResourceType.TOPIC:
+                self.allowed_topics.setdefault((*client, operation), set()).add(name)
         return decision
 
     def authorize_by_resource_type(
@@ -101,8 +104,12 @@ class AclAuthorizer:
         self, key: tuple[Client, AclOperation, ResourceType, str | None], decision: Decision
     ) -> None:
         if len(self._decisions) >= _MAX_DECISIONS:
-            self._decisions.clear()
+            self._forget()
         self._decisions[key] = decision
+
+    def _forget(self) -> None:
+        self._decisions.clear()
+        self.allowed_topics.clear()
 
     def _decide(
         self, client: Client, operation: AclOperation, resource_type: ResourceType, name: str

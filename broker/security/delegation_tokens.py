@@ -1,4 +1,4 @@
-"""Delegation tokens (KIP-48): what they are, who may use them, and how clients log in with them.
+"""Delegation tokens (KIP-48): their contents, the right to use them, and the login with them.
 
 A token is a random id and the HMAC of that id under `delegation.token.secret.key`, which brokers
 share. The HMAC is never stored: it is computed from the secret when needed. A client logs in by

@@ -1,8 +1,9 @@
 """The SASL mechanisms of a listener, built from its settings; and the client's side of them.
 
-JAAS options are taken from `listener.name.<listener>.<mechanism>.sasl.jaas.config`:
+JAAS options are taken from `listener.name.<listener>.<mechanism>.sasl.jaas.config` (or from a JAAS
+file, see `broker.server.jaas_file`):
 
-    PLAIN         user_<name>="password": who may log in
+    PLAIN         user_<name>="password": the users that can log in
     SCRAM-…       nothing for clients: their credentials are in the metadata store
     OAUTHBEARER   unsecuredValidator…: how tokens are checked without a validator class
     PLAIN, SCRAM  username and password: how this broker logs in to others
@@ -33,11 +34,12 @@ logger = logging.getLogger(__name__)
 
 PLAIN: Final = "PLAIN"
 OAUTHBEARER: Final = "OAUTHBEARER"
-_MODULES: Final = {
+MODULES: Final = {
     PLAIN: "PlainLoginModule",
     OAUTHBEARER: "OAuthBearerLoginModule",
     **dict.fromkeys((mechanism.value for mechanism in ScramMechanism), "ScramLoginModule"),
 }
+"""The login module of each mechanism."""
 _USER_OPTION: Final = "user_"
 _NO_CLASSES: Final = "this broker loads no classes; remove the setting"
 _SECURED_HANDLERS: Final = (
@@ -181,17 +183,18 @@ def jaas_config(own: BrokerConfig, listener_name: str, mechanism: str) -> JaasCo
         found = parse_jaas(text)
     except JaasError as error:
         raise ConfigError(f"{key}: {error}") from error
-    if found.module != _MODULES[mechanism]:
-        raise ConfigError(f"{key}: {mechanism} needs {_MODULES[mechanism]}, not {found.module}")
+    if found.module != MODULES[mechanism]:
+        raise ConfigError(f"{key}: {mechanism} needs {MODULES[mechanism]}, not {found.module}")
     return found
 
 
 def _required_jaas(own: BrokerConfig, listener_name: str, mechanism: str) -> JaasConfig:
     found = jaas_config(own, listener_name, mechanism)
     if found is None:
-        module = f"org.apache.kafka.common.security.….{_MODULES[mechanism]}"
+        module = f"org.apache.kafka.common.security.….{MODULES[mechanism]}"
         key = jaas_key(listener_name, mechanism)
         raise ConfigError(
-            f"listener {listener_name} has {mechanism}: set {key}={module} required …;"
+            f"listener {listener_name} has {mechanism}: set {key}={module} required …; "
+            "or name a JAAS file in KAFKA_OPTS"
         )
     return found

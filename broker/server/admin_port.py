@@ -15,6 +15,7 @@ from broker.config import BrokerConfig
 from broker.metadata.session import Session
 from broker.net.listener import Listener
 from broker.net.poller import running_poller
+from broker.quota.quota_managers import QuotaManagers
 from broker.server.background import Background
 from broker.server.platform import ServerListener
 
@@ -59,9 +60,13 @@ class AdminPort:
         assert sources.poller is not None  # noqa: S101  # set by the constructor
         return MeasuredDispatcher(dispatcher, sources.requests, sources.poller)
 
+    def show_quotas(self, quotas: QuotaManagers) -> None:
+        """Serve what is measured for client quotas."""
+        self._sources.quotas = quotas
+
     def run_periodic_work(self, background: Background) -> None:
-        """Rotate the intervals of quantiles."""
-        background.every(_ROTATION_S, self._sources.requests.rotate, in_thread=False)
+        """Rotate the intervals of quantiles and rates."""
+        background.every(_ROTATION_S, self._sources.rotate, in_thread=False)
 
     def set_state(self, state: BrokerState) -> None:
         """Report this state from now on."""

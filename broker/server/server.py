@@ -381,6 +381,7 @@ class Server:
             self._dispatcher = self._admin.attach(
                 broker_id, self._services, self._store.session, self._dispatcher
             )
+            self._admin.show_quotas(self._client_quotas.managers)
             self._admin.run_periodic_work(self._background)
 
     def _build_controller(
@@ -415,7 +416,7 @@ class Server:
             self._background.run(self._membership.update())
 
     def _maybe_change_quotas(self, old: BrokerConfig, new: BrokerConfig) -> None:
-        """Apply `max.connections` and the limits per address and listener, which are dynamic."""
+        """Apply the limits of connections, which are dynamic."""
         if connection_settings(new) != connection_settings(old):
             self._background.run(self._change_quotas(new))
 

@@ -68,7 +68,7 @@ def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SecuredBroker]
     certificates = Certificates.make(directory)
     key = ec.generate_private_key(ec.SECP256R1())
     jwks = directory / "jwks.json"
-    jwks.write_text(_jwks(key))
+    jwks.write_text(jwks_of(key, "key-1"))
     with running_broker(directory, **_settings(certificates, jwks)) as broker:
         line = re.search(r"started broker.*", broker.output())
         assert line
@@ -113,9 +113,10 @@ def _settings(certificates: Certificates, jwks: Path) -> dict[str, object]:
     }
 
 
-def _jwks(key: ec.EllipticCurvePrivateKey) -> str:
+def jwks_of(key: ec.EllipticCurvePrivateKey, key_id: str) -> str:
+    """The document of an OAuth provider with one key."""
     public = jwt.algorithms.ECAlgorithm.to_jwk(key.public_key(), as_dict=True)
-    return json.dumps({"keys": [public | {"kid": "key-1", "use": "sig"}]})
+    return json.dumps({"keys": [public | {"kid": key_id, "use": "sig"}]})
 
 
 def _create_users(broker: SecuredBroker, *names: str) -> None:

@@ -13,6 +13,7 @@ from confluent_kafka.admin import (
     AlterConfigOpType,
     ConfigEntry,
     ConfigResource,
+    ConfigSource,
     ResourceType,
 )
 
@@ -159,3 +160,49 @@ def test_no_secret_is_logged_described_or_stored(secured: SecuredBroker) -> None
     for path in secured.broker.log_dir.rglob("*"):
         if path.is_file():
             assert CANARY.encode() not in path.read_bytes(), path
+
+
+def test_password_that_cannot_be_decrypted_is_removed_with_the_next_change(tmp_path: Path) -> None:
+    """As Kafka does: after a restart with another secret, a change keeps only what is usable."""
+    certificates = Certificates.make(tmp_path)
+    store = tmp_path / "own.p12"
+    own = certificates.authority.certificate_for("localhost", "127.0.0.1")
+    store.write_bytes(own.pkcs12(f"store-{CANARY}"))
+    settings: dict[str, object] = certificates.settings() | {
+        "listeners": "TLS://localhost:0,OPEN://localhost:0",
+        "listener.security.protocol.map": "TLS:SSL,OPEN:PLAINTEXT",
+        "inter.broker.listener.name": "OPEN",
+        "broker.id": 1,
+    }
+    with running_broker(tmp_path, **settings, password_encoder_secret=CANARY) as broker:
+        alter(
+            broker,
+            {
+                "ssl.keystore.type": "PKCS12",
+                "ssl.keystore.location": str(store),
+                "ssl.keystore.password": f"store-{CANARY}",
+            },
+        )
+        assert PREFIX + "ssl.keystore.password" in dynamic_settings(broker)
+    with running_broker(tmp_path, **settings, password_encoder_secret="another") as broker:
+        alter(broker, {"ssl.keystore.type": "PEM", "ssl.keystore.location": str(certificates.own)})
+        assert dynamic_settings(broker).keys() == {
+            PREFIX + "ssl.keystore.type",
+            PREFIX + "ssl.keystore.location",
+        }
+        assert "removing passwords that cannot be decrypted" in broker.output()
+        assert served(broker, certificates)
+    with running_broker(tmp_path, **settings, password_encoder_secret=CANARY) as broker:
+        assert PREFIX + "ssl.keystore.password" not in dynamic_settings(broker)
+        assert served(broker, certificates)
+
+
+def dynamic_settings(broker: RunningBroker) -> dict[str, str | None]:
+    """What is stored for the broker; passwords have no value."""
+    admin = AdminClient({"bootstrap.servers": _open_address(broker)})
+    (future,) = admin.describe_configs([ConfigResource(ResourceType.BROKER, "1")]).values()
+    return {
+        key: entry.value
+        for key, entry in future.result(20).items()
+        if entry.source == ConfigSource.DYNAMIC_BROKER_CONFIG.value
+    }

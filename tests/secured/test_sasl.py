@@ -16,6 +16,7 @@ from broker.security.plain import plain_token
 from broker.security.scram import ScramMechanism, scram_client
 from tests.secured.conftest import MECHANISMS, SecuredBroker, password_of
 from tests.secured.test_tls import owner_of_token
+from tests.support.processes import rss_bytes
 from tests.support.wire import WireClient, request_frame
 
 VERSIONS = ApiVersionsRequest(client_software_name="test", client_software_version="1")
@@ -262,7 +263,7 @@ def test_handshake_after_authentication_without_sessions_is_illegal(secured: Sec
         assert message == "SaslAuthenticate request received after successful authentication"
 
 
-def test_nonsense_is_closed_without_traceback(secured: SecuredBroker) -> None:
+def test_nonsense_is_closed_without_traceback_and_without_memory(secured: SecuredBroker) -> None:
     random = Random(2)
     starts = [
         b"",
@@ -270,7 +271,10 @@ def test_nonsense_is_closed_without_traceback(secured: SecuredBroker) -> None:
         request_frame(SaslHandshakeRequest(mechanism="SCRAM-SHA-256"), 1),
         request_frame(SaslAuthenticateRequest(auth_bytes=b"n,,n=bob,r=abc"), 2),
     ]
+    pid = secured.broker.server.process.pid
     for number in range(300):
+        if number == 100:
+            before = rss_bytes(pid)
         host, port = secured.addresses["SASL"].split(":")
         with socket.create_connection((host, int(port)), 10) as client:
             try:
@@ -285,6 +289,7 @@ def test_nonsense_is_closed_without_traceback(secured: SecuredBroker) -> None:
                     pass
             except OSError:
                 continue
+    assert rss_bytes(pid) - before < 10 * 2**20
     assert "Traceback" not in secured.broker.output()
     with WireClient(secured.addresses["SASL"]) as client:
         log_in(client)

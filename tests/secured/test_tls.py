@@ -1,11 +1,12 @@
 """TLS listeners: which clients are accepted, and that others are not disturbed."""
 
-import os
+import resource
 import socket
 import ssl
 import subprocess
 import time
-from contextlib import ExitStack, suppress
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from random import Random
 
@@ -16,6 +17,7 @@ from broker.protocol.messages.create_delegation_token import CreateDelegationTok
 from tests.secured.conftest import SecuredBroker
 from tests.support.certificates import Authority
 from tests.support.cluster import wait_until
+from tests.support.processes import rss_bytes
 from tests.support.secured import round_trip
 from tests.support.wire import WireClient
 
@@ -65,6 +67,13 @@ def test_old_protocol_is_refused(secured: SecuredBroker) -> None:
     status, output = s_client(secured, "SSL", "-tls1_1", "-cipher", "DEFAULT@SECLEVEL=0")
     assert status != 0
     assert "Cipher is (NONE)" in output
+
+
+def test_fallback_to_an_older_protocol_is_refused(secured: SecuredBroker) -> None:
+    """A client that could do better but was made to try TLS 1.2 says so, and is refused."""
+    status, output = s_client(secured, "SSL", "-tls1_2", "-fallback_scsv")
+    assert status != 0
+    assert "inappropriate fallback" in output
 
 
 def test_client_that_trusts_another_authority_refuses_the_broker(secured: SecuredBroker) -> None:
@@ -132,7 +141,18 @@ def test_tls_into_a_plaintext_port_is_closed(secured: SecuredBroker) -> None:
         TlsWireClient(secured.addresses["OPEN"], trusting(secured))
 
 
-def test_half_open_handshakes_do_not_disturb_others(secured: SecuredBroker) -> None:
+@contextmanager
+def many_open_files() -> Iterator[None]:
+    """Let this process open as many files as its hard limit allows."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+def test_thousand_half_open_handshakes_do_not_disturb_others(secured: SecuredBroker) -> None:
     host, port = secured.addresses["SSL"].split(":")
     context = trusting(secured)
     incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
@@ -140,18 +160,15 @@ def test_half_open_handshakes_do_not_disturb_others(secured: SecuredBroker) -> N
         context.wrap_bio(incoming, outgoing, server_hostname="localhost").do_handshake()
     hello = outgoing.read()
     with ExitStack() as stack:
-        for number in range(300):
+        stack.enter_context(many_open_files())
+        for number in range(1000):
             half = stack.enter_context(socket.create_connection((host, int(port)), 10))
             # A third of them say nothing, a third half a word, a third never answers.
             half.sendall((b"", hello[: len(hello) // 2], hello)[number % 3])
         began = time.monotonic()
         assert round_trip(secured.client("SSL"), "undisturbed", 50) == 50
         assert time.monotonic() - began < 30
-
-
-def rss_bytes(pid: int) -> int:
-    pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
-    return pages * os.sysconf("SC_PAGE_SIZE")
+    assert round_trip(secured.client("SSL"), "afterwards", 50) == 50
 
 
 def test_nonsense_is_closed_without_traceback_and_without_memory(secured: SecuredBroker) -> None:

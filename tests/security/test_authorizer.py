@@ -138,6 +138,15 @@ def test_decision_changes_with_the_acls() -> None:
     assert not may(made, OP.READ, "orders")
 
 
+def test_topics_known_to_be_allowed_are_forgotten_with_any_change_of_acls() -> None:
+    made = authorizer((topics("orders"), entry()), (topics("bills"), entry()))
+    assert may(made, OP.READ, "orders")
+    assert not may(made, OP.READ, "unknown")
+    assert list(made.allowed_topics.values()) == [{"orders"}]
+    made.update(topics("bills"), [])
+    assert not made.allowed_topics
+
+
 class TestAnyResource:
     """authorizeByResourceType (KIP-679)."""
 

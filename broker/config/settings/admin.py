@@ -25,7 +25,7 @@ class AdminSettings(Settings):
 
     admin_listeners: str | None = string("admin.listeners", default=None, valid=_url, internal=True)
     """The address of the admin port, `http://host:port` or `https://host:port`, with /metrics,
-    /livez, /readyz and /version; null: there is none. Not a setting of Kafka."""
+    /livez, /readyz and /version; null disables it. Not a setting of Kafka."""
     admin_bearer_token: Password | None = password(
         "admin.bearer.token", default=None, internal=True
     )

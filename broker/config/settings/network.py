@@ -131,6 +131,5 @@ class NetworkSettings(Settings):
         default=MAX_INT,
         valid=at_least(0),
         mode=CLUSTER_WIDE,
-        effect=no_effect("connections are not limited by rate"),
     )
     """The maximum number of new connections per second."""
