@@ -16,8 +16,8 @@ from broker.security.acls import (
     AclOperation,
     ResourceType,
 )
-from broker.security.audit import Action, is_logged, log_decision
-from broker.security.authorizer import ALLOWED, AclAuthorizer, Client, Decision
+from broker.security.audit import Action, is_logged, log_decision, logs_allowed
+from broker.security.authorizer import AclAuthorizer, Client, Decision
 
 NOT_REQUESTED: Final = -0x80000000
 """In place of authorized operations, if the request did not ask for them."""
@@ -98,12 +98,11 @@ def unauthorized(
     authorizer = context.services.authorizer
     if authorizer is None:
         return _NONE
-    peer = context.peer
-    client = Client(peer.principal, peer.host)
+    client = Client(context.peer.principal, context.peer.host)
     counts: dict[str, int] = {}
     for name in names:  # Counter costs more than the rest for the few topics of a request
         counts[name] = counts.get(name, 0) + 1
-    is_audited = is_logged(ALLOWED)
+    is_audited = logs_allowed()
     denied: set[str] = set()
     for name in counts:
         decision = authorizer.authorize(client, operation, resource_type, name)

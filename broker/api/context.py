@@ -78,4 +78,4 @@ class RequestContext:
     services: Services
     api_key: int
     usage: "RequestUsage | None" = None
-    """What the request uses of quotas; None while there are none."""
+    """What the request uses of quotas; None without quotas."""

@@ -259,6 +259,8 @@ class FetchSessionCache:
         self._purgatory = purgatory
         self._slots = slots
         self._eviction_s = eviction_ms / 1000
+        self.num_evicted = 0
+        """Sessions since the start that made room for a new one."""
         self._sessions: OrderedDict[int, FetchSession] = OrderedDict()
         """Invariant: in order of last use, oldest first."""
 
@@ -319,6 +321,7 @@ class FetchSessionCache:
         if oldest is None or now_s - oldest.last_used_s < self._eviction_s:
             return False
         self._close(oldest.session_id)
+        self.num_evicted += 1
         return True
 
     def _new_id(self) -> int:

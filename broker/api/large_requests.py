@@ -24,6 +24,7 @@ from broker.api.chunks import (
     large_path,
 )
 from broker.api.context import RequestContext, Services
+from broker.api.duplicates import removing_duplicates
 from broker.api.request_usage import usage_of
 from broker.api.responses import (
     NOT_SERVED,
@@ -35,7 +36,7 @@ from broker.api.responses import (
     throttled,
 )
 from broker.api.rows import Row
-from broker.api.slices import free, run_first_slice, run_in_slices
+from broker.api.slices import free, let_others_run, run_first_slice, run_in_slices
 from broker.api.table import TABLE
 from broker.errors import ApiError, ErrorCode
 from broker.net.connection import CloseConnection, Peer, ResponseParts
@@ -118,6 +119,7 @@ class LargeRequests:
         row, request, context = decoded
         try:
             response: Response | None
+            await run_in_slices(removing_duplicates(request))
             if (path := large_path(request)) is not None:
                 response = await _handle_chunks(row, request, context, path)
             elif (limit := exceeded_limit(request)) is not None:
@@ -171,7 +173,7 @@ async def _handle_chunks(
             whole = response
         elif response is not None:
             join(whole, response, path)
-        await asyncio.sleep(0)
+        await let_others_run()
     return whole
 
 
@@ -186,7 +188,7 @@ async def _refuse(row: Row, request: Request[Any], limit: Limit) -> Response:
     whole = row.error_response(next(chunks), limit.code)
     for chunk in chunks:
         join(whole, row.error_response(chunk, limit.code), path)
-        await asyncio.sleep(0)
+        await let_others_run()
     return whole
 
 

@@ -15,6 +15,8 @@ from broker.net.connection import Peer, ResponseParts
 from broker.net.deferred import DeferredResponse
 from broker.net.poller import Poller
 
+_SETTLE_MASK: Final = 1023
+"""After every 1,024 requests their times are sorted into buckets."""
 _KEY_AND_VERSION: Final = Struct(">hh").unpack_from
 
 
@@ -35,8 +37,11 @@ class MeasuredDispatcher:
         local_s = perf_counter() - started_s
         api_key, version = _KEY_AND_VERSION(frame)
         metrics = self._metrics.of(api_key)
-        metrics.requests[version] = metrics.requests.get(version, 0) + 1
+        requests = metrics.requests
+        requests[version] = count = requests.get(version, 0) + 1
         metrics.queue.record(started_s - self._poller.woken_s)
+        if not count & _SETTLE_MASK:
+            metrics.settle()
         if isinstance(response, DeferredResponse):
             metrics.local.record(local_s)
             return self._deferred(response, metrics, started_s, local_s)

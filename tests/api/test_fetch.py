@@ -6,7 +6,7 @@ from functools import partial
 import pytest
 
 from broker.errors import ErrorCode
-from broker.protocol.messages.fetch import FetchRequest
+from broker.protocol.messages.fetch import FetchPartition, FetchRequest
 from broker.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from broker.records.batch import read_header
 from tests.api.requests import create_topic, fetch, fetch_request, produce, records_of
@@ -104,3 +104,24 @@ def test_regression_topic_with_zstd_is_refused_to_versions_before_10(
     assert refused.error_code == ErrorCode.UNSUPPORTED_COMPRESSION_TYPE
     assert (refused.high_watermark, records_of(refused)) == (-1, b"")
     assert fetch(wire, name, version=10).error_code == ErrorCode.NONE
+
+
+@pytest.mark.parametrize("isolation_level", [0, 1])
+def test_partitions_behind_a_full_response_get_no_records_but_their_errors(
+    wire: WireClient, topic: str, isolation_level: int
+) -> None:
+    create_topic(wire, f"{topic}-full", 3)
+    for partition in range(3):
+        produce(wire, f"{topic}-full", "x" * 500, partition=partition)
+    request = fetch_request(f"{topic}-full", max_bytes=100, isolation_level=isolation_level)
+    others = [
+        FetchPartition(partition=1, fetch_offset=0, partition_max_bytes=1000),
+        FetchPartition(partition=2, fetch_offset=99, partition_max_bytes=1000),
+    ]
+    request.topics[0].partitions.extend(others)
+    found = wire.ask(request, 12).responses[0].partitions
+    assert [len(records_of(each)) > 500 for each in found] == [True, False, False]
+    none, out_of_range = ErrorCode.NONE, ErrorCode.OFFSET_OUT_OF_RANGE
+    assert [each.error_code for each in found] == [none, none, out_of_range]
+    assert found[1].high_watermark == 1
+    assert found[1].aborted_transactions == ([] if isolation_level else None)

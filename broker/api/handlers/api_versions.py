@@ -48,6 +48,11 @@ def handle(request: ApiVersionsRequest, context: RequestContext) -> ApiVersionsR
     introduced = (request.client_software_name, request.client_software_version)
     if context.api_version >= 3 and not all(_SOFTWARE.fullmatch(name) for name in introduced):
         return error_response(request, ErrorCode.INVALID_REQUEST)
+    metrics = context.services.request_metrics
+    if metrics is not None:
+        # Kafka's word for clients before version 3, which do not say what they are.
+        known = introduced if context.api_version >= 3 else ("unknown", "unknown")
+        metrics.software[context.peer[:3]] = known
     return ApiVersionsResponse(api_keys=_advertised, finalized_features_epoch=_FEATURES_EPOCH)
 
 

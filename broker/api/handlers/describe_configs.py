@@ -15,7 +15,8 @@ from typing import Final
 from broker.api.authorization import MESSAGES, is_authorized, is_authorized_on_cluster
 from broker.api.config_changes import ResourceType
 from broker.api.context import RequestContext, Services
-from broker.api.slices import SMALL, in_slices
+from broker.api.duplicates import remove_duplicates, removing_duplicates
+from broker.api.slices import SMALL, in_slices, run_in_slices
 from broker.config.description import (
     ConfigSource,
     Description,
@@ -54,14 +55,16 @@ def handle(
         return error_response(request, ErrorCode.INVALID_REQUEST)
     describer = _Describer(request, context)
     if len(request.resources) > SMALL:
-        return _describe_many(describer, request.resources)
+        return _describe_many(describer, request)
+    remove_duplicates(request)
     return DescribeConfigsResponse(results=list(map(describer.result, request.resources)))
 
 
 async def _describe_many(
-    describer: "_Describer", resources: Sequence[DescribeConfigsResource]
+    describer: "_Describer", request: DescribeConfigsRequest
 ) -> DescribeConfigsResponse:
-    return DescribeConfigsResponse(results=await in_slices(describer.result, resources))
+    await run_in_slices(removing_duplicates(request))
+    return DescribeConfigsResponse(results=await in_slices(describer.result, request.resources))
 
 
 class _Describer:

@@ -12,6 +12,7 @@ Deliberately missing: nothing.
 
 from broker.api.authorization import NOT_REQUESTED, authorize_group, authorized_operations
 from broker.api.context import RequestContext
+from broker.api.duplicates import remove_duplicates
 from broker.errors import ApiError, ErrorCode
 from broker.protocol.messages.describe_groups import (
     DescribedGroup,
@@ -24,6 +25,7 @@ from broker.security.acls import AclOperation, ResourceType
 
 def handle(request: DescribeGroupsRequest, context: RequestContext) -> DescribeGroupsResponse:
     """Describe one group after the other."""
+    remove_duplicates(request)
     return DescribeGroupsResponse(
         groups=[
             _describe(group_id, request.include_authorized_operations, context)

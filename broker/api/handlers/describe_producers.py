@@ -8,6 +8,7 @@ Deliberately missing: nothing.
 
 from broker.api.authorization import MESSAGES, unauthorized
 from broker.api.context import RequestContext
+from broker.api.duplicates import remove_duplicates
 from broker.api.partitions import split_by_existence
 from broker.errors import ApiError, ErrorCode
 from broker.log.producer_entry import ProducerEntry
@@ -28,6 +29,7 @@ _DENIED = ErrorCode.TOPIC_AUTHORIZATION_FAILED
 
 def handle(request: DescribeProducersRequest, context: RequestContext) -> DescribeProducersResponse:
     """Describe one partition after the other."""
+    remove_duplicates(request)
     legal = (topic.name for topic in request.topics if name_problem(topic.name) is None)
     denied = unauthorized(context, AclOperation.READ, legal)
     return DescribeProducersResponse(

@@ -5,6 +5,7 @@ Deliberately missing: nothing.
 
 from broker.api.authorization import authorize_transactional_id, is_authorized
 from broker.api.context import RequestContext
+from broker.api.duplicates import remove_duplicates
 from broker.errors import ApiError, ErrorCode
 from broker.protocol.messages.describe_transactions import (
     DescribeTransactionsRequest,
@@ -19,6 +20,7 @@ def handle(
     request: DescribeTransactionsRequest, context: RequestContext
 ) -> DescribeTransactionsResponse:
     """Describe one transactional id after the other."""
+    remove_duplicates(request)
     return DescribeTransactionsResponse(
         transaction_states=[_describe(name, context) for name in request.transactional_ids]
     )

@@ -48,7 +48,13 @@ from broker.api.fetch_session import NO_SESSION, FetchPlan, FetchSessionPartitio
 from broker.api.leaders import current_leader, leader_endpoints
 from broker.api.read_replicas import preferred_read_replica
 from broker.errors import ApiError, ErrorCode
-from broker.log.offsets import HIGH_WATERMARK, LOG_END, TXN_COMMITTED, FetchData
+from broker.log.offsets import (
+    HIGH_WATERMARK,
+    LOG_END,
+    TXN_COMMITTED,
+    FetchData,
+    FetchIsolation,
+)
 from broker.model import Uuid
 from broker.net.deferred import DeferredResponse
 from broker.protocol.messages.fetch import (
@@ -72,6 +78,9 @@ from broker.security.acls import AclOperation
 
 _READ_COMMITTED: Final = 1
 _NO_RECORDS: Final = b""
+_UNREAD: Final = FetchData(None)
+_UNREAD_COMMITTED: Final = FetchData(None, aborted_transactions=[])
+"""For a partition that is not read because the response is full."""
 _MAGIC_BY_VERSION: Final = {0: 0, 1: 0, 2: 1, 3: 1}
 _FIRST_VERSION_OF_WHOLE_BATCHES: Final = 3
 _FIRST_VERSION_OF_ZSTD: Final = 10
@@ -308,6 +317,7 @@ def _read_partition(
         partition = _find(fetched, fetch)
         if fetched.partition is not partition:
             fetched.set_partition(partition)
+        partition.stats.fetch_requests += 1  # also if it fails, as in Kafka
         _check_role(fetched, partition, fetch)
         if asked.last_fetched_epoch >= 0:
             diverging = partition.divergence(asked.last_fetched_epoch, asked.fetch_offset)
@@ -321,11 +331,14 @@ def _read_partition(
                 return _PartitionRead(
                     _redirected(asked.partition, partition, preferred), True, True
                 )
-        found = partition.log.read(
-            asked.fetch_offset,
-            min(asked.partition_max_bytes, max_bytes),
-            fetch.isolation,
-            min_one_message=min_one_message,
+        limit = min(asked.partition_max_bytes, max_bytes)
+        is_full = limit <= 0 and not min_one_message
+        found = (
+            _check_unread(partition, asked.fetch_offset, fetch.isolation)
+            if is_full
+            else partition.log.read(
+                asked.fetch_offset, limit, fetch.isolation, min_one_message=min_one_message
+            )
         )
         if (
             context.api_version < _FIRST_VERSION_OF_ZSTD
@@ -335,8 +348,7 @@ def _read_partition(
         records = _records(found, asked.fetch_offset, context.api_version)
     except ApiError as error:
         return _PartitionRead(_failed(fetched, error, context), True, True)
-    partition.stats.fetch_requests += 1
-    has_more = found.records is not None
+    has_more = is_full or found.records is not None
     must_respond = found.is_off_end_segment
     replica = fetched.replica
     if replica is not None:
@@ -362,6 +374,16 @@ def _read_partition(
         records=records,
     )
     return _PartitionRead(data, has_more, must_respond)
+
+
+def _check_unread(partition: Partition, offset: int, isolation: FetchIsolation) -> FetchData:
+    """What to answer for a partition when others have filled the response; the errors of a read.
+
+    Looking up a batch whose bytes are not sent would cost as much as a read, and the fetches of a
+    consumer of many partitions are full most of the time.
+    """
+    partition.log.check_readable(offset)
+    return _UNREAD_COMMITTED if isolation is TXN_COMMITTED else _UNREAD
 
 
 def _check_role(fetched: FetchSessionPartition, partition: Partition, fetch: _Fetch) -> None:

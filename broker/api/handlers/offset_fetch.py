@@ -20,6 +20,7 @@ from typing import Any
 
 from broker.api.authorization import authorize_group
 from broker.api.context import RequestContext
+from broker.api.duplicates import remove_duplicates
 from broker.api.partitions import by_topic, split_by_existence, split_by_permission
 from broker.errors import ApiError, ErrorCode
 from broker.group.offset_manager import FetchedOffset
@@ -49,6 +50,7 @@ def handle(
     if context.api_version == 0:
         return _fetch_from_nodes(request, context)
     if context.api_version >= 8:
+        remove_duplicates(request)
         groups = [_fetch_group(group, request.require_stable, context) for group in request.groups]
         return OffsetFetchResponse(groups=groups)
     try:

@@ -69,11 +69,14 @@ from broker.records.layout import (
     LOG_OVERHEAD,
     MAGIC_POSITION,
     MIN_MESSAGE_SIZE_V0,
+    TRANSACTIONAL_MASK,
     Codec,
 )
 from broker.replica.delayed_operations import DelayedProduce, RequiredOffset
 from broker.replica.partition import Partition
 from broker.security.acls import AclOperation, ResourceType
+from broker.security.audit import logs_allowed
+from broker.security.authorizer import AclAuthorizer
 from broker.topic_names import INTERNAL_TOPICS
 
 logger = logging.getLogger(__name__)
@@ -84,6 +87,9 @@ _NO_ERROR: Final = ErrorCode.NONE  # a lookup in the enum takes as long as sever
 _FIRST_VERSION_OF_MAGIC_2: Final = 3
 _FIRST_VERSION_OF_ZSTD: Final = 7
 _FIRST_VERSION_OF_CURRENT_LEADER: Final = 10
+_WRITE: Final = AclOperation.WRITE
+_FLAGS: Final = ATTRIBUTES_POSITION + 1
+"""The byte of a batch that says, among other things, whether it is transactional."""
 _LENGTH_AND_MAGIC: Final = Struct(">8xi4xB")
 _EXPECTED_FAILURES: Final = frozenset(
     {
@@ -108,9 +114,33 @@ def handle(
     request: ProduceRequest, context: RequestContext
 ) -> ProduceResponse | Awaitable[ProduceResponse | None] | None:
     """Append every batch; respond when as many replicas have them as `acks` requires."""
-    if context.services.authorizer is not None:
-        return _handle_authorized(request, context)
-    return _handle_allowed(request, context)
+    authorizer = context.services.authorizer
+    if authorizer is None or _is_plainly_allowed(request, context, authorizer):
+        return _handle_allowed(request, context)
+    return _handle_authorized(request, context)
+
+
+def _is_plainly_allowed(
+    request: ProduceRequest, context: RequestContext, authorizer: AclAuthorizer
+) -> bool:
+    """Whether the client was allowed the same before, and nothing is transactional or logged.
+
+    Nearly all requests are so; `_handle_authorized` takes twice as long.
+    """
+    peer = context.peer
+    allowed = authorizer.allowed_topics.get((peer.principal, peer.host, _WRITE))
+    if allowed is None or logs_allowed():
+        return False
+    for topic in request.topic_data:
+        if topic.name not in allowed:
+            return False
+        for data in topic.partition_data:
+            records = data.records
+            if type(records) is not memoryview or len(records) <= _FLAGS:
+                return False
+            if records[_FLAGS] & TRANSACTIONAL_MASK:
+                return False
+    return True
 
 
 def _handle_authorized(
