@@ -6,6 +6,7 @@ event; the watches that fire because of its own writes find nothing left to do.
 """
 
 import asyncio
+import contextlib
 import logging
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -150,7 +151,10 @@ class TopicAdmin:
     async def delete(self, name: str) -> asyncio.Future[None]:
         """Start to delete a topic; the future is done when it is gone, or when it must wait."""
         self._known(name)
-        await self._services.store.write([Create(delete_topic_path(name))])
+        # The request is there already if a tool wrote it, or if the connection broke after our
+        # write had been applied: this one waits for the same deletion.
+        with contextlib.suppress(NodeExists):
+            await self._services.store.write([Create(delete_topic_path(name))])
         await self._deletion.enqueue_topics_for_deletion([name])
         return self._deletion.when_settled(name)
 

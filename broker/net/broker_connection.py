@@ -278,5 +278,7 @@ async def open_connection(
         raise ConnectionFailed(f"{node}: no response within {timeout_s:g} s") from None
     except ConnectionFailed:
         raise
+    except UnicodeError as error:  # an advertised host name that cannot be looked up
+        raise ConnectionFailed(f"{node}: invalid host name") from error
     except OSError as error:
         raise connecting_failed(node, error, security.tls is not None) from error

@@ -13,16 +13,22 @@ READ_ONLY.
 
 import asyncio
 import random
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Self
 
 from broker.errors import ApiError, ErrorCode
 from broker.model import TopicPartition
 from broker.net.authentication import PLAINTEXT, Security
-from broker.net.broker_connection import BrokerConnection, Node, open_connection
+from broker.net.broker_connection import (
+    BrokerConnection,
+    Node,
+    UnsupportedVersion,
+    open_connection,
+)
 from broker.net.failures import ConnectionFailed, SecurityFailed
 from broker.protocol.api_keys import ApiKey
+from broker.protocol.errors import EncodeError
 from broker.protocol.messages.find_coordinator import FindCoordinatorRequest
 from broker.protocol.messages.metadata import (
     MetadataRequest,
@@ -50,7 +56,8 @@ RETRIABLE: Final = frozenset(
 READ_ONLY: Final = frozenset(
     api
     for api in ApiKey
-    if api.name.startswith(("DESCRIBE_", "LIST_", "CONSUMER_GROUP_DESCRIBE"))
+    if api.name.startswith(("DESCRIBE_", "LIST_"))
+    or api.name.endswith("_GROUP_DESCRIBE")
     or api in (ApiKey.METADATA, ApiKey.API_VERSIONS, ApiKey.FIND_COORDINATOR, ApiKey.FETCH)
     or api in (ApiKey.OFFSET_FETCH, ApiKey.OFFSET_FOR_LEADER_EPOCH)
 )
@@ -62,6 +69,10 @@ REPORTS_ERRORS: Final = frozenset(
 """APIs whose error codes are part of the result, such as a partition without a leader."""
 
 DEFAULT_PORT: Final = 9092
+_NO_AUTO_CREATION_SINCE: Final = 4
+"""The first version of Metadata with the field `allow_auto_topic_creation`."""
+_CONTROLLER_SINCE: Final = 1
+"""The first version of Metadata that names the controller."""
 _CONNECTION_FAILURES: Final = 4
 """After this many failed connections a request fails, which is about a second."""
 
@@ -186,10 +197,28 @@ class Client:
 
     async def refresh_metadata(self, topics: Iterable[str] | None = ()) -> MetadataResponse:
         """Fetch brokers, controller and the leaders of `topics` (None: all topics)."""
-        wanted = None if topics is None else [MetadataRequestTopic(name=name) for name in topics]
-        request = MetadataRequest(topics=wanted, allow_auto_topic_creation=False)
-        response = await self.send(request)
+        response = await self.metadata(topics)
         self._update(response)
+        return response
+
+    async def metadata(self, topics: Iterable[str] | None) -> MetadataResponse:
+        """The metadata of brokers and `topics` (None: all topics); creates no topics.
+
+        Brokers before Kafka 0.11 create topics that a request names, so they are asked for all.
+        """
+        wanted = None if topics is None else list(topics)
+        named = None if wanted is None else [MetadataRequestTopic(name=one) for one in wanted]
+        try:
+            return await self.send(MetadataRequest(topics=named, allow_auto_topic_creation=False))
+        except EncodeError:
+            connection = await self._any_connection()
+            version = connection.versions.get(ApiKey.METADATA, (0, 0))[1]
+            if version >= _NO_AUTO_CREATION_SINCE:
+                raise
+        # An empty list means all topics in version 0, and no topics later.
+        response = await self.send(MetadataRequest(topics=None if version else []))
+        if wanted is not None:
+            response.topics[:] = [one for one in response.topics if one.name in wanted]
         return response
 
     async def leaders_of(
@@ -232,11 +261,21 @@ class Client:
             return self._seed
 
     async def _first_that_connects(self) -> BrokerConnection:
+        """A connection to one of the bootstrap addresses or known brokers.
+
+        As long as another one is left to try, a broker that hangs gets a third of the request's
+        timeout; the last one gets the whole connect timeout.
+        """
         candidates = random.sample(self._bootstrap, len(self._bootstrap))
+        candidates += self.cluster.nodes.values()
         reasons = []
-        for node in (*candidates, *self.cluster.nodes.values()):
+        for number, node in enumerate(candidates, start=1):
+            is_last = number == len(candidates)
+            timeout_s = (
+                None if is_last else min(self._connect_timeout_s, self.request_timeout_s / 3)
+            )
             try:
-                return await self._open(node)
+                return await self._open(node, timeout_s)
             except SecurityFailed:
                 raise  # the other brokers are configured alike
             except ConnectionFailed as error:
@@ -263,6 +302,11 @@ class Client:
         if self.cluster.controller_id < 0:
             await self.refresh_metadata()
         if self.cluster.controller_id < 0:
+            versions = (await self._any_connection()).versions.get(ApiKey.METADATA)
+            if versions and versions[1] < _CONTROLLER_SINCE:
+                raise UnsupportedVersion(
+                    ApiKey.METADATA, (1, MetadataRequest.versions[1]), versions
+                )
             raise ConnectionFailed("the cluster has no active controller")
         return await self._connection_to(self.cluster.controller_id)
 
@@ -283,8 +327,9 @@ class Client:
             await self.refresh_metadata()
         return await self._connection_to(response.node_id)
 
-    async def _open(self, node: Node) -> BrokerConnection:
-        return await open_connection(node, self.client_id, self._connect_timeout_s, self._security)
+    async def _open(self, node: Node, timeout_s: float | None = None) -> BrokerConnection:
+        timeout_s = self._connect_timeout_s if timeout_s is None else timeout_s
+        return await open_connection(node, self.client_id, timeout_s, self._security)
 
     # Retries
 
@@ -330,9 +375,11 @@ class Client:
             if request.api_key in READ_ONLY:
                 raise _Retriable(error) from error
             raise  # the broker may have executed it
-        codes = [] if request.api_key in REPORTS_ERRORS else error_codes(response)
-        if codes and all(code in RETRIABLE for code in codes):
-            raise _Retriable(ApiError(ErrorCode(codes[0])))
+        if request.api_key not in REPORTS_ERRORS:
+            # Responses may have 100,000 codes: the first one that is final ends the search.
+            first = next(codes := iter_error_codes(response), ErrorCode.NONE)
+            if first in RETRIABLE and all(code in RETRIABLE for code in codes):
+                raise _Retriable(ApiError(ErrorCode(first)))
         return response
 
     def _forget_routes(self) -> None:
@@ -367,17 +414,33 @@ def error_codes(struct: Struct) -> list[int]:
 
     A top-level code of 0 above codes of items is left out: it says nothing of the items.
     """
-    own: list[int] = []
-    nested: list[int] = []
+    return list(iter_error_codes(struct))
+
+
+def iter_error_codes(struct: Struct) -> Iterator[int]:
+    """The codes of `error_codes`, one after the other."""
+    own = [
+        getattr(struct, declared.name)
+        for declared in struct.fields
+        if declared.name.endswith("error_code")
+    ]
+    failed = [code for code in own if code]
+    yield from failed
+    has_codes = bool(failed)
     for declared in struct.fields:
         value = getattr(struct, declared.name)
-        if declared.name.endswith("error_code"):
-            own.append(value)
-        elif isinstance(value, Struct):
-            nested += error_codes(value)
+        if isinstance(value, Struct):
+            items: Iterable[Struct] = (value,)
         elif declared.is_array and value and isinstance(value[0], Struct):
-            nested += [code for item in value for code in error_codes(item)]
-    return [code for code in own if code] + nested or own
+            items = value
+        else:
+            continue
+        for item in items:
+            for code in iter_error_codes(item):
+                has_codes = True
+                yield code
+    if not has_codes:
+        yield from own
 
 
 def parse_bootstrap(bootstrap: str | Iterable[str]) -> list[Node]:
@@ -397,4 +460,8 @@ def _parse_address(text: str) -> Node:
     is_port = port.isdecimal() and 0 < int(port) < 65536
     if not host or is_bare_ipv6 or not is_port:
         raise ValueError(f"invalid address {text!r}: expected host:port or [ipv6]:port")
+    try:
+        host.encode("idna")  # as getaddrinfo does
+    except UnicodeError as error:
+        raise ValueError(f"invalid host name in {text!r}: {error.__cause__ or error}") from error
     return Node(-1, host.removeprefix("[").removesuffix("]"), int(port))

@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from broker.quota.rates import DEFAULT_WINDOWS, Windows
+
 
 @dataclass(frozen=True)
 class SocketServerConfig:
@@ -17,6 +19,12 @@ class SocketServerConfig:
     """Limits of single addresses, by address as a peer's is written."""
     max_connections_per_listener: Mapping[str, int] = field(default_factory=dict)
     """`listener.name.<name>.max.connections`, by listener name."""
+    max_connection_creation_rate: int | None = None
+    """New connections per second; None: any number."""
+    max_connection_creation_rate_per_listener: Mapping[str, int] = field(default_factory=dict)
+    """`listener.name.<name>.max.connection.creation.rate`, by listener name."""
+    quota_windows: Windows = DEFAULT_WINDOWS
+    """How the rate is measured."""
     protected_listener: str | None = None
     """The inter-broker listener, if there are others: `max.connections` does not hold it back."""
     queued_max_request_bytes: int = -1

@@ -5,6 +5,8 @@ Kafka's class of the same name does the same:
 - over `max.connections` (or the limit of its listener) a new connection waits in the acceptor until
   another one is closed; one to the inter-broker listener is accepted instead, and the longest-idle
   connection of another listener is closed for it;
+- over `max.connection.creation.rate` (or the rate of its listener) a new connection waits in the
+  acceptor, at most for a window of the rate;
 - over `max.connections.per.ip` a new connection is closed;
 - over the rate at which its address may connect (quota `connection_creation_rate`), a new
   connection is closed after a delay.
@@ -24,6 +26,7 @@ from broker.net.config import SocketServerConfig
 from broker.net.connection import Connection
 from broker.net.file_descriptors import connection_limit, has_descriptors_for_connections
 from broker.net.request_memory import RequestMemory, default_limit_bytes
+from broker.quota.connection_rates import CreationRates
 
 logger = logging.getLogger(__name__)
 
@@ -58,6 +61,7 @@ class ConnectionQuotas:
         """Invariant: counts `_connections` by listener name."""
         self._closed = asyncio.Event()
         """Set whenever a connection is closed or the limits change."""
+        self._creation_rates = CreationRates(config.quota_windows)
         self._warned_at_s = float("-inf")
         self.ip_throttle_ms: Callable[[str], int] | None = None
         """Counts a new connection of an address; if that exceeds its rate, for how long it is
@@ -99,10 +103,25 @@ class ConnectionQuotas:
         self._closed.set()
 
     async def wait_for_slot(self, listener_name: str) -> None:
-        """Return when `max.connections` and the limit of the listener allow one more."""
+        """Return when the limits of the broker and of the listener allow one more connection."""
+        loop = asyncio.get_running_loop()
+        if delay_ms := self._creation_throttle_ms(listener_name, loop.time()):
+            await asyncio.sleep(delay_ms / 1000)
         while not self._has_slot(listener_name):
             self._closed.clear()
             await self._closed.wait()
+
+    def _creation_throttle_ms(self, listener_name: str, now_s: float) -> int:
+        """Count a new connection; how long it waits because of the rate of new connections.
+
+        The rate of the whole broker does not hold back the inter-broker listener.
+        """
+        config, rates, now_ms = self.config, self._creation_rates, now_s * 1000
+        limit = config.max_connection_creation_rate_per_listener.get(listener_name)
+        delay_ms = rates.record(listener_name, limit, now_ms)
+        if listener_name == config.protected_listener:
+            return delay_ms
+        return max(delay_ms, rates.record(None, config.max_connection_creation_rate, now_ms))
 
     def _has_slot(self, listener_name: str) -> bool:
         config = self.config

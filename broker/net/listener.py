@@ -67,6 +67,11 @@ class Listener:
         """How many connections are open."""
         return len(self._connections)
 
+    @property
+    def addresses(self) -> list[tuple[str, int, str]]:
+        """Host, port and listener of each open connection."""
+        return [connection.peer[:3] for connection in self._connections.copy()]
+
     def bind(self) -> None:
         """Bind the socket; OSError if the address is in use or invalid."""
         self._socket = _listen(self.address, self._quotas.config)

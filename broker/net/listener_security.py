@@ -20,7 +20,7 @@ def _anonymous(_: bytes | None) -> KafkaPrincipal:
 
 @dataclass
 class ListenerSecurity:
-    """The security of one listener; by default there is none."""
+    """The security of one listener; the default is PLAINTEXT."""
 
     protocol: str = "PLAINTEXT"
     tls: SSLContext | None = None

@@ -48,7 +48,7 @@ class TlsTransport:
     # --- the handshake ----------------------------------------------------------------------------
 
     def receive(self) -> None:
-        """Take bytes from the socket, for `step`; BlockingIOError if there are none.
+        """Take bytes from the socket, for `step`; BlockingIOError if none are available.
 
         ConnectionResetError if the client is gone.
         """
@@ -88,15 +88,25 @@ class TlsTransport:
         return self.socket.fileno()
 
     def read_into(self, room: memoryview) -> int:
-        """See Transport. Fills the whole room, unless the socket has no more bytes."""
-        count = 0
+        """See Transport. Fills the whole room, unless the socket has no more bytes.
+
+        OpenSSL is not called while it has nothing to decrypt, nor the socket once it is drained:
+        both would raise an exception for each request.
+        """
+        tls, incoming, count, is_drained = self._tls, self._incoming, 0, False
         while count < len(room):
+            if not incoming.pending and not tls.pending():
+                if is_drained or not (received := self._receive(is_needed=not count)):
+                    break
+                is_drained = received < _PASS_BYTES
             try:
-                found = self._tls.read(len(room) - count, room[count:])
-            except ssl.SSLWantReadError:
-                if self._fill_incoming(is_needed=not count):
-                    continue
-                break
+                found = tls.read(len(room) - count, room[count:])
+            except ssl.SSLWantReadError:  # the rest of a record has not arrived
+                received = self._receive(is_needed=not count)
+                if not received:
+                    break
+                is_drained = received < _PASS_BYTES
+                continue
             except ssl.SSLZeroReturnError:  # the client has said that it sends no more
                 break
             if not found:
@@ -106,19 +116,19 @@ class TlsTransport:
             self.flush()
         return count
 
-    def _fill_incoming(self, *, is_needed: bool) -> bool:
-        """Receive more; BlockingIOError, or False unless it is needed, if there is nothing."""
+    def _receive(self, *, is_needed: bool) -> int:
+        """Receive more, and return how much; BlockingIOError, or 0 unless it is needed, if none."""
         try:
             received = self.socket.recv_into(_scratch)
         except BlockingIOError:
             if is_needed:
                 raise
-            return False
+            return 0
         if received:
             self._incoming.write(_scratch[:received])
         else:
             self._incoming.write_eof()
-        return received > 0
+        return received
 
     def write(self, parts: list[Part]) -> bool:
         """See Transport."""

@@ -35,7 +35,7 @@ class Transport(Protocol):
         """Read into a buffer and return the number of bytes, 0 at the end of the stream.
 
         Less than the buffer takes means that no more bytes are available now. BlockingIOError if
-        there are none; another OSError if the client is gone.
+        none are available; another OSError if the client is gone.
         """
         ...
 

@@ -227,11 +227,14 @@ class Partition:
     def _heal_high_watermark(self) -> int:
         if not self.maybe_advance_high_watermark():
             return 0
-        # A follower outside of the ISR that was passed over had been caught up lately: then it is
-        # time that has changed the result.
-        high_watermark = self.log.high_watermark
+        # A follower outside of the ISR that is passed over does not count any more. Either it was
+        # caught up too long ago, then time is the reason, or its broker is dead, which is an event.
+        high_watermark, end = self.log.high_watermark, self.log.log_end_offset
+        now_ms, max_lag_ms = self.environment.clock.now_ms(), self.environment.max_lag_ms
         is_due_to_time = any(
-            replica.log_end_offset < high_watermark and replica.broker_id not in self.maximal_isr
+            replica.log_end_offset < high_watermark
+            and replica.broker_id not in self.maximal_isr
+            and not replica.is_caught_up(end, now_ms, max_lag_ms)
             for replica in self.followers.values()
         )
         return 0 if is_due_to_time else 1

@@ -397,3 +397,9 @@ def test_bootstrap_servers_are_parsed(
 def test_malformed_bootstrap_servers_are_rejected(text: str) -> None:
     with pytest.raises(ValueError, match=r"expected host:port"):
         parse_bootstrap(text)
+
+
+@pytest.mark.parametrize("text", ["a..b:9092", "\x9b:9092", "x" * 64 + ":9092"])
+def test_host_names_that_cannot_be_looked_up_are_rejected(text: str) -> None:
+    with pytest.raises(ValueError, match=r"invalid host name"):
+        parse_bootstrap(text)

@@ -2,6 +2,7 @@
 
 import asyncio
 import socket
+from contextlib import AsyncExitStack
 from dataclasses import replace
 
 import pytest
@@ -10,6 +11,7 @@ from broker.config import Listener as ListenerAddress
 from broker.net.connection import Connection, Peer, ResponseParts
 from broker.net.listener import Listener
 from broker.net.transport import PlainTransport
+from broker.quota.rates import Windows
 from tests.net.support import (
     LOCAL,
     RawClient,
@@ -309,3 +311,50 @@ async def test_connection_over_a_network_has_the_congestion_control_of_the_syste
     async with listening(echo) as listener, await connect(listener, "127.0.0.2") as client:
         await client.ask(b"hello")
         assert congestion_control(_server_side(listener)) == name
+
+
+WINDOWS = Windows(2, 500)
+"""A second, of which half may come at once."""
+
+
+@in_loop
+async def test_connections_above_the_creation_rate_wait_in_the_acceptor() -> None:
+    loop = asyncio.get_running_loop()
+    async with (
+        listening(echo, max_connection_creation_rate=10, quota_windows=WINDOWS) as listener,
+        AsyncExitStack() as stack,
+    ):
+        began_s = loop.time()
+        clients = [await stack.enter_async_context(await connect(listener)) for _ in range(15)]
+        answers = [asyncio.create_task(client.ask(b"x")) for client in clients]
+        assert await asyncio.gather(*answers) == [b"x"] * 15  # none is refused
+        # Each window of half a second lets at most five in, after the first two.
+        assert loop.time() - began_s >= 0.5
+
+
+@in_loop
+async def test_creation_rate_of_the_broker_does_not_hold_back_the_inter_broker_listener() -> None:
+    shared = quotas(
+        max_connection_creation_rate=0, protected_listener="INTERNAL", quota_windows=WINDOWS
+    )
+    assert shared._creation_throttle_ms("INTERNAL", 0.0) == 0
+    assert shared._creation_throttle_ms("EXTERNAL", 0.0) == WINDOWS.window_ms
+
+
+@in_loop
+async def test_creation_rate_of_a_listener_holds_back_only_that_listener() -> None:
+    limits = {"EXTERNAL": 2, "INTERNAL": 1}
+    shared = quotas(
+        max_connection_creation_rate_per_listener=limits,
+        protected_listener="INTERNAL",
+        quota_windows=WINDOWS,
+    )
+    delays = {
+        name: [shared._creation_throttle_ms(name, 0.0) for _ in range(4)]
+        for name in ("EXTERNAL", "INTERNAL", "OTHER")
+    }
+    assert delays == {
+        "EXTERNAL": [0, 500, 500, 500],
+        "INTERNAL": [500, 500, 500, 500],
+        "OTHER": [0, 0, 0, 0],
+    }

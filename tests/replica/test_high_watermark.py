@@ -83,6 +83,18 @@ def test_death_of_a_broker_advances_the_high_watermark(tmp_path: Path) -> None:
     run_in_cluster(tmp_path, scenario, replica_lag_time_max_ms="30000")
 
 
+def test_death_of_a_broker_that_no_event_reports_is_a_missed_wakeup(tmp_path: Path) -> None:
+    async def scenario(brokers: InProcessCluster) -> None:
+        leader = await hold_back(brokers)
+        leader.environment.is_alive = lambda broker_id: broker_id != 3
+        brokers[1].replicas.reevaluate_all()
+        assert leader.log.high_watermark == leader.log.log_end_offset
+        assert leader.environment.num_missed_wakeups == 1
+        leader.environment.num_missed_wakeups = 0
+
+    run_in_cluster(tmp_path, scenario, replica_lag_time_max_ms="30000")
+
+
 def test_lag_time_of_a_replica_outside_the_isr_ends_with_the_timer(tmp_path: Path) -> None:
     async def scenario(brokers: InProcessCluster) -> None:
         leader = await hold_back(brokers)
