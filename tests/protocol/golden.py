@@ -22,7 +22,8 @@ from broker.protocol.messages import (
 from broker.protocol.schema import Message, StructMeta
 
 GOLDEN = Path(__file__).parents[1] / "golden"
-SAMPLES = ("messages.jsonl", "messages-nullable.jsonl")  # the second: structs that may be null
+SAMPLES = ("messages.jsonl", "messages-nullable.jsonl", "messages-4.1.jsonl")
+"""By Kafka 3.9.1; with structs that may be null; APIs and versions of Kafka 4.1.1."""
 DATA_MODULES = (headers, consumer_protocol, default_principal, group_records, transaction_records)
 
 MessageVersion = tuple[type[Message], int]
