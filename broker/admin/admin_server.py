@@ -27,7 +27,8 @@ from broker.admin.http_server import (
     Query,
     json_answer,
 )
-from broker.admin.request_metrics import request_metrics, time_families
+from broker.admin.quota_metrics import quota_families
+from broker.admin.request_metrics import flush_families, request_metrics, time_families
 from broker.admin.sources import AdminSources
 from broker.admin.topic_metrics import partition_metrics, traffic_metrics
 from broker.config import BrokerConfig, ConfigError
@@ -80,6 +81,10 @@ class AdminServer:
         for metric in self._all_metrics():
             yield from metric.families(self._dialect)
         yield from time_families(self._sources.requests, self._dialect)
+        if self._sources.services is not None:
+            times = self._sources.services.replicas.logs.flush_times
+            yield from flush_families(times, self._dialect)
+        yield from quota_families(self._sources, self._dialect)
         yield from process_families()
 
     def _all_metrics(self) -> Iterator[Metric]:

@@ -3,6 +3,7 @@
 import os
 import resource
 import time
+from collections import Counter
 from collections.abc import Iterator
 from typing import Final
 
@@ -28,6 +29,7 @@ def broker_metrics(sources: AdminSources) -> Iterator[Metric]:
         sources.state
     )
     yield from _network(sources)
+    yield from _disk()
     if sources.session is not None:
         yield counter(
             "server_sessionexpirelistener_zookeeperexpires", "Expired metadata sessions."
@@ -49,18 +51,55 @@ def _network(sources: AdminSources) -> Iterator[Metric]:
         # Strimzi's rules name it with an underscore, the exporter's own without.
         yield gauge("network_socketserver_networkprocessoravgidlepercent", text).add(idle)
         yield gauge("network_socketserver_networkprocessoravgidle_percent", text).add(idle)
-        yield gauge("server_kafkarequesthandlerpool_requesthandleravgidle_percent", text).add(idle)
+        handlers = "server_kafkarequesthandlerpool_requesthandleravgidle"
+        yield gauge(f"{handlers}_percent", text).add(idle)
+        before, now = sources.since(), sources.mark()
+        lately = (now.idle_s - before.idle_s) / max(now.time_s - before.time_s, 1e-9)
+        # Confluent's rules take the rate of the last minute where the others take the mean.
+        yield gauge(f"{handlers}percent_oneminuterate", text).add(min(lately, 1.0))
         yield counter("network_socketserver_idle_seconds", "Seconds without events.").add(
             poller.idle_s
         )
-    labels = ("listener", "networkProcessor")
-    connections = gauge("server_socket_server_metrics_connection_count", "Connections.", *labels)
-    accepted = counter("server_socket_server_metrics_connection_creation", "Accepted.", *labels)
+    yield from _connections(sources)
+
+
+def _socket_gauge(name: str, text: str, *labels: str, confluent: str | None = None) -> Metric:
+    every = (*labels, "listener", "networkProcessor")
+    metric = gauge(f"server_socket_server_metrics_{name}", text, *every)
+    metric.confluent = f"server_socketservermetrics_{confluent or name}"
+    return metric
+
+
+def _connections(sources: AdminSources) -> Iterator[Metric]:
+    """Open connections, also by client software, and rates of the last one to two minutes."""
+    opened = _socket_gauge("connection_count", "Connections.")
+    created = _socket_gauge("connection_creation_rate", "New connections per second.")
+    closed = _socket_gauge("connection_close_rate", "Closed connections per second.")
+    software = _socket_gauge(
+        "connections_software",
+        "Connections by client software.",
+        *("clientSoftwareName", "clientSoftwareVersion"),
+        confluent="connections",
+    )
+    accepted = counter(
+        "server_socket_server_metrics_connection_creation",
+        "Accepted.",
+        *("listener", "networkProcessor"),
+    )
+    before, now = sources.since(), sources.mark()
+    seconds = max(now.time_s - before.time_s, 1e-9)
     for name, listener in sources.listeners.items():
-        connections.add(listener.num_connections, name, _PROCESSOR)
-        accepted.add(listener.num_accepted, name, _PROCESSOR)
-    yield connections
-    yield accepted
+        new = now.accepted[name] - before.accepted.get(name, 0)
+        gone = new - (now.opened[name] - before.opened.get(name, 0))
+        opened.add(now.opened[name], name, _PROCESSOR)
+        accepted.add(now.accepted[name], name, _PROCESSOR)
+        created.add(new / seconds, name, _PROCESSOR)
+        closed.add(gone / seconds, name, _PROCESSOR)
+        known = sources.requests.software
+        counts = Counter(known[one] for one in listener.addresses if one in known)
+        for (client, version), count in counts.items():
+            software.add(count, client, version, name, _PROCESSOR)
+    yield from (opened, accepted, created, closed, software)
 
 
 def _replicas(services: Services) -> Iterator[Metric]:
@@ -100,6 +139,9 @@ def _replicas(services: Services) -> Iterator[Metric]:
     yield gauge(
         "server_fetchsessioncache_numincrementalfetchsessions", "Incremental fetch sessions."
     ).add(len(services.fetch_sessions))
+    yield counter(
+        "server_fetchsessioncache_incrementalfetchsessionevictions", "Evicted fetch sessions."
+    ).add(services.fetch_sessions.num_evicted)
     yield gauge("server_missed_wakeups", "Wake-ups that a timer made up for: bugs.").add(
         replicas.num_missed_wakeups
     )
@@ -113,6 +155,18 @@ def _purgatory(services: Services) -> Iterator[Metric]:
     for name, operation in _OPERATIONS.items():
         waiting.add(sizes[operation], name)
     yield waiting
+
+
+def _disk() -> Iterator[Metric]:
+    """Bytes that this process read from disks and wrote to them, as Linux counts them."""
+    try:
+        with open("/proc/self/io") as file:  # noqa: PTH123
+            counts = dict(line.strip().split(": ") for line in file)
+    except OSError:  # not Linux, or not permitted
+        return
+    for name in ("read", "write"):
+        value = int(counts[f"{name}_bytes"])
+        yield gauge(f"server_kafkaserver_linux_disk_{name}_bytes", f"Bytes: {name}.").add(value)
 
 
 def process_families() -> Iterator[Family]:

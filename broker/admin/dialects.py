@@ -19,7 +19,11 @@ class Dialect(StrEnum):
     BOTH = "both"
 
 
-_LABELS_OF_CONFLUENT: Final = {"networkProcessor": "network_processor"}
+_LABELS_OF_CONFLUENT: Final = {
+    "networkProcessor": "network_processor",
+    "clientSoftwareName": "client_software_name",
+    "clientSoftwareVersion": "client_software_version",
+}
 
 
 @dataclass
@@ -36,6 +40,8 @@ class Metric:
     kind: Kind = Kind.GAUGE
     labels: tuple[str, ...] = ()
     samples: list[Sample] = field(default_factory=list)
+    confluent: str | None = None
+    """The name after `kafka_` in Confluent's dialect, if it does not follow from `mbean`."""
 
     def add(self, value: float, *label_values: str) -> "Metric":
         """Add one series."""
@@ -47,6 +53,8 @@ class Metric:
         jmx = confluent = f"kafka_{self.mbean}"
         if self.kind is Kind.COUNTER:
             jmx, confluent = f"{jmx}_total", f"{confluent}persec"
+        if self.confluent is not None:
+            confluent = f"kafka_{self.confluent}"
         lowered = tuple(_LABELS_OF_CONFLUENT.get(label, label.lower()) for label in self.labels)
         families = []
         if dialect is not Dialect.CONFLUENT:

@@ -46,10 +46,11 @@ class Family:
 def exposition(families: Iterable[Family], *, openmetrics: bool = False) -> bytes:
     """The text of all families; those without series are left out."""
     lines: list[str] = []
+    escaped = _Escaped()
     turn = _LINES_PER_TURN
     for family in families:
         if family.samples:
-            lines += _lines(family, openmetrics)
+            lines += _lines(family, openmetrics, escaped)
         if len(lines) > turn:
             turn = len(lines) + _LINES_PER_TURN
             sleep(0)
@@ -58,7 +59,15 @@ def exposition(families: Iterable[Family], *, openmetrics: bool = False) -> byte
     return "".join(lines).encode()
 
 
-def _lines(family: Family, openmetrics: bool) -> Iterator[str]:
+class _Escaped(dict[str, str]):
+    """Values of labels, escaped. Most values are in many series."""
+
+    def __missing__(self, text: str) -> str:
+        found = self[text] = text.translate(_ESCAPES)
+        return found
+
+
+def _lines(family: Family, openmetrics: bool, escaped: _Escaped) -> Iterator[str]:
     kind: str = family.kind
     name = family.name
     is_typed_counter = kind == Kind.COUNTER and name.endswith("_total")
@@ -68,14 +77,14 @@ def _lines(family: Family, openmetrics: bool) -> Iterator[str]:
     declared = name.removesuffix("_total") if openmetrics and is_typed_counter else name
     yield f"# HELP {declared} {family.help.translate(_ESCAPES)}\n"
     yield f"# TYPE {declared} {kind}\n"
+    templates = {}
+    for count in range(1, len(family.labels) + 1):  # the last labels may be absent
+        pairs = ",".join(f'{label}="%s"' for label in family.labels[:count])
+        templates[count] = f"{name}{{{pairs}}} "
+    find = escaped.__getitem__
     for values, value in family.samples:
         if values:
-            pairs = ",".join(
-                [
-                    f'{label}="{text.translate(_ESCAPES)}"'
-                    for label, text in zip(family.labels, values, strict=False)
-                ]
-            )
-            yield f"{name}{{{pairs}}} {value}\n"
+            labels = templates[len(values)] % tuple(map(find, values))
+            yield f"{labels}{value}\n"
         else:
             yield f"{name} {value}\n"

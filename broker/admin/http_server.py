@@ -7,9 +7,12 @@ thread for a limited time; the number of threads is limited too.
 import hmac
 import json
 import logging
+import socket
 import ssl
 import threading
+import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -22,6 +25,9 @@ logger = logging.getLogger(__name__)
 _TIMEOUT_S: Final = 10.0
 """How long a client may take for its request, and for reading the response."""
 _MAX_THREADS: Final = 16
+_DRAIN_S: Final = 2.0
+_DRAIN_BYTES: Final = 1024 * 1024
+"""How much of a refused request is read before the connection is closed."""
 
 Query = dict[str, list[str]]
 
@@ -115,6 +121,7 @@ class _Handler(BaseHTTPRequestHandler):
     sys_version = ""
     timeout = _TIMEOUT_S
     server: BaseServer
+    _is_refused = False
 
     def do_GET(self) -> None:
         """Answer with an endpoint."""
@@ -133,6 +140,30 @@ class _Handler(BaseHTTPRequestHandler):
             self._send(self._answer(endpoint, query))
 
     do_HEAD = do_GET  # noqa: N815  # the name is given
+
+    def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
+        """Refuse the request, of which a part may not have been read."""
+        self._is_refused = True
+        super().send_error(code, message, explain)
+
+    def finish(self) -> None:
+        """Send the rest of the response; read the rest of a refused request.
+
+        Closing with unread data resets the connection, and the client may lose the response.
+        """
+        super().finish()
+        if self._is_refused:
+            with suppress(OSError):
+                self._drain()
+
+    def _drain(self) -> None:
+        self.connection.shutdown(socket.SHUT_WR)
+        deadline, left = time.monotonic() + _DRAIN_S, _DRAIN_BYTES
+        while left > 0 and (remaining_s := deadline - time.monotonic()) > 0:
+            self.connection.settimeout(remaining_s)
+            if not (read := self.connection.recv(65536)):
+                return
+            left -= len(read)
 
     def _answer(self, endpoint: Endpoint, query: Query) -> Answer:
         try:

@@ -54,6 +54,19 @@ def time_families(requests: RequestMetrics, dialect: Dialect) -> Iterator[Family
             yield counts
 
 
+def flush_families(times: Histogram, dialect: Dialect) -> Iterator[Family]:
+    """LogFlushRateAndTimeMs: quantiles of the last minutes, and the number of flushes."""
+    name = "kafka_log_logflushstats_logflushrateandtimems"
+    quantiles = Family(name, "Time of log flushes in milliseconds.", Kind.GAUGE, ("quantile",))
+    for label, value in zip(_LABELS, quantiles_ms(times.counts(), _QUANTILES), strict=True):
+        quantiles.samples.append(((label,), value))
+    if dialect is not Dialect.JMX:
+        quantiles.samples.append(((), times.count))
+    yield quantiles
+    if dialect is not Dialect.CONFLUENT:
+        yield Family(f"{name}_count", "Log flushes.", Kind.COUNTER, samples=[((), times.count)])
+
+
 def _phase(api: ApiMetrics, phase: str) -> tuple[list[int], int]:
     """Counts per bucket and in all; requests that were answered at once count in every phase."""
     if phase == "requestqueue":

@@ -4,7 +4,12 @@ The phases are Kafka's. Of a request that gets its response at once only the tim
 recorded, because its local and its total time are the same and it has no remote time.
 """
 
+from collections.abc import Collection
+
 from broker.metrics.histogram import Histogram
+
+Address = tuple[str, int, str]
+"""Host, port and listener of a client's connection."""
 
 
 class ApiMetrics:
@@ -30,6 +35,11 @@ class ApiMetrics:
         self.total = Histogram()
         """Local and remote time of requests that had to wait."""
 
+    def settle(self) -> None:
+        """Sort the recorded times into buckets."""
+        for histogram in self.histograms():
+            histogram.settle()
+
     def histograms(self) -> tuple[Histogram, ...]:
         """All of them."""
         return self.queue, self.immediate, self.local, self.remote, self.total
@@ -40,6 +50,13 @@ class RequestMetrics:
 
     def __init__(self) -> None:
         self._apis: dict[int, ApiMetrics] = {}
+        self.software: dict[Address, tuple[str, str]] = {}
+        """Name and version of the client software on a connection, from its ApiVersions request.
+        Entries of closed connections are removed by `forget_closed`."""
+
+    def forget_closed(self, is_open: Collection[Address]) -> None:
+        """Forget the software of all other connections; in the event loop."""
+        self.software = {one: name for one, name in self.software.items() if one in is_open}
 
     def of(self, api_key: int) -> ApiMetrics:
         """The counters of an API."""

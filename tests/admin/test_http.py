@@ -5,6 +5,7 @@ import socket
 import ssl
 import subprocess
 import sys
+import time
 from pathlib import Path
 from urllib.parse import urlsplit
 from urllib.request import urlopen
@@ -66,6 +67,20 @@ def test_wrong_request_gets_its_error_and_the_port_stays_open(
         client.shutdown(socket.SHUT_WR)
         assert status in client.recv(1000)
     assert get(f"{admin_url(monitored)}/livez")[0] == 200
+
+
+def test_error_reaches_a_client_that_still_sends(monitored: RunningBroker) -> None:
+    url = urlsplit(admin_url(monitored))
+    with socket.create_connection((url.hostname, url.port), 15) as client:
+        client.sendall(b"GET " + b"/x" * 40_000)
+        assert client.recv(8, socket.MSG_PEEK) == b"HTTP/1.1"  # answered: it would close now
+        for _ in range(5):
+            client.sendall(b"/x" * 1000)
+            time.sleep(0.05)
+        client.shutdown(socket.SHUT_WR)
+        received = b"".join(iter(lambda: client.recv(1000), b""))
+    assert received.startswith(b"HTTP/1.1 414 ")
+    assert received.endswith(b"</html>\n")
 
 
 def test_slow_clients_take_no_more_than_their_threads(monitored: RunningBroker) -> None:
