@@ -91,5 +91,5 @@ async def _leader(cluster: MeasuredCluster) -> int:
 
 
 def _proceed(load: AckLoad) -> None:
-    seen = load.count
-    wait_until(lambda: load.count > seen + 50, "the producer continues", _PATIENCE_S)
+    seen = load.counts()
+    wait_until(lambda: load.has_moved_since(seen), "the producer continues", _PATIENCE_S)

@@ -66,11 +66,11 @@ def both_brokers(
         ):
             yield (
                 MeasuredBroker(broker.bootstrap_servers, broker.server.process.pid),
-                MeasuredBroker(kafka.bootstrap_servers, _kafka_pid(theirs)),
+                MeasuredBroker(kafka.bootstrap_servers, kafka_pid(theirs)),
             )
 
 
-def _kafka_pid(directory: Path) -> int:
+def kafka_pid(directory: Path) -> int:
     """The process whose command line names this cluster's server.properties."""
     wanted = str(directory / "server-1.properties").encode()
     for entry in Path("/proc").iterdir():
