@@ -1,0 +1,1 @@
+"""`kctl registry`: subjects and schemas of a schema registry."""
