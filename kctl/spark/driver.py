@@ -11,8 +11,10 @@ from uuid import uuid4
 
 from kctl.cli.errors import CliError, ExitStatus, usage_error
 from kctl.cli.options import Session
+from kctl.spark.compaction import rewrite_exports
 from kctl.spark.decoding.columns import arrow_schema
-from kctl.spark.decoding.schema import encode_struct, infer_struct
+from kctl.spark.decoding.evolution import Evolution, evolve_by_sample, is_retyped
+from kctl.spark.decoding.schema import decode_struct, encode_struct, infer_struct
 from kctl.spark.engine.jobs import DiskFull, JobFailed
 from kctl.spark.engine.local import EngineOptions, LocalOptions
 from kctl.spark.execution.progress import progress_bar
@@ -26,6 +28,7 @@ from kctl.spark.publishing.spark_export_directory import open_export_directory
 from kctl.spark.reading.cluster import ClusterSource
 from kctl.spark.reading.log_directory import LogDirectorySource
 from kctl.spark.reading.pieces import piece_tables
+from kctl.spark.reading.topic_state import group_offsets, topic_state
 from kctl.spark.summary import show_plan, show_result
 from kctl.spark.writing.content import columns_to_read, rows_of
 from kctl.spark.writing.results import TaskResult
@@ -97,6 +100,10 @@ class ExportRequest:
     task_bytes: int
     engine: EngineOptions
     max_undecodable: "Limit | None" = None
+    evolution: Evolution = Evolution.NONE
+    registry_url: str | None = None
+    has_groups: bool = False
+    """Whether committed offsets of groups are saved in the manifest."""
 
 
 def run_export(request: ExportRequest, session: Session, *, dry_run: bool) -> None:
@@ -111,7 +118,26 @@ def run_export(request: ExportRequest, session: Session, *, dry_run: bool) -> No
             plan = target.staging.plan() if is_resumed else _plan(request, target, session)
             show_plan(session, plan)
             return
+        if request.evolution is Evolution.WIDEN:
+            _widen(request, target, session)
+            # What arrives after the rewriting must fit its schema: only fields can be added.
+            request = replace(request, evolution=Evolution.ADD)
         _run(request, target, session)
+
+
+def _widen(request: ExportRequest, target: ExportDirectory, session: Session) -> None:
+    """Rewrite the exports if the new records need wider types; the rewriting is a commit."""
+    previous = target.previous_settings()
+    if request.mode not in (Mode.APPEND, Mode.INCREMENTAL) or not previous:
+        return
+    with target.staging.locked(), _checked(target, request.mode), _leaving_nothing(target):
+        wider = TaskSettings.from_json(_plan(request, target, session).options)
+        before = previous["value_schema"]
+        if before and is_retyped(decode_struct(before), decode_struct(wider.value_schema)):
+            session.out.note(f"rewriting the exports in {target.path} with wider types")
+            if wider.value_type is ContentType.REGISTRY:
+                wider = _with_registry(wider, request, session)
+            rewrite_exports(target, wider)
 
 
 def _run(request: ExportRequest, target: ExportDirectory, session: Session) -> None:
@@ -132,6 +158,8 @@ def _run(request: ExportRequest, target: ExportDirectory, session: Session) -> N
         settings = TaskSettings.from_json(plan.options)
         if settings.bootstrap_servers:
             settings = replace(settings, security=session.security)
+        if settings.value_type is ContentType.REGISTRY:
+            settings = _with_registry(settings, request, session)
         if is_resumed:  # a run that failed at a gap can be resumed with --on-gap skip
             settings = replace(settings, on_gap=request.settings.on_gap)
         starting = "starting" if isinstance(request.engine, LocalOptions) else "starting Spark"
@@ -220,6 +248,8 @@ def _plan(request: ExportRequest, target: ExportDirectory, session: Session) -> 
     source: Source = (
         LogDirectorySource(request.from_dirs) if request.from_dirs else ClusterSource(session)
     )
+    # Before the ends are pinned, so that no group is ahead of the exported records.
+    groups = group_offsets(session) if request.has_groups and not request.from_dirs else None
     gaps: list[Gap] = []
     ranges = choose_ranges(source, selection, gaps)
     _note_held_back(source, ranges, session)
@@ -235,9 +265,14 @@ def _plan(request: ExportRequest, target: ExportDirectory, session: Session) -> 
         bootstrap_servers="" if request.from_dirs else session.bootstrap_servers(),
         security=None if request.from_dirs else session.security,
     )
+    if settings.value_type is ContentType.REGISTRY:
+        settings = _with_registry(settings, request, session)
+        if pieces:
+            settings = _with_table_type(settings, ranges, pieces)
     is_added = request.mode in (Mode.APPEND, Mode.INCREMENTAL)
     if is_added and (previous := target.previous_settings()) is not None:
-        settings = continue_settings(settings, previous)
+        settings = continue_settings(settings, previous, request.evolution)
+        settings = _with_new_fields(settings, pieces, request.evolution)
     elif settings.value_type is ContentType.JSON and not settings.value_schema:
         schema = infer_schema(pieces, settings)
         settings = replace(settings, value_schema=schema, is_schema_inferred=True)
@@ -251,6 +286,7 @@ def _plan(request: ExportRequest, target: ExportDirectory, session: Session) -> 
         source.origin([each.topic_partition for each in ranges]),
         request.mode.name.lower(),
         tuple(gaps),
+        {} if request.from_dirs else topic_state(session, {each.topic for each in ranges}, groups),
     )
 
 
@@ -269,17 +305,53 @@ def _note_held_back(source: Source, ranges: Sequence[OffsetRange], session: Sess
         )
 
 
+def _with_registry(
+    settings: TaskSettings, request: ExportRequest, session: Session
+) -> TaskSettings:
+    from kctl.registry.settings import required_settings
+
+    return replace(settings, registry=required_settings(session, request.registry_url))
+
+
+def _with_table_type(
+    settings: TaskSettings, ranges: Sequence[OffsetRange], pieces: Sequence[Piece]
+) -> TaskSettings:
+    """The settings with the newest schema of the values."""
+    from kctl.spark.decoding.registry_values import table_type
+
+    if settings.registry is None:
+        raise TypeError("no registry")
+    topics = sorted({each.topic for each in ranges})
+    found, kind = table_type(settings.registry, topics, sample_values(pieces, settings))
+    return replace(settings, schema_id=found, value_schema=encode_struct(kind))
+
+
+def _with_new_fields(
+    settings: TaskSettings, pieces: Sequence[Piece], evolution: Evolution
+) -> TaskSettings:
+    """The settings with the schema that a sample of the new records adds to."""
+    if evolution is Evolution.NONE or not settings.value_schema or not settings.is_schema_inferred:
+        return settings
+    known = decode_struct(settings.value_schema)
+    found = evolve_by_sample(known, sample_values(pieces, settings), evolution)
+    return replace(settings, value_schema=encode_struct(found))
+
+
 def infer_schema(pieces: Sequence[Piece], settings: TaskSettings) -> str:
     """The schema of JSON values, from a sample of some pieces; empty if no struct fits all of it.
 
-    From each piece the first chunk is read and values are taken evenly from it. Values that do not
-    fit, or have other fields, are kept aside as undecodable and counted.
+    Values that do not fit, or have other fields, are kept aside as undecodable and counted.
     """
+    struct = infer_struct(sample_values(pieces, settings))
+    return encode_struct(struct) if struct is not None else ""
+
+
+def sample_values(pieces: Sequence[Piece], settings: TaskSettings) -> list[bytes | None]:
+    """Values of some pieces, taken evenly from the first chunk of each."""
     step = max(1, len(pieces) // _SAMPLED_PIECES)
     sample: list[bytes | None] = []
     for piece in pieces[::step][:_SAMPLED_PIECES]:
         for table, _ in islice(piece_tables(piece, settings, ("value",)), 1):
             stride = -(-len(table) // _SAMPLED_VALUES)
             sample += table.column("value").take(list(range(0, len(table), stride))).to_pylist()
-    struct = infer_struct(sample)
-    return encode_struct(struct) if struct is not None else ""
+    return sample

@@ -28,7 +28,7 @@ EXPORT_COLUMNS = [
 
 
 def list_exports(location: str, options: EngineOptions) -> list[dict[str, Any]]:
-    """A row per export; CliError if there are none, or a manifest cannot be read."""
+    """A row per export; CliError without exports, or if a manifest cannot be read."""
     with open_export_directory(location, options) as target:
         rows = list(_rows(target))
     if not rows:

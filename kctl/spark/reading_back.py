@@ -11,6 +11,7 @@ import pyarrow.dataset as ds
 from broker.model import TopicPartition
 from kctl.spark.decoding.columns import arrow_schema
 from kctl.spark.planning.settings import ExportFormat, PartitionColumn, TaskSettings
+from kctl.spark.publishing.object_store import ObjectPath
 from kctl.spark.writing.checksums import Streams, column_checksums, table_streams
 from kctl.spark.writing.content import columns_to_read, rows_of, written_columns
 
@@ -57,7 +58,7 @@ def written_schema(settings: TaskSettings) -> pa.Schema:
     return written_columns(rows_of(nothing, settings)[0], settings).schema
 
 
-def stored_rows(export: Path, settings: TaskSettings) -> Any:
+def stored_rows(export: Path | ObjectPath, settings: TaskSettings) -> Any:
     """The rows of an export, without its manifest and the records kept aside."""
     schema = written_schema(settings)
     levels = [
@@ -66,11 +67,18 @@ def stored_rows(export: Path, settings: TaskSettings) -> Any:
         else (level.value, _LEVEL_TYPES[level])
         for level in settings.partition_by
     ]
-    return ds.dataset(
+    return open_dataset(
         export,
         format=settings.export_format.value,
         partitioning=ds.partitioning(pa.schema(levels), flavor="hive") if levels else None,
     )
+
+
+def open_dataset(place: Path | ObjectPath, **options: Any) -> Any:
+    """The files below a directory, here or in an object store."""
+    if isinstance(place, ObjectPath):
+        return ds.dataset(place.path, filesystem=place.file_system, **options)
+    return ds.dataset(place, **options)
 
 
 _LEVEL_TYPES: Final = {

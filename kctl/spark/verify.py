@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from broker.model import TopicPartition
 from kctl.cli.errors import CliError
@@ -32,6 +32,9 @@ from kctl.spark.writing.checksums import Streams, column_checksums, table_stream
 from kctl.spark.writing.content import columns_to_read, rows_of, written_columns
 from kctl.spark.writing.results import ExportedFile
 
+if TYPE_CHECKING:
+    from kctl.registry.settings import RegistrySettings
+
 FINDING_COLUMNS = [Column("export", right=True), Column("what"), Column("problem")]
 _TASK_BYTES = 1 << 40  # one piece per segment, because there are no tasks
 
@@ -43,6 +46,7 @@ def verify_exports(
     options: EngineOptions,
     *,
     is_deep: bool = False,
+    registry: "RegistrySettings | None" = None,
 ) -> list[Finding]:
     """Verify every export in a directory; CliError if there are no exports.
 
@@ -50,11 +54,15 @@ def verify_exports(
     those of its records too.
     """
     with open_export_directory(location, options) as target:
-        return list(_verify(target, from_dirs, session, is_deep))
+        return list(_verify(target, from_dirs, session, is_deep, registry))
 
 
 def _verify(
-    target: ExportDirectory, from_dirs: tuple[Path, ...], session: Session, is_deep: bool
+    target: ExportDirectory,
+    from_dirs: tuple[Path, ...],
+    session: Session,
+    is_deep: bool,
+    registry: "RegistrySettings | None",
 ) -> Iterator[Finding]:
     if not target.exports():
         raise CliError(f"{target.path}: contains no exports", "kctl spark-export TOPIC… --to DIR")
@@ -70,7 +78,7 @@ def _verify(
             yield from verify_rows(target, number, manifest)
     yield from verify_continuity(manifests)
     if from_dirs:
-        settings = TaskSettings("", timeout_s=session.timeout)
+        settings = TaskSettings("", timeout_s=session.timeout, registry=registry)
         yield from verify_source(manifests, LogDirectorySource(from_dirs), settings, is_deep)
     elif session.bootstrap_server:
         settings = TaskSettings(
@@ -78,6 +86,7 @@ def _verify(
             bootstrap_servers=session.bootstrap_servers(),
             timeout_s=session.timeout,
             security=session.security,
+            registry=registry,
         )
         with connected(settings):
             yield from verify_source(manifests, ClusterSource(session), settings, is_deep)
@@ -117,6 +126,7 @@ def verify_source(
             bootstrap_servers=settings.bootstrap_servers,
             timeout_s=settings.timeout_s,
             security=settings.security,
+            registry=settings.registry,
         )
         for entry in manifest["partitions"]:
             available = there[own.isolation].get(range_of(entry).topic_partition)

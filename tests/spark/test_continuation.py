@@ -8,7 +8,8 @@ import pytest
 
 from kctl.cli.errors import CliError
 from kctl.cli.options import Session
-from kctl.spark.decoding.schema import encode_struct, infer_struct, parse_ddl
+from kctl.spark.decoding.ddl import parse_ddl
+from kctl.spark.decoding.schema import encode_struct, infer_struct
 from kctl.spark.driver import ExportRequest, Mode, _plan
 from kctl.spark.engine.local import LocalOptions
 from kctl.spark.planning.continuation import continue_settings

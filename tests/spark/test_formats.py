@@ -14,7 +14,8 @@ from pyarrow import orc
 
 from broker.records.record import RecordTuple
 from kctl.cli.errors import CliError
-from kctl.spark.decoding.schema import decode_struct, encode_struct, infer_struct, parse_ddl
+from kctl.spark.decoding.ddl import parse_ddl
+from kctl.spark.decoding.schema import decode_struct, encode_struct, infer_struct
 from kctl.spark.driver import infer_schema
 from kctl.spark.planning.selection import Selection, choose_ranges
 from kctl.spark.planning.settings import ContentType, ExportFormat, PartitionColumn, TaskSettings
@@ -176,7 +177,26 @@ def test_ddl_with_nested_types_is_parsed() -> None:
     assert str(kind) == ("struct<a: int64, b: struct<c: double, d: list<item: int32>>, e: bool>")
 
 
-@pytest.mark.parametrize("ddl", ["a", "a NUMBER", "a MAP<INT, INT>"])
+def test_ddl_has_the_types_and_names_of_spark() -> None:
+    kind = parse_ddl(
+        "`my col` DECIMAL(10,2) COMMENT 'it\\'s, here', d DATE, t timestamp, s SMALLINT, "
+        "y TINYINT, b BINARY, n NUMERIC, l STRUCT<x ARRAY<STRUCT<y: DEC(3)>>>"
+    )
+    assert str(kind) == (
+        "struct<my col: decimal128(10, 2), d: date32[day], t: timestamp[us, tz=UTC], s: int16, "
+        "y: int8, b: binary, n: decimal128(10, 0), "
+        "l: struct<x: list<item: struct<y: decimal128(3, 0)>>>>"
+    )
+
+
+@pytest.mark.parametrize(
+    "ddl",
+    [
+        *("a", "a NUMBER", "a MAP<INT, INT>", "id INT, id INT", "a INT NOT NULL", "a INT b INT"),
+        *("a DECIMAL(2,3)", "a DECIMAL(39)", "a DECIMAL(x)", "a ARRAY<INT", "a STRUCT<b INT>>"),
+        *(", a INT", "a INT COMMENT b", "a-b INT", "`a INT"),
+    ],
+)
 def test_invalid_ddl_is_refused(ddl: str) -> None:
     with pytest.raises(CliError, match="is not valid"):
         parse_ddl(ddl)

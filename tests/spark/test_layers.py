@@ -9,7 +9,8 @@ from tests.docs.test_import_rules import ROOT, imports, name_of
 SPARK = ROOT / "kctl" / "spark"
 # From top to bottom: a module imports its own sub-package and lower ones.
 LAYERS = [
-    {"driver", "verify", "data_source", "compaction", "listing"},
+    {"driver", "verify", "data_source", "listing"},
+    {"compaction"},
     {"summary", "verification"},
     {"reading_back"},
     {"execution"},

@@ -2,26 +2,32 @@
 
 import json
 from collections.abc import Sequence
+from datetime import UTC, date, datetime
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import hypothesis
 import pyarrow as pa
+import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from broker.model import TopicPartition
 from broker.records.record import RecordTuple
 from kctl.cli.errors import CliError
 from kctl.spark.data_source import PieceToRead, read_batches
+from kctl.spark.decoding.ddl import parse_ddl
 from kctl.spark.decoding.json_values import to_structs
-from kctl.spark.decoding.schema import decode_struct, encode_struct, infer_struct, parse_ddl
+from kctl.spark.decoding.schema import decode_struct, encode_struct, infer_struct
 from kctl.spark.driver import infer_schema
 from kctl.spark.planning.selection import Selection, choose_ranges
 from kctl.spark.planning.settings import ContentType, ExportFormat, PartitionColumn, TaskSettings
 from kctl.spark.publishing.export_directory import LocalExportDirectory
 from kctl.spark.reading.log_directory import LogDirectorySource
+from kctl.spark.reading_back import stored_checksums
 from tests.spark.support import export_without_spark, exported, write_log
 
 MICROSECONDS = 1_700_000_000_000_000
@@ -113,6 +119,55 @@ class TestJsonValues:
         (offsets,) = choose_ranges(source, Selection(("t",)))
         schema = infer_schema(list(source.pieces(offsets, 1 << 30)), TaskSettings(""))
         assert str(decode_struct(schema)) == "struct<id: int64, email: string>"
+
+
+class TestTypesThatJsonDoesNotHave:
+    DDL = "d DATE, t TIMESTAMP, p DECIMAL(5, 2), b BINARY, l ARRAY<STRUCT<p: DECIMAL(3)>>"
+
+    @pytest.mark.parametrize("export_format", [ExportFormat.PARQUET, ExportFormat.ORC])
+    def test_values_are_exact_or_kept_aside(
+        self, tmp_path: Path, export_format: ExportFormat
+    ) -> None:
+        good = [
+            b'{"d": "2026-01-31", "t": "2026-01-31T12:00:00.123456+02:00", "p": 123.45}',
+            b'{"t": "2026-01-31 12:00", "p": "0.10", "b": "/w==", "l": [{"p": 999}, {"p": null}]}',
+            b'{"p": 0.1e1, "d": null}',
+            b'{"p": -999.99}',
+        ]
+        bad = [b'{"d": "31.1.2026"}', b'{"d": 1}', b'{"t": "2026-01-31T12:00:00.1234567"}']
+        bad += [b'{"p": 1.234}', b'{"p": 1000}', b'{"p": "x"}', b'{"p": true}', b'{"b": "?"}']
+        bad += [b'{"l": [{"p": 1000}]}', b'{"p": 123.4500000000000000000000001}']
+        target = export(
+            tmp_path, *good, *bad, export_format=export_format, **given_schema(self.DDL)
+        )
+        rows = ds.dataset(target.export_path(1), format=export_format.value).to_table()
+        values = [row["value"] for row in rows.sort_by("offset").to_pylist()]
+        zoned = [{**row, "t": row["t"] and row["t"].replace(tzinfo=UTC)} for row in values]
+        empty = {"d": None, "t": None, "p": None, "b": None, "l": None}
+        assert zoned == [
+            {
+                **empty,
+                "d": date(2026, 1, 31),
+                "t": datetime(2026, 1, 31, 10, 0, 0, 123456, UTC),
+                "p": Decimal("123.45"),
+            },
+            {
+                **empty,
+                "t": datetime(2026, 1, 31, 12, tzinfo=UTC),
+                "p": Decimal("0.10"),
+                "b": b"\xff",
+                "l": [{"p": Decimal(999)}, {"p": None}],
+            },
+            {**empty, "p": Decimal("1.00")},
+            {**empty, "p": Decimal("-999.99")},
+        ]
+        assert sorted(kept_aside(target)) == list(range(len(good), len(good) + len(bad)))
+        found = stored_checksums(
+            target.export_path(1),
+            TopicPartition("t", 0),
+            TaskSettings.from_json({"staging": "", **target.manifest(1)["settings"]}),
+        )
+        assert found == target.manifest(1)["partitions"][0]["checksums"]
 
 
 DEEP = b'{"id": ' + b"[" * 100_000 + b"]" * 100_000 + b"}"

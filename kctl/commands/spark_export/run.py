@@ -39,7 +39,9 @@ _OF_A_NEW_RUN = {
     "schema": "--schema",
     "where": "--where",
     "sample": "--sample",
+    "schema_evolution": "--schema-evolution",
     "flatten": "--flatten",
+    "groups": "--groups",
     "partition_by": "--partition-by",
     "compression": "--compression",
     "file_size": "--file-size",
@@ -49,11 +51,13 @@ _OF_A_NEW_RUN = {
 
 
 def _check_combinations(
-    ctx: typer.Context, session: Session, *, resume: bool, from_dir: bool
+    ctx: typer.Context, session: Session, *, resume: bool, from_dir: bool, has_groups: bool
 ) -> None:
     """A usage error for options that would be ignored."""
     if from_dir and "bootstrap_server" in session.given:
         raise usage_error("-b and --from-dir are mutually exclusive", "omit one of them")
+    if from_dir and has_groups:
+        raise usage_error("--groups needs a cluster", "omit it, or --from-dir")
     if not resume:
         return
     for name, option in _OF_A_NEW_RUN.items():
@@ -154,8 +158,21 @@ def run(
         str, typer.Option(metavar="TYPE", help="Decode keys as binary, string or json.")
     ] = "binary",
     value: Annotated[
-        str, typer.Option(metavar="TYPE", help="Decode values as binary, string or json.")
+        str,
+        typer.Option(
+            metavar="TYPE",
+            help="Decode values as binary, string, json, or by their schema in a registry.",
+        ),
     ] = "binary",
+    registry: Annotated[
+        str | None,
+        typer.Option(
+            metavar="URL",
+            envvar="KCTL_SCHEMA_REGISTRY_URL",
+            help="Schema registry for --value registry (default: schema.registry.url of "
+            "client.properties).",
+        ),
+    ] = None,
     schema: Annotated[
         Path | None,
         typer.Option(
@@ -164,6 +181,14 @@ def run(
             "default the schema is inferred from a sample.",
         ),
     ] = None,
+    schema_evolution: Annotated[
+        str,
+        typer.Option(
+            metavar="none|add|widen",
+            help="What later exports may change in the schema of JSON values: nothing, add fields, "
+            "or also use wider numbers, which rewrites the earlier exports.",
+        ),
+    ] = "none",
     flatten: Annotated[
         bool,
         typer.Option("--flatten", help="Write the fields of JSON values as columns of their own."),
@@ -175,6 +200,13 @@ def run(
             help="Fail if more records cannot be decoded: a number, or a share such as 0.1%.",
         ),
     ] = None,
+    groups: Annotated[
+        bool,
+        typer.Option(
+            "--groups",
+            help="Save the committed offsets of consumer groups in the manifest, for kctl import.",
+        ),
+    ] = False,
     partition_by: Annotated[
         str | None,
         typer.Option(metavar="NAME,…", help="Write directories by topic, partition, date or hour."),
@@ -255,21 +287,32 @@ def run(
     not have, are kept aside in _undecodable, with topic, partition, offset and reason, and counted.
     Fields missing from a schema given with --schema are left out.
 
+    With --value registry each value is decoded by the schema whose id it carries (Avro, Protobuf,
+    JSON Schema) and becomes a row of one table, whose columns are those of the newest schema:
+    values of other Avro schemas are resolved to it.
+
     --since and --until are exact, whatever the order of the timestamps. With -o json the result is
     one object: path, run_id, records, undecodable, files, size_bytes, seconds, partitions. The exit
     status is 0 if the export was published or there was nothing new, and 1 if it failed.
 
-    --append and --incremental keep the schema of the previous export and refuse another --format,
+    --append and --incremental keep the schema of the previous export (--schema-evolution add or
+    widen lets a sample of the new records, or --schema, extend it) and refuse another --format,
     --columns, --partition-by, --key or --value. --incremental refuses a source that is not the
     exported one: another cluster, a recreated topic, a truncated log; --on-gap skip exports it.
     """
     # Imported here because importing Arrow takes longer than most commands run.
     from kctl.spark.driver import ExportRequest, Limit, Mode, run_export
     from kctl.spark.planning.selection import Selection, read_offsets_file
-    from kctl.spark.planning.settings import OnGap, TaskSettings, parse_on_gap, parse_share
+    from kctl.spark.planning.settings import (
+        OnGap,
+        TaskSettings,
+        parse_evolution,
+        parse_on_gap,
+        parse_share,
+    )
 
     session = session_of(ctx)
-    _check_combinations(ctx, session, resume=resume, from_dir=bool(from_dir))
+    _check_combinations(ctx, session, resume=resume, from_dir=bool(from_dir), has_groups=groups)
     now_ms = round(time() * 1000)
     since_ms = None if since is None else parse_moment(since, "--since", now_ms)
     until_ms = None if until is None else parse_moment(until, "--until", now_ms)
@@ -316,5 +359,8 @@ def run(
         task_size * 2**20,
         engine_options(session, engine, workers, master, conf, packages, jars, py_files),
         None if max_undecodable is None else Limit.parse(max_undecodable),
+        parse_evolution(schema_evolution, value),
+        registry,
+        groups,
     )
     run_export(request, session, dry_run=dry_run)

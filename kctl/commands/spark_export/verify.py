@@ -34,6 +34,14 @@ def verify(
         bool,
         typer.Option("--deep", help="Compare the values of all rows, not only their number."),
     ] = False,
+    registry: Annotated[
+        str | None,
+        typer.Option(
+            metavar="URL",
+            envvar="KCTL_SCHEMA_REGISTRY_URL",
+            help="Schema registry, to compare exports made with --value registry.",
+        ),
+    ] = None,
     engine: Engine = None,
     master: Master = None,
     conf: Conf = None,
@@ -51,12 +59,18 @@ def verify(
     status is 0 if no problems are found and 3 otherwise.
     """
     # Imported here because importing Arrow takes longer than most commands run.
+    from kctl.registry.settings import registry_settings
     from kctl.spark.verify import FINDING_COLUMNS, verify_exports
 
     session = session_of(ctx)
     options = engine_options(session, engine, None, master, conf, packages, jars)
     findings = verify_exports(
-        export_location(directory), tuple(from_dir or ()), session, options, is_deep=deep
+        export_location(directory),
+        tuple(from_dir or ()),
+        session,
+        options,
+        is_deep=deep,
+        registry=registry_settings(session, registry),
     )
     session.out.rows([asdict(each) for each in findings], FINDING_COLUMNS, name="what")
     if findings:

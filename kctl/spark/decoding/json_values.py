@@ -11,10 +11,13 @@ by itself (`misfit`), which also gives the reasons. A property test ties the two
 
 import json
 import math
+from collections.abc import Callable
 from typing import Any, Final, NoReturn
 
 import pyarrow as pa
 import pyarrow.compute as pc
+
+from kctl.spark.decoding.typed_values import converted, holds, is_typed
 
 _ONE_OBJECT: Final = r"(?s)^\s*\{.*\}\s*$"
 _EXACT_DOUBLES: Final = 2.0**53
@@ -27,10 +30,10 @@ class NotDecodable(Exception):
     """Why a value cannot be decoded."""
 
 
-def parse_json(value: bytes) -> Any:
+def parse_json(value: bytes, parse_float: Callable[[str], Any] = float) -> Any:
     """The JSON document in a value; NotDecodable if it is not one, or nested too deeply."""
     try:
-        return json.loads(value, parse_constant=_not_json)
+        return json.loads(value, parse_constant=_not_json, parse_float=parse_float)
     except RecursionError:
         raise NotDecodable("nested too deeply") from None
     except ValueError as error:
@@ -41,9 +44,9 @@ def _not_json(constant: str) -> NoReturn:
     raise ValueError(f"{constant} is not JSON")
 
 
-def parse_object(value: bytes) -> dict[str, Any]:
+def parse_object(value: bytes, parse_float: Callable[[str], Any] = float) -> dict[str, Any]:
     """The JSON object in a value; NotDecodable if it is not an object."""
-    found = parse_json(value)
+    found = parse_json(value, parse_float)
     if not isinstance(found, dict):
         raise NotDecodable("not a JSON object")
     return found
@@ -75,6 +78,8 @@ def _decode(
     if value is None:
         return None, None
     try:
+        if is_typed(kind):
+            return _decode_typed(value, kind, keep_unknown)
         found = parse_object(value)
         reason = misfit(found, kind, keep_unknown)
     except NotDecodable as error:
@@ -82,6 +87,29 @@ def _decode(
     except RecursionError:
         return None, "nested too deeply"
     return (None, reason) if reason else (found, None)
+
+
+def _decode_typed(
+    value: bytes, kind: pa.DataType, keep_unknown: bool
+) -> tuple[dict[str, Any] | None, str | None]:
+    """With types that JSON does not have; fractions are parsed as decimals, which are exact."""
+    found = parse_object(value, _Fraction)
+    reason = misfit(found, kind, keep_unknown)
+    return (None, reason) if reason else (converted(found, kind), None)
+
+
+class _Fraction(float):
+    """A number with a fraction, or an exponent, that remembers its digits."""
+
+    def __new__(cls, text: str) -> "_Fraction":
+        found = super().__new__(cls, text)
+        found.text = text
+        return found
+
+    text: str
+
+    def __repr__(self) -> str:
+        return self.text
 
 
 # --- the fast path -----------------------------------------------------------------------------
@@ -92,7 +120,7 @@ def _parse_chunk(raw: pa.Array, kind: pa.DataType, keep_unknown: bool) -> pa.Arr
     from pyarrow import json as arrow_json
 
     present = raw.drop_null()
-    if not len(present) or not kind.num_fields:
+    if not len(present) or not kind.num_fields or is_typed(kind):
         return None
     try:
         texts = present.cast(pa.string())  # the reader does not validate UTF-8
@@ -174,6 +202,8 @@ def _struct_misfit(value: Any, kind: pa.DataType, keep_unknown: bool, path: str)
 
 
 def _is_held(value: Any, kind: pa.DataType) -> bool:
+    if (is_held := holds(value, kind)) is not None:
+        return is_held
     if pa.types.is_boolean(kind):
         return isinstance(value, bool)
     if pa.types.is_string(kind):

@@ -107,6 +107,8 @@ class Plan:
     """How the export relates to the others in its directory: new, append, incremental …"""
     gaps: tuple[Gap, ...] = ()
     """Gaps before the ranges (`--on-gap skip`)."""
+    state: dict[str, Any] = field(default_factory=dict)
+    """Topic configs and group offsets, for `kctl import` (reading/topic_state.py)."""
 
     @property
     def size_bytes(self) -> int:
@@ -132,6 +134,7 @@ class Plan:
             Origin(**document.get("origin", {})),
             document.get("mode", ""),
             tuple(Gap(**fields) for fields in document.get("gaps", ())),
+            document.get("state", {}),
         )
 
 

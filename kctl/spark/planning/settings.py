@@ -8,10 +8,13 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from kctl.cli.errors import CliError, ExitStatus
 from kctl.spark.decoding.columns import DEFAULT_COLUMNS, TYPES
-from kctl.spark.decoding.schema import encode_struct, parse_ddl
+from kctl.spark.decoding.ddl import parse_ddl
+from kctl.spark.decoding.evolution import Evolution
+from kctl.spark.decoding.schema import encode_struct
 
 if TYPE_CHECKING:
     from kctl.cli.security.settings import SecuritySettings
+    from kctl.registry.settings import RegistrySettings
 
 DEFAULT_FILE_BYTES = 256 * 1024 * 1024
 DEFAULT_ROW_GROUP_BYTES = 16 * 1024 * 1024
@@ -45,6 +48,13 @@ class ContentType(StrEnum):
     BINARY = "binary"
     STRING = "string"
     JSON = "json"
+    REGISTRY = "registry"
+    """By the schema in a schema registry whose id each value carries."""
+
+    @property
+    def has_schema(self) -> bool:
+        """Whether values become structs."""
+        return self in (ContentType.JSON, ContentType.REGISTRY)
 
 
 class OnGap(StrEnum):
@@ -144,6 +154,19 @@ def parse_on_gap(text: str) -> OnGap:
     return _choice(OnGap, "--on-gap", text)
 
 
+def parse_evolution(text: str, value_type: str) -> Evolution:
+    """`--schema-evolution`; a usage error if it is unknown, or there is no schema to change."""
+    evolution = _choice(Evolution, "--schema-evolution", text)
+    if evolution is not Evolution.NONE and value_type not in (
+        ContentType.JSON,
+        ContentType.REGISTRY,
+    ):
+        raise CliError(
+            "--schema-evolution needs --value json or registry", "add it", ExitStatus.USAGE
+        )
+    return evolution
+
+
 def parse_share(text: str) -> float:
     """`--sample` as a share: `1%` is 0.01; a usage error if it is not between 0 and 100 %."""
     try:
@@ -201,6 +224,10 @@ class TaskSettings:
     is_flat: bool = False
     """Whether the fields of JSON values are columns of their own."""
     on_gap: OnGap = OnGap.FAIL
+    schema_id: int = 0
+    """The schema in the registry that the value's type was made from."""
+    registry: "RegistrySettings | None" = field(default=None, repr=False)
+    """The schema registry. Contains secrets, as `security`."""
     security: "SecuritySettings | None" = field(default=None, repr=False)
     """TLS and SASL settings. They contain secrets: they are sent to tasks with their code and never
     written to a plan or a manifest."""
@@ -226,8 +253,12 @@ class TaskSettings:
                 raise _unknown("--columns", name, TYPES)
         if schema_file is not None and value_type != ContentType.JSON:
             raise CliError("--schema needs --value json", "add it", ExitStatus.USAGE)
-        if is_flat and value_type != ContentType.JSON:
-            raise CliError("--flatten needs --value json", "add it", ExitStatus.USAGE)
+        if key_type == ContentType.REGISTRY:
+            raise CliError(
+                "--key registry: only values can have a schema of a registry", "", ExitStatus.USAGE
+            )
+        if is_flat and value_type not in (ContentType.JSON, ContentType.REGISTRY):
+            raise CliError("--flatten needs --value json or registry", "add it", ExitStatus.USAGE)
         Compression.parse(compression, _choice(ExportFormat, "--format", export_format))
         levels = _names(partition_by)
         if len(set(levels)) < len(levels):
@@ -259,8 +290,8 @@ class TaskSettings:
 
     def to_json(self) -> dict[str, Any]:
         """As a JSON document, without `security`."""
-        fields = asdict(replace(self, security=None))
-        del fields["security"]
+        fields = asdict(replace(self, security=None, registry=None))
+        del fields["security"], fields["registry"]
         return fields
 
     @classmethod

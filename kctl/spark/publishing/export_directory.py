@@ -228,6 +228,8 @@ def make_manifest(
             }
             for each in plan.ranges
         ],
+        "topics": plan.state.get("topics", {}),
+        "groups": plan.state.get("groups"),
         "files": [asdict(file) for file in files],
     }
 

@@ -54,6 +54,11 @@ class ObjectPath:
             raise CliError(f"{location}: {error}", "e.g. s3://bucket/directory") from error
         return cls(file_system, location.partition("?")[0].rstrip("/"), path.rstrip("/"))
 
+    @property
+    def file_system(self) -> Any:
+        """Arrow's file system."""
+        return self._fs
+
     def __str__(self) -> str:
         return self._url
 

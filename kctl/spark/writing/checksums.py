@@ -8,6 +8,7 @@ independently, at the speed of the CRC instruction and without an object per rec
 
 import struct
 from collections.abc import Iterator, Mapping
+from functools import cache
 from typing import Final
 
 import pyarrow as pa
@@ -84,6 +85,8 @@ def _plain(column: pa.Array) -> pa.Array:
         column = column.cast(pa.timestamp("ms"), safe=False).cast(pa.int64())
     elif pa.types.is_boolean(kind):
         column = column.cast(pa.int8())
+    elif pa.types.is_date32(kind):
+        column = column.cast(pa.int32())
     elif pa.types.is_decimal(kind):
         column = column.cast(pa.decimal128(38, kind.scale))
     if not column.null_count:
@@ -115,13 +118,22 @@ def _bytes(column: pa.Array) -> pa.Buffer:
 def _combine(first: tuple[int, int], then: tuple[int, int]) -> tuple[int, int]:
     """The CRC of two consecutive parts: that of the first, moved over the bytes of the second."""
     crc, size = first[0], then[1]
-    power = _ONE_BYTE
-    while size:
+    bit = 0
+    while size and crc:  # 0 stays 0, as that of an empty part
         if size & 1:
-            crc = _times(power, crc)
+            crc = _times(_zeros(bit), crc)
         size >>= 1
-        power = tuple(_times(power, row) for row in power)
+        bit += 1
     return crc ^ then[0], first[1] + then[1]
+
+
+@cache
+def _zeros(bit: int) -> tuple[int, ...]:
+    """The effect of 2**bit zero bytes on a CRC, as a matrix over GF(2)."""
+    if not bit:
+        return _one_byte()
+    half = _zeros(bit - 1)
+    return tuple(_times(half, row) for row in half)
 
 
 def _times(matrix: tuple[int, ...], vector: int) -> int:
@@ -139,6 +151,3 @@ def _one_byte() -> tuple[int, ...]:
     for _ in range(3):  # 1, 2, 4, 8 bits
         matrix = tuple(_times(matrix, row) for row in matrix)
     return matrix
-
-
-_ONE_BYTE: Final = _one_byte()

@@ -12,6 +12,7 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from kctl.cli.errors import CliError
 from kctl.spark.decoding.columns import TYPES
 from kctl.spark.decoding.json_values import NotDecodable, parse_json, to_structs
 from kctl.spark.decoding.schema import decode_struct
@@ -103,7 +104,22 @@ def _decoder(kind: ContentType, settings: TaskSettings, schema: str) -> Decoder 
     if not schema:
         return _to_json_text
     arrow_type = decode_struct(schema)
+    if kind is ContentType.REGISTRY:
+        return lambda raw: _by_registry(raw, arrow_type, settings)
     return lambda raw: to_structs(raw, arrow_type, keep_unknown=settings.is_schema_inferred)
+
+
+def _by_registry(
+    raw: pa.Array, kind: pa.DataType, settings: TaskSettings
+) -> tuple[pa.Array, pa.Array | None]:
+    if not len(raw):
+        return pa.array([], kind), None
+    if settings.registry is None:
+        raise CliError("values have schemas of a registry", "use --registry URL")
+    from kctl.spark.decoding.registry_values import RegistryValues
+
+    values = RegistryValues(settings.registry, settings.schema_id)
+    return values.to_structs(raw, kind, keep_unknown=True)
 
 
 def _to_text(raw: pa.Array) -> tuple[pa.Array, pa.Array | None]:

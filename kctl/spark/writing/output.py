@@ -223,7 +223,7 @@ def _rows(path: Path) -> int:
 
     try:
         return int(parquet.read_metadata(path).num_rows)
-    except pa.ArrowInvalid:  # damaged: the checksum differs
+    except (pa.ArrowException, OSError):  # damaged: the checksum differs
         return UNKNOWN
 
 
