@@ -4,8 +4,9 @@ from kctl.cli.command_tree import command, noun
 from kctl.commands.zk.get import get
 from kctl.commands.zk.ls import ls
 from kctl.commands.zk.tree import tree
+from kctl.commands.zk.watch import watch
 
-app = noun("Read the znodes of a cluster, in ZooKeeper or in an embedded store.")
+app = noun("Read and watch the znodes of a cluster, in ZooKeeper or in an embedded store.")
 
 command(
     app,
@@ -34,3 +35,12 @@ command(
         "kctl zk tree /config --directory /var/lib/kctl -o json",
     ],
 )(tree)
+
+command(
+    app,
+    "watch",
+    examples=[
+        "kctl zk watch /controller -z zk1:2181",
+        "kctl zk watch /brokers/ids -z zk1:2181/kafka -n 1 -o jsonl",
+    ],
+)(watch)
