@@ -1,11 +1,15 @@
 """`kctl cluster`: the noun, and the examples of its verbs."""
 
+import os
+
 import typer
 
 from kctl.cli.command_tree import command, noun
+from kctl.cli.contexts import refuse_empty_variable
 from kctl.commands.cluster.describe import describe, show_id
+from kctl.commands.cluster.unregister import unregister
 
-app = noun("Describe the cluster.")
+app = noun("Describe the cluster; unregister brokers.")
 
 
 @app.callback(invoke_without_command=True)
@@ -13,13 +17,18 @@ def cluster(ctx: typer.Context) -> None:
     """Without a verb, describe the cluster."""
 
     if ctx.invoked_subcommand is None:
-        describe(ctx)
+        refuse_empty_variable("KCTL_ZOOKEEPER")
+        describe(ctx, os.environ.get("KCTL_ZOOKEEPER"))
 
 
 command(
     app,
     "describe",
-    examples=["kctl cluster describe -b localhost:9092", "kctl cluster -b localhost:9092 -o yaml"],
+    examples=[
+        "kctl cluster describe -b localhost:9092",
+        "kctl cluster -b localhost:9092 -o yaml",
+        "kctl cluster describe -b localhost:9092 -z localhost:2181/kafka",
+    ],
 )(describe)
 
 command(
@@ -30,3 +39,9 @@ command(
         "kctl cluster id -b localhost:9092 --format kafka",
     ],
 )(show_id)
+
+command(
+    app,
+    "unregister",
+    examples=["kctl cluster unregister 4 --dry-run", "kctl cluster unregister 4 --yes"],
+)(unregister)

@@ -5,7 +5,9 @@ import typer
 from broker.net.client import Client
 from kctl.admin.cluster import describe_cluster
 from kctl.admin.connection import ask
+from kctl.admin.controllership import controllership_in
 from kctl.admin.log_dirs import describe_log_dirs
+from kctl.cli.arguments.zookeeper import ZooKeeperOption, zookeeper_of
 from kctl.cli.options import KafkaText, session_of
 from kctl.cli.output import OutputFormat
 from kctl.model.cluster import Cluster
@@ -14,8 +16,10 @@ from kctl.views.cluster import CLUSTER_COLUMNS, cluster_record, cluster_tree
 from kctl.views.kafka_text.cluster import cluster_id_line
 
 
-def describe(ctx: typer.Context) -> None:
+def describe(ctx: typer.Context, zookeeper: ZooKeeperOption = None) -> None:
     """Show the cluster's id, controller and brokers.
+
+    With a ZooKeeper, also the epoch of the controller and since when it has been the controller.
 
     With -o tree, also the log directories of each broker and how full their disks are.
     """
@@ -24,7 +28,10 @@ def describe(ctx: typer.Context) -> None:
         session.out.tree(cluster_tree(*ask(session, _with_log_dirs, partial=True)))
         return
     found = ask(session, describe_cluster)
-    session.out.record(cluster_record(found), CLUSTER_COLUMNS, name="cluster_id")
+    known = None
+    if zookeeper or session.active_context[1].zookeeper:
+        known = controllership_in(zookeeper_of(session, zookeeper), session.timeout)
+    session.out.record(cluster_record(found, known), CLUSTER_COLUMNS, name="cluster_id")
 
 
 async def _with_log_dirs(client: Client) -> tuple[Cluster, list[LogDir]]:

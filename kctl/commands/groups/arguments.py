@@ -1,6 +1,6 @@
 """Options that the verbs of `kctl groups` share."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Annotated
 
 import typer
@@ -10,6 +10,7 @@ from broker.net.client import Client
 from kctl.admin.group_source import GroupSource
 from kctl.admin.log_offsets import partitions_of, require_partitions
 from kctl.cli.errors import CliError, ExitStatus
+from kctl.model.groups import Group, GroupType
 
 GroupNames = Annotated[
     list[str] | None, typer.Argument(metavar="GROUP…", help="Consumer groups.", show_default=False)
@@ -25,6 +26,15 @@ AllGroups = Annotated[
 GroupState = Annotated[
     list[str] | None,
     typer.Option("--state", help="Only groups in this state, e.g. Stable; can be repeated."),
+]
+GroupTypes = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--type",
+        metavar="TYPE",
+        help="Only groups of this type: classic, consumer (KIP-848), share or streams; can be "
+        "repeated.",
+    ),
 ]
 FailIf = Annotated[
     list[str] | None,
@@ -47,11 +57,15 @@ Topics = Annotated[
 
 
 async def chosen_groups(
-    groups: GroupSource, names: Sequence[str], *, all_groups: bool
+    groups: GroupSource, names: Sequence[str], *, all_groups: bool, share_groups: bool = False
 ) -> list[str]:
-    """The selected groups; usage error if there are none."""
+    """The selected groups; usage error if nothing is selected.
+
+    All groups are the consumer groups, and with `share_groups` also share and streams groups.
+    """
     if all_groups:
-        return sorted(group.group_id for group in await groups.listed())
+        listed = await groups.listed()
+        return sorted(group.group_id for group in listed if group.is_consumer_group or share_groups)
     if not names:
         raise CliError(
             "no group specified",
@@ -59,6 +73,15 @@ async def chosen_groups(
             ExitStatus.USAGE,
         )
     return list(dict.fromkeys(names))
+
+
+def refuse_share_groups(groups: Iterable[Group], verb: str) -> None:
+    """CliError if one is a share group, which has no committed offsets."""
+    if shared := [group.group_id for group in groups if group.is_share_group]:
+        raise CliError(
+            f"cannot {verb}: {', '.join(shared)} is a share group, which commits no offsets",
+            "use kafka-share-groups --reset-offsets of Kafka 4.2",
+        )
 
 
 async def chosen_partitions(
@@ -98,6 +121,17 @@ STATES = (
     *("Assigning", "Reconciling", "NotReady"),
 )
 """The states of groups in Kafka 3.9, also those of the new protocols."""
+
+
+def parse_types(texts: Sequence[str]) -> list[str]:
+    """The types in lower case; upper and lower case do not matter."""
+    words = [word.strip().lower() for text in texts for word in text.split(",") if word.strip()]
+    for word in words:
+        if word not in list(GroupType):
+            raise CliError(
+                f"no such group type: {word!r}", f"one of {', '.join(GroupType)}", ExitStatus.USAGE
+            )
+    return words
 
 
 def parse_states(texts: Sequence[str]) -> list[str]:

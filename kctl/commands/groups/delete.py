@@ -28,7 +28,7 @@ from kctl.model.groups import Group
 from kctl.model.outcomes import Outcome
 from kctl.views.groups import COMMITTED_COLUMNS, STATE_COLUMNS, committed_row, state_row
 from kctl.views.kafka_text.groups import delete_offsets_text, delete_text
-from kctl.views.outcomes import show_outcomes
+from kctl.views.outcomes import outcome_columns, show_outcomes
 from kctl.views.quantities import plural
 
 NO_OFFSET = "no offset"
@@ -63,6 +63,7 @@ def delete(
         [state_row(group) for group in groups],
         STATE_COLUMNS,
         "group",
+        outcome_columns("group"),
     )
     if not confirm_plan(session, plan, yes=yes, dry_run=dry_run):
         return
@@ -101,7 +102,7 @@ def delete_group_offsets(
     found = ask(session, find)
     rows = [committed_row(place, offset) for place, offset in found.items()]
     question = f"Delete {plural(len(rows), 'offset')} of {group}?"
-    plan = Plan(question, rows, COMMITTED_COLUMNS, partition_name)
+    plan = Plan(question, rows, COMMITTED_COLUMNS, partition_name, outcome_columns("partition"))
     if not confirm_plan(session, plan, yes=yes, dry_run=dry_run):
         return
     error, outcomes = ask(

@@ -21,8 +21,10 @@ from kctl.commands.groups.arguments import (
     GroupNames,
     GroupOption,
     GroupState,
+    GroupTypes,
     chosen_groups,
     parse_states,
+    parse_types,
 )
 from kctl.model.lag import GroupLag, Verdict
 from kctl.operations.group_lag import group_lags
@@ -45,6 +47,11 @@ from kctl.views.groups import (
     total_row,
 )
 from kctl.views.kafka_text.groups import Text, list_text, members_text, offsets_text, state_text
+from kctl.views.kafka_text.share_groups import (
+    share_members_text,
+    share_offsets_text,
+    share_state_text,
+)
 from kctl.views.quantities import plural
 
 MANY_GROUPS = 5
@@ -64,6 +71,7 @@ class View(Enum):
 def list_consumer_groups(
     ctx: typer.Context,
     states: GroupState = None,
+    types: GroupTypes = None,
     lag: Annotated[
         bool,
         typer.Option("--lag", help="Show the lag of each group; queries offsets of all of them."),
@@ -71,12 +79,18 @@ def list_consumer_groups(
     zookeeper: OldGroupsOption = None,
     text_format: KafkaText = None,
 ) -> None:
-    """List consumer groups."""
+    """List consumer, share and streams groups.
+
+    TYPE is classic, consumer (the protocol of KIP-848), share or streams. With --format kafka only
+    consumer groups are listed, as kafka-consumer-groups does.
+    """
     session = session_of(ctx)
-    wanted = parse_states(states or [])
+    wanted, kinds = parse_states(states or []), parse_types(types or [])
     groups = ask_groups(session, zookeeper, lambda groups: groups.listed(wanted), partial=True)
+    groups = [group for group in groups if group.type.lower() in kinds or not kinds]
     if text_format:
-        session.out.text(list_text(groups, states=bool(states), types=False))
+        consumers = [group for group in groups if group.is_consumer_group]
+        session.out.text(list_text(consumers, states=bool(states), types=bool(types)))
         return
     ordered = sorted(groups, key=lambda group: group.group_id)
     if not lag:
@@ -130,7 +144,9 @@ def describe(
       beyond-end  the committed offset is after the log end
       unknown     the leader did not answer
 
-    -o tree shows the partitions below their members.
+    -o tree shows the partitions below their members. Groups of the new protocols (KIP-848, share
+    groups) have epochs; the CURRENT offset of a share group is its start offset, the first one
+    that may still be delivered.
     """
     session = session_of(ctx)
     conditions = [usage(parse_condition, text) for text in fail_if or []]
@@ -140,7 +156,9 @@ def describe(
     now = now_ms() if time_lag and not text_format else None
 
     async def find(client: Client, groups: GroupSource) -> list[GroupLag]:
-        chosen = await chosen_groups(groups, wanted, all_groups=all_groups)
+        chosen = await chosen_groups(
+            groups, wanted, all_groups=all_groups, share_groups=not text_format
+        )
         is_tree = session.output is OutputFormat.TREE
         if view not in (View.MEMBERS, View.STATE) or conditions or is_tree:
             return await group_lags(client, chosen, source=groups, now_ms=now)
@@ -175,11 +193,21 @@ def _show_kafka(session: Session, found: Sequence[GroupLag], view: View) -> None
 
 
 def _kafka_text(one: GroupLag, view: View, *, verbose: bool) -> Text:
+    if one.group.is_share_group:
+        return _share_text(one, view, verbose=verbose)
     if view is View.MEMBERS:
         return members_text(one.group, verbose=verbose)
     if view is View.STATE:
         return state_text(one.group)
     return offsets_text(one)
+
+
+def _share_text(one: GroupLag, view: View, *, verbose: bool) -> Text:
+    if view is View.MEMBERS:
+        return share_members_text(one.group, verbose=verbose)
+    if view is View.STATE:
+        return share_state_text(one.group, verbose=verbose)
+    return share_offsets_text(one, verbose=verbose)
 
 
 def _show(session: Session, found: Sequence[GroupLag], view: View, only_lagging: bool) -> None:

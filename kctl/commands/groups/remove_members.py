@@ -13,7 +13,7 @@ from kctl.cli.options import session_of
 from kctl.commands.groups.arguments import GroupName
 from kctl.model.groups import Group, Member
 from kctl.views.groups import MEMBER_COLUMNS, member_rows
-from kctl.views.outcomes import show_outcomes
+from kctl.views.outcomes import outcome_columns, show_outcomes
 from kctl.views.quantities import plural
 
 
@@ -42,7 +42,11 @@ def remove_group_members(
     ids = {member.member_id for member in chosen}
     rows = [row for row in member_rows(found) if row["member_id"] in ids]
     plan = Plan(
-        f"Remove {plural(len(rows), 'member')} of {group}?", rows, MEMBER_COLUMNS, "member_id"
+        f"Remove {plural(len(rows), 'member')} of {group}?",
+        rows,
+        MEMBER_COLUMNS,
+        "member_id",
+        outcome_columns("member"),
     )
     if not confirm_plan(session, plan, yes=yes, dry_run=dry_run):
         return
@@ -57,9 +61,7 @@ def _chosen(
     if not (members or instances or all_members):
         raise CliError("no member specified", "use --member, --instance or --all", ExitStatus.USAGE)
     if not group.exists:
-        raise CliError(
-            f"no such group: {group.group_id!r}", "kctl groups list shows those there are"
-        )
+        raise CliError(f"no such group: {group.group_id!r}", "kctl groups list shows the groups")
     known = {member.member_id for member in group.members}
     known |= {member.group_instance_id or "" for member in group.members}
     missing = [name for name in [*members, *instances] if name not in known]

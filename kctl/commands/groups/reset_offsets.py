@@ -12,7 +12,6 @@ from broker.model import TopicPartition
 from broker.net.client import Client
 from kctl.admin.group_source import GroupSource, ask_groups, ask_groups_and_logs
 from kctl.admin.log_offsets import log_ends, log_starts
-from kctl.admin.positions import resolve_positions
 from kctl.cli.arguments.amounts import INT64_MAX
 from kctl.cli.arguments.files import read_text
 from kctl.cli.arguments.zookeeper import OldGroupsOption
@@ -28,12 +27,14 @@ from kctl.commands.groups.arguments import (
     Topics,
     chosen_groups,
     chosen_partitions,
+    refuse_share_groups,
 )
 from kctl.model.groups import DEAD, EMPTY, Group
 from kctl.model.lag import LogBounds
 from kctl.model.offset_resets import ResetPlan
 from kctl.model.offsets import END, START, Anchor, Position
-from kctl.plans.offset_reset import current_or_end, format_csv, parse_csv, plan_reset, shifted
+from kctl.operations.offset_scenarios import Scenario, wanted_offsets
+from kctl.plans.offset_reset import format_csv, parse_csv, plan_reset
 from kctl.views.groups import RESET_COLUMNS, reset_rows
 from kctl.views.kafka_text.groups import inactive_error, reset_csv_order, reset_text
 from kctl.views.outcomes import HINTS
@@ -41,17 +42,6 @@ from kctl.views.quantities import plural
 
 SCENARIOS = "--to-earliest, --to-latest, --to-current, --to-offset, --shift-by, --to-datetime, "
 SCENARIOS += "--by-duration, --from-file or --to-group"
-
-
-@dataclass(frozen=True)
-class Scenario:
-    """The reset scenario; exactly one field is set."""
-
-    position: Position | None = None
-    to_current: bool = False
-    shift_by: int | None = None
-    from_file: str | None = None
-    to_group: str | None = None
 
 
 @dataclass(frozen=True)
@@ -81,7 +71,7 @@ def reset_offsets(
     ] = False,
     to_current: Annotated[
         bool,
-        typer.Option("--to-current", help="Keep the committed offset (log end if there is none)."),
+        typer.Option("--to-current", help="Keep the committed offset (log end if not committed)."),
     ] = False,
     to_offset: Annotated[
         int | None, typer.Option(min=0, max=INT64_MAX, help="Reset to this offset.")
@@ -148,7 +138,8 @@ def reset_offsets(
         lambda client, groups: _plan(client, groups, scope, scenario, with_active=with_active),
     )
     rows = [row for plan in plans for row in reset_rows(plan)]
-    shown = Plan(f"Reset {plural(len(rows), 'offset')}?", rows, RESET_COLUMNS, partition_name)
+    question = f"Reset {plural(len(rows), 'offset')}?"
+    shown = Plan(question, rows, RESET_COLUMNS, partition_name, RESET_COLUMNS)
     if not is_dry and confirm_plan(session, shown, yes=True, dry_run=False):
         check = f"kctl groups describe {' '.join(plan.group_id for plan in plans)}"
         ask_groups(session, zookeeper, lambda groups: _commit(groups, plans), check=check)
@@ -195,6 +186,7 @@ async def _plan(
     """
     names = await chosen_groups(groups, scope.groups, all_groups=scope.all_groups)
     described, committed = await asyncio.gather(groups.described(names), groups.committed(names))
+    refuse_share_groups(described, "reset offsets")
     idle = [group for group in described if with_active or group.state in (EMPTY, DEAD)]
     busy = [group for group in described if group not in idle]
     file = _read_file(scenario.from_file, names) if scenario.from_file else {}
@@ -205,7 +197,7 @@ async def _plan(
         if not scenario.from_file:
             others = await _offsets_of(groups, scenario.to_group) if scenario.to_group else None
             places = await _places(client, scope, own, others)
-            wanted = await _wanted(client, places, scenario, own, others)
+            wanted = await wanted_offsets(client, places, scenario, own, others)
         starts, ends = await asyncio.gather(log_starts(client, wanted), log_ends(client, wanted))
         plans.append(plan_reset(group.group_id, wanted, own, LogBounds(starts, ends)))
     return plans, busy
@@ -225,27 +217,6 @@ async def _places(
     if not scope.topics:
         raise CliError("no topic specified", "use --topic or --all-topics", ExitStatus.USAGE)
     return await chosen_partitions(client, scope.topics)
-
-
-async def _wanted(
-    client: Client,
-    places: Sequence[TopicPartition],
-    scenario: Scenario,
-    committed: Mapping[TopicPartition, int],
-    others: Mapping[TopicPartition, int] | None,
-) -> Mapping[TopicPartition, int]:
-    if scenario.position and scenario.position.anchor is Anchor.OFFSET:
-        return dict.fromkeys(places, scenario.position.number)
-    if scenario.position:
-        return (await resolve_positions(client, places, [scenario.position]))[0]
-    if scenario.shift_by is not None:
-        try:
-            return shifted(places, committed, scenario.shift_by)
-        except ValueError as error:
-            raise CliError(str(error), "use --topic to select other partitions") from error
-    if others is not None:
-        return {place: others[place] for place in places if place in others}
-    return current_or_end(places, committed, await log_ends(client, places))
 
 
 async def _offsets_of(groups: GroupSource, name: str) -> Mapping[TopicPartition, int]:

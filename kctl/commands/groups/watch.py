@@ -51,7 +51,9 @@ def watch(
     all_groups: AllGroups = False,
     interval: Annotated[
         float,
-        typer.Option("-i", "--interval", metavar="SECONDS", min=0.05, help="Refresh interval."),
+        typer.Option(
+            "-i", "--interval", metavar="SECONDS", min=0.05, max=86_400, help="Refresh interval."
+        ),
     ] = 2.0,
     window: Annotated[
         float,

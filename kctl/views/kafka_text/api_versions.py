@@ -20,7 +20,10 @@ _KNOWN_TO_KAFKA = {
     86: "DeleteShareGroupState",
     87: "ReadShareGroupStateSummary",
 }
-_NAMES = {int(api): api.display_name for api in ApiKey} | _KNOWN_TO_KAFKA
+_LAST_OF_KAFKA_3_9 = 87
+_NAMES = {
+    int(api): api.display_name for api in ApiKey if api <= _LAST_OF_KAFKA_3_9
+} | _KNOWN_TO_KAFKA
 
 
 def broker_api_versions(broker: Broker, ranges: Sequence[ApiRange]) -> Iterator[str]:
