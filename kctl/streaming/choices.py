@@ -38,6 +38,16 @@ class IsolationLevel(StrEnum):
     READ_UNCOMMITTED = "read_uncommitted"
 
 
+class RecordFormat(StrEnum):
+    """Format of keys or values; all but bytes use a schema registry."""
+
+    BYTES = "bytes"
+    AUTO = "auto"
+    AVRO = "avro"
+    PROTOBUF = "protobuf"
+    JSON_SCHEMA = "json-schema"
+
+
 def split_properties(
     settings: Iterable[str], console: Collection[str]
 ) -> tuple[dict[str, str], list[str]]:

@@ -1,6 +1,7 @@
 """Measurements with librdkafka: produce and consume throughput, end-to-end latency."""
 
 import os
+import random
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -31,6 +32,19 @@ class Load:
     num_records: int
     record_size: int
     per_second: float | None = None
+    payloads: tuple[bytes, ...] = ()
+    """Records to choose from at random, instead of random bytes."""
+    is_monotonic: bool = False
+    """Whether the values are 0, 1, 2 …"""
+
+    def chooser(self) -> Callable[[int], bytes]:
+        """A function from the number of a record to its value."""
+        if self.is_monotonic:
+            return lambda number: str(number).encode()
+        payloads = self.payloads or (os.urandom(self.record_size),)
+        if len(payloads) == 1:
+            return lambda _: payloads[0]
+        return lambda _: random.choice(payloads)  # noqa: S311
 
 
 class Ticker:
@@ -71,14 +85,14 @@ class ProducerTest:
 
     def run(self) -> Result:
         """Send all records; CliError if one was not written. Returns early when interrupted."""
-        payload = os.urandom(self._load.record_size)
+        payload = self._load.chooser()
         self._throughput = Throughput(time.monotonic())
         pacer = Pacer(self._load.per_second, self._throughput.started_s)
         for number in range(self._load.num_records):
             self._wait(pacer, number)
             if self._interrupted.is_set():
                 break
-            self._send(payload)
+            self._send(payload(number))
             if number % 1000 == 0:
                 self._ticker.maybe_show(self._result)
         while not self._interrupted.is_set() and self._producer.flush(_POLL_S):
@@ -114,7 +128,7 @@ class ProducerTest:
                 self._failed = self._failed or error
             return
         self._latencies.add(1000 * (message.latency() or 0.0))
-        self._throughput.add(self._load.record_size)
+        self._throughput.add(len(message))
 
     def _result(self, now_s: float) -> Result:
         return self._throughput.summary(now_s) | self._latencies.summary()
