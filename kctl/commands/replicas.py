@@ -1,4 +1,4 @@
-"""`kctl replicas verify`."""
+"""`kctl replicas list` and `kctl replicas verify`."""
 
 import asyncio
 import time
@@ -13,6 +13,8 @@ from broker.net.client import Client
 from kctl.admin.connection import ask
 from kctl.admin.describe_topics import topic_configs
 from kctl.admin.log_offsets import list_offsets
+from kctl.admin.replica_fetch import FetchSizes
+from kctl.admin.replica_states import list_replicas
 from kctl.admin.topic_selection import require_all_found
 from kctl.admin.topics import find_topics
 from kctl.cli.arguments.amounts import parse_bytes
@@ -20,23 +22,78 @@ from kctl.cli.arguments.partitions import no_partition_matches, parse_timestamp
 from kctl.cli.arguments.topics import KAFKA_PANEL, Regex, Selection, TopicNames, select
 from kctl.cli.command_tree import command, noun
 from kctl.cli.errors import ExitStatus
+from kctl.cli.missing import no_such_broker
 from kctl.cli.options import KafkaText, Session, session_of
 from kctl.cli.tables import partition_name
 from kctl.model.replica_checks import ReplicaComparison
+from kctl.model.replicas import ReplicaState
 from kctl.model.topics import Topic
-from kctl.operations.replica_verification import FetchSizes, compare_once
+from kctl.operations.replica_verification import compare_once
 from kctl.plans.replica_comparison import ReplicaCheck
 from kctl.views.kafka_text.replica_verification import finding_lines, lag_line, start_line
 from kctl.views.quantities import plural
 from kctl.views.replica_checks import COLUMNS, comparison_row
+from kctl.views.replicas import COLUMNS as LIST_COLUMNS
+from kctl.views.replicas import replica_row
 
-app = noun("Verify that the replicas of partitions are identical.")
+app = noun("List the replicas of partitions; verify that they are identical.")
 
 AT_ONCE = 16
 """Partitions that are read at a time; limits the memory."""
 IDLE_PAUSE_S = 0.2
 PATIENCE = 4
 """Rounds without progress after which a replica counts as lagging."""
+
+
+@command(
+    app,
+    "list",
+    examples=[
+        "kctl replicas list orders",
+        "kctl replicas list orders --out-of-sync",
+        "kctl replicas list 'orders.*' --regex --broker 2 -o json",
+    ],
+)
+def list_all(
+    ctx: typer.Context,
+    names: TopicNames = None,
+    regex: Regex = False,
+    brokers: Annotated[
+        list[int] | None,
+        typer.Option("--broker", min=0, help="Only replicas on this broker; can be repeated."),
+    ] = None,
+    out_of_sync: Annotated[
+        bool, typer.Option("--out-of-sync", help="Only replicas that are not in the ISR.")
+    ] = False,
+) -> None:
+    """List replicas with their role, log start, high watermark (HW) and log end offset (LEO).
+
+    Every broker is queried for its own replicas, so followers are shown as they are, not as the
+    leader knows them. STATUS is isr, or osr for a replica that is out of sync. LAG is the number of
+    records that the leader has and the replica does not. Replicas on a broker that does not answer
+    are listed without offsets.
+    """
+    session = session_of(ctx)
+    wanted = select(names or [], regex=regex)
+
+    async def query(client: Client) -> list[ReplicaState]:
+        found = await find_topics(client, wanted.exact_names)
+        chosen = set(wanted.pick(topic.name for topic in found))
+        topics = [topic for topic in found if topic.name in chosen]
+        require_all_found(wanted, topics)
+        states = await list_replicas(client, topics)
+        # A broker that is down is in no metadata any more, but has its replicas.
+        known = {*client.cluster.nodes, *(state.broker for state in states)}
+        if missing := set(brokers or ()) - known:
+            raise no_such_broker(missing, known)
+        return states
+
+    states = [
+        state
+        for state in ask(session, query, partial=True)
+        if state.broker in (brokers or (state.broker,)) and not (out_of_sync and state.is_in_sync)
+    ]
+    session.out.rows(map(replica_row, states), LIST_COLUMNS, name=partition_name)
 
 
 @command(
@@ -84,7 +141,8 @@ def verify(
     """Read all replicas of partitions and compare them, up to the current high watermark.
 
     Offsets and checksums of batches must be equal and the checksums valid; in compacted topics,
-    records at the same offset must be equal. Status 3 if replicas differ, lag or are missing.
+    records at the same offset must be equal. Status 3 if replicas differ, lag or are missing. If a
+    broker does not answer, the other replicas are compared, and the status is 4.
     """
     session = session_of(ctx)
     wanted = select(names, regex=regex, kafka_topic=topics_include)
@@ -155,20 +213,26 @@ def _compare(
             await asyncio.sleep(IDLE_PAUSE_S if idle else 0)
         return idle
 
-    while ask(session, some_rounds) < PATIENCE:
+    while ask(session, some_rounds, partial=True) < PATIENCE:
         continue
 
 
 def _show(session: Session, results: Sequence[ReplicaComparison], *, as_kafka: bool) -> ExitStatus:
     if as_kafka:
         now = datetime.now()
-        session.out.lines([*finding_lines(now, results), lag_line(now, results)])
+        lag_lines = [lag_line(now, results)] if results else []
+        session.out.lines([*finding_lines(now, results), *lag_lines])
     else:
         session.out.rows(map(comparison_row, results), COLUMNS, name=partition_name)
-        worst = max(results, key=lambda result: result.lag)
-        where = f" ({worst.partition})" if worst.lag else ""
-        session.out.note(
-            f"{plural(len(results), 'partition')} compared; max lag {worst.lag}{where}"
-        )
-    is_well = all(result.status == "same" for result in results)
+        session.out.note(_summary(results))
+    is_well = all(result.status in {"same", "incomplete"} for result in results)
     return ExitStatus.OK if is_well else ExitStatus.FOUND
+
+
+def _summary(results: Sequence[ReplicaComparison]) -> str:
+    worst = max(results, key=lambda result: result.lag, default=None)
+    compared = f"{plural(len(results), 'partition')} compared"
+    if worst is None:
+        return compared
+    where = f" ({worst.partition})" if worst.lag else ""
+    return f"{compared}; max lag {worst.lag}{where}"

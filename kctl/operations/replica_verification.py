@@ -1,37 +1,16 @@
 """Reads every replica of partitions, not only the leaders, and compares them."""
 
-import asyncio
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
-from broker.errors import ApiError, ErrorCode
+from broker.errors import ErrorCode
 from broker.model import TopicPartition, Uuid
 from broker.net.client import Client
-from broker.protocol.api_keys import ApiKey
-from broker.protocol.messages.fetch import (
-    FetchPartition,
-    FetchRequest,
-    FetchResponse,
-    FetchTopic,
-    PartitionData,
-    ReplicaState,
-)
+from broker.protocol.messages.fetch import PartitionData
+from kctl.admin.broker_queries import each_broker
+from kctl.admin.replica_fetch import FetchSizes, fetch_from_replica
 from kctl.model.replica_checks import Fetched
 from kctl.plans.replica_comparison import ReplicaCheck
-
-DEBUGGING_CONSUMER = -2
-"""The replica id of a client that may also fetch from followers."""
-_REPLICA_STATE_SINCE = 15
-_ANSWER_S = 10.0
-
-
-@dataclass(frozen=True)
-class FetchSizes:
-    """Limits of a fetch."""
-
-    partition_bytes: int = 1 << 20
-    max_wait_ms: int = 500
 
 
 async def compare_once(
@@ -40,21 +19,23 @@ async def compare_once(
     ids: Mapping[str, Uuid],
     sizes: FetchSizes,
 ) -> bool:
-    """Fetch from all replicas at the current offsets and compare; whether any check advanced."""
+    """Fetch from all replicas at the current offsets and compare; whether any check advanced.
+
+    A broker that does not answer is left out of the comparison, and is not queried again.
+    """
     wanted: dict[int, list[ReplicaCheck]] = defaultdict(list)
     for check in checks:
-        for broker in check.replicas:
+        for broker in check.answering:
             wanted[broker].append(check)
-    answers = await asyncio.gather(
-        *(_fetch(client, broker, some, ids, sizes) for broker, some in wanted.items())
+    answers = await each_broker(
+        client, wanted, lambda broker, some: _fetch(client, broker, some, ids, sizes)
     )
-    by_broker = dict(zip(wanted, answers, strict=True))
     progress = [
         check.compare(
             {
-                broker: by_broker[broker][check.partition]
-                for broker in check.replicas
-                if check.partition in by_broker[broker]
+                broker: answer[check.partition]
+                for broker, answer in answers.items()
+                if check.partition in answer
             }
         )
         for check in checks
@@ -69,49 +50,9 @@ async def _fetch(
     ids: Mapping[str, Uuid],
     sizes: FetchSizes,
 ) -> dict[TopicPartition, Fetched]:
-    """The data of one broker; nothing if it does not answer."""
-    try:
-        async with asyncio.timeout(_ANSWER_S):
-            versions = await client.versions_of(broker)
-            newest = versions.get(ApiKey.FETCH, (0, 0))[1]
-            answer = await client.send_to(broker, _request(checks, ids, sizes, newest))
-    except (OSError, TimeoutError, ApiError):
-        return {}
-    return _read(answer, ids)
-
-
-def _request(
-    checks: Sequence[ReplicaCheck], ids: Mapping[str, Uuid], sizes: FetchSizes, newest: int
-) -> FetchRequest:
-    by_topic: dict[str, list[FetchPartition]] = defaultdict(list)
-    for check in checks:
-        by_topic[check.partition.topic].append(
-            FetchPartition(
-                partition=check.partition.partition,
-                fetch_offset=check.offset,
-                partition_max_bytes=sizes.partition_bytes,
-            )
-        )
-    has_state = newest >= _REPLICA_STATE_SINCE
-    return FetchRequest(
-        replica_id=-1 if has_state else DEBUGGING_CONSUMER,
-        replica_state=ReplicaState(replica_id=DEBUGGING_CONSUMER if has_state else -1),
-        max_wait_ms=sizes.max_wait_ms,
-        min_bytes=1,
-        topics=[
-            FetchTopic(topic=name, topic_id=ids.get(name, Uuid.ZERO), partitions=some)
-            for name, some in by_topic.items()
-        ],
-    )
-
-
-def _read(answer: FetchResponse, ids: Mapping[str, Uuid]) -> dict[TopicPartition, Fetched]:
-    names = {topic_id: name for name, topic_id in ids.items()}
-    return {
-        TopicPartition(topic.topic or names[topic.topic_id], one.partition_index): _fetched(one)
-        for topic in answer.responses
-        for one in topic.partitions
-    }
+    offsets = {check.partition: check.offset for check in checks}
+    found = await fetch_from_replica(client, broker, offsets, ids, sizes)
+    return {place: _fetched(one) for place, one in found.items()}
 
 
 def _fetched(one: PartitionData) -> Fetched:

@@ -3,8 +3,6 @@
 from collections.abc import Sequence
 from datetime import datetime
 
-import pytest
-
 from broker.errors import ErrorCode
 from broker.model import TopicPartition
 from broker.records.builder import build_batch
@@ -88,18 +86,32 @@ def test_corrupt_bytes_are_found_although_checksums_agree() -> None:
     )  # Kafka's tool does not look at the bytes
 
 
-@pytest.mark.parametrize(
-    ("answer", "words"),
-    [
-        ({2: Fetched(-1, b"", ErrorCode.OFFSET_OUT_OF_RANGE)}, "OFFSET_OUT_OF_RANGE"),
-        ({}, "no answer"),
-    ],
-)
-def test_replica_without_an_answer_is_a_finding(answer: dict[int, Fetched], words: str) -> None:
+def test_replica_that_returns_an_error_is_a_finding() -> None:
     one = check()
-    one.compare({1: Fetched(1, batch(0, [b"a"])), **answer})
+    refused = Fetched(-1, b"", ErrorCode.OFFSET_OUT_OF_RANGE)
+    one.compare({1: Fetched(1, batch(0, [b"a"])), 2: refused})
     assert (one.result().status, one.is_over, one.result().lag) == ("differs", True, 1)
-    assert one.findings[0].text == f"broker 2 did not return offset 0: {words}"
+    assert one.findings[0].text == "broker 2 did not return offset 0: OFFSET_OUT_OF_RANGE"
+
+
+def test_replicas_are_compared_without_a_broker_that_does_not_answer() -> None:
+    one = ReplicaCheck(T0, (1, 2, 3), 0)
+    one.compare({1: Fetched(1, batch(0, [b"a"])), 3: Fetched(1, batch(0, [b"a"]))})
+    assert (one.result().status, one.is_over, one.offset) == ("incomplete", True, 1)
+    assert (one.answering, one.result().unanswered) == ([1, 3], (2,))
+    differing = ReplicaCheck(T0, (1, 2, 3), 0)
+    differing.compare({1: Fetched(1, batch(0, [b"a"])), 3: Fetched(1, batch(0, [b"b"]))})
+    assert differing.result().status == "differs"
+
+
+def test_partition_without_any_answer_ends_the_comparison() -> None:
+    one = check()
+    assert not one.compare({})
+    assert (one.result().status, one.is_over, one.result().unanswered) == (
+        "incomplete",
+        True,
+        (1, 2),
+    )
 
 
 def test_compacted_replicas_may_lack_records_but_not_differ_in_them() -> None:

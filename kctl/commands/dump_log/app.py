@@ -6,11 +6,12 @@ from kctl.cli.command_tree import DefaultVerbGroup, command
 from kctl.cli.help import format_examples
 from kctl.commands.dump_log.check import check
 from kctl.commands.dump_log.repair import repair
+from kctl.commands.dump_log.segments import locate_offset, segments
 from kctl.commands.dump_log.show import show
 
 app = typer.Typer(
     cls=DefaultVerbGroup,
-    help="Show, check and repair the files of a log.\n\nThe default verb is show.",
+    help="Show, locate, check and repair the files of a log.\n\nThe default verb is show.",
     epilog=format_examples(
         [
             "kctl dump-log /var/lib/kafka/orders-0",
@@ -50,3 +51,21 @@ command(
     "repair",
     examples=["kctl dump-log repair /var/lib/kafka/orders-0 --to /var/lib/saved/orders-0"],
 )(repair)
+
+command(
+    app,
+    "segments",
+    examples=[
+        "kctl dump-log segments /var/lib/kafka/orders-0 -b localhost:9092",
+        "kctl dump-log segments /var/lib/kafka --retention 7d -o json",
+    ],
+)(segments)
+
+command(
+    app,
+    "locate",
+    examples=[
+        "kctl dump-log locate /var/lib/kafka/orders-0 300",
+        "kctl dump-log locate orders:0 300 -b localhost:9092",
+    ],
+)(locate_offset)

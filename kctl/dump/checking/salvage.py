@@ -60,7 +60,7 @@ def _sound_end(data: bytes, start: int, last_offset: int) -> tuple[int, int | No
 
 
 def _damaged_end(data: bytes, start: int, last_offset: int) -> tuple[int, str]:
-    """The position of the next sound batch (the end if there is none), and what is wrong here."""
+    """The position of the next sound batch (the end if no batch follows), and the damage here."""
     batch = _batch(data, start)
     reason = _problem(batch, last_offset) if batch else "no whole batch"
     for match in _HEADER.finditer(data, start + 1):

@@ -1,0 +1,1 @@
+"""Segments of a partition: where an offset lies, and when retention deletes them."""
