@@ -18,7 +18,7 @@ from pathlib import Path
 
 import typer
 
-from kctl.cli.command_tree import command, lone_command
+from kctl.cli.command_tree import command, noun
 from kctl.cli.errors import ExitStatus
 from kctl.cli.options import session_of
 from kctl.cli.output import Output
@@ -26,7 +26,7 @@ from kctl.cli.private_files import write_private
 from kctl.dev.brokers import dev_brokers, stop_all
 from kctl.dev.launch import start_broker
 
-app = lone_command()
+app = noun("Run a tour of kctl on a temporary broker.")
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,11 @@ TOUR = [
     ),
     Stop(
         "The same records in the log files of the broker",
-        ("kctl dump-log show {data}/orders-0",),
+        (
+            "kctl dump-log show {data}/orders-0",
+            "kctl dump-log segments {data}/orders-0",
+            "kctl dump-log locate {data}/orders-0 1",
+        ),
     ),
     Stop(
         "Export topics to Parquet with Spark (which takes a few seconds to start)",
@@ -117,9 +121,28 @@ TOUR = [
 ]
 
 
-@command(app, "demo", examples=["kctl demo"])
+@app.callback(invoke_without_command=True)
 def demo(ctx: typer.Context) -> None:
     """Run a tour of kctl on a temporary broker."""
+    if ctx.invoked_subcommand is None:
+        _broker_tour(ctx)
+
+
+@command(app, "cluster", examples=["kctl demo cluster"])
+def cluster(ctx: typer.Context) -> None:
+    """Run a tour of a cluster: failures, elections, lost records, reassignment.
+
+    Takes about two minutes; needs Java for the ZooKeeper.
+    """
+    from kctl.commands.demo_cluster import ClusterTour
+
+    out = session_of(ctx).out
+    with tempfile.TemporaryDirectory(prefix="kctl-demo-") as directory:
+        ClusterTour(out, Path(directory)).run()
+    _title(out, "End of the tour. The cluster was stopped and its files were deleted")
+
+
+def _broker_tour(ctx: typer.Context) -> None:
     out = session_of(ctx).out
     with tempfile.TemporaryDirectory(prefix="kctl-demo-") as directory:
         (Path(directory) / ORDERS_FILE).write_text(ORDERS)

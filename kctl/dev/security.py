@@ -110,7 +110,7 @@ class DevSecurity:
         return client_security(read_security(properties, lambda _: None))
 
     def write_context(self, addresses: str) -> None:
-        """Save the context; it becomes the current one if there is none."""
+        """Save the context; it becomes the current one if no context is current."""
         contexts = read_contexts(config_path())
         context = Context(addresses, str(self.client_properties))
         named = {**contexts.named, CONTEXT: context}
@@ -145,5 +145,7 @@ def _password(jaas: str) -> str:
 def _text(settings: dict[str, str]) -> str:
     text = "".join(f"{key}={value}\n" for key, value in settings.items())
     if parse_properties(text) != settings:
-        raise CliError("the path of the directory has characters to escape", "use another --dir")
+        raise CliError(
+            "the path of the directory cannot be written to a properties file", "use another --dir"
+        )
     return text

@@ -78,13 +78,23 @@ class DevZooKeeper:
             )
         return f"127.0.0.1:{found[1]}"
 
-    def ensure_running(self) -> None:
-        """Start it on its previous port unless it is running; CliError if it does not start."""
+    def ensure_running(self, port: int | None = None) -> None:
+        """Start it on its previous port unless it is running; CliError if it does not start.
+
+        `port` is for a new one; CliError if it exists on another port, which brokers know.
+        """
+        if port and self.exists and not self.address.endswith(f":{port}"):
+            raise CliError(
+                f"the ZooKeeper of this cluster uses {self.address}",
+                "omit --zookeeper-port, or delete the cluster: kctl dev down --delete-data",
+            )
         if self.process.pid() is not None:
             return
         if not self.exists:
             self.directory.mkdir(parents=True, exist_ok=True)
-            self.config_file.write_text(ZOO_CFG.format(directory=self.directory, port=_free_port()))
+            self.config_file.write_text(
+                ZOO_CFG.format(directory=self.directory, port=port or _free_port())
+            )
         with self.log_file.open("ab") as log:
             process = subprocess.Popen(  # noqa: S603
                 zookeeper_command(self.config_file),

@@ -21,7 +21,8 @@ _HEAL_S = 120
 def roll(cluster: Cluster, topic: str, rounds: int) -> list[float]:
     """Restart all brokers this many times; the longest acknowledgement at each restart.
 
-    As an operator does, the next broker is stopped when all replicas are in sync again.
+    As an operator does, the next broker is stopped when all replicas are in sync again and the
+    producer has records of all partitions acknowledged.
     """
     make_topic(cluster, topic, _spread())
     waits = []
@@ -58,5 +59,5 @@ def _until_whole(cluster: Cluster, topic: str, load: AckLoad) -> None:
         "all replicas are in sync",
         _HEAL_S,
     )
-    seen = load.count
-    wait_until(lambda: load.count > seen + 50, "the producer continues", _HEAL_S)
+    seen = load.counts()
+    wait_until(lambda: load.has_moved_since(seen), "the producer continues", _HEAL_S)

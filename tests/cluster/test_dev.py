@@ -90,3 +90,48 @@ def test_a_zookeeper_that_cannot_be_reached_is_named_and_nothing_is_left_running
     assert "no ZooKeeper answered within 500 ms" in up.stderr
     assert "WARNING" not in up.stderr  # the reason alone, not what was logged before it
     assert statuses(kctl, directory) == {1: "stopped", 2: "stopped"}
+
+
+@pytest.mark.timeout(180)
+def test_a_cluster_grows_by_a_broker_and_shrinks_again(kctl: Kctl, directory: str) -> None:
+    up = kctl(
+        *("dev", "up", "--brokers", "2", "--port", "0", "--racks", "a,b", "--seed-data"),
+        *("--dir", directory),
+    )
+    assert up.exit_code == 0, up.stderr
+    bootstrap = up.output.strip()
+    brokers = kctl("brokers", "list", "-b", bootstrap, "-o", "json").json
+    assert [broker["rack"] for broker in brokers] == ["a", "b"]
+    rows = kctl("offsets", "orders", "-b", bootstrap, "-o", "json").json
+    assert sum(row["offset"] for row in rows) == 1000
+    offsets = kctl("groups", "describe", "billing", "-b", bootstrap, "-o", "json").json
+    assert sum(row["current_offset"] or 0 for row in offsets) == 400
+    added = kctl("dev", "add", "--rack", "c", "--dir", directory)
+    assert added.exit_code == 0, added.stderr
+    brokers = kctl("brokers", "list", "-b", bootstrap, "-o", "json").json
+    assert [(one["id"], one["rack"]) for one in brokers] == [(1, "a"), (2, "b"), (3, "c")]
+    created = kctl("topics", "create", "third", "--replica-assignment", "3", "-b", bootstrap)
+    assert created.exit_code == 0, created.stderr
+    refused = kctl("dev", "remove", "3", "--dir", directory)
+    assert (refused.exit_code, "have replicas on broker 3" in refused.stderr) == (1, True)
+    assert statuses(kctl, directory)[3] == "running"
+    assert kctl("topics", "delete", "third", "--yes", "-b", bootstrap).exit_code == 0
+    wait_until(
+        lambda: kctl("dev", "remove", "3", "--dir", directory).exit_code == 0,
+        "the topic is gone and the broker can be removed",
+    )
+    assert 3 not in statuses(kctl, directory)
+
+
+def test_impossible_changes_of_the_cluster_are_refused(kctl: Kctl, directory: str) -> None:
+    for words, message in (
+        (("add",), "there are no brokers"),
+        (("remove", "1"), "there is no broker 1"),
+        (("up", "--racks", "a,,b"), "a rack has no name"),
+        (("up", "--zookeeper-port", "2181"), "is for a ZooKeeper that is started"),
+        (("up", "--secure", "--seed-data"), "cannot be combined"),
+    ):
+        result = kctl("dev", *words, "--dir", directory)
+        assert result.exit_code in (1, 2), words
+        assert message in result.stderr
+    assert statuses(kctl, directory) == {}

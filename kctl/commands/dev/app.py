@@ -2,6 +2,7 @@
 
 from kctl.cli.command_tree import command, noun
 from kctl.commands.dev.logs import logs
+from kctl.commands.dev.membership import add, remove
 from kctl.commands.dev.start import start
 from kctl.commands.dev.status import status
 from kctl.commands.dev.stop import down, kill, stop
@@ -16,6 +17,7 @@ command(
         "kctl dev up",
         "kctl dev up --port 9192 --set num.partitions=3",
         "kctl dev up --brokers 3",
+        "kctl dev up --brokers 3 --racks a,b,c --seed-data",
         "kctl dev up --secure",
         "kctl dev up --brokers 3 --zookeeper zk1:2181/trial",
     ],
@@ -24,6 +26,10 @@ command(
 command(app, "status", examples=["kctl dev status", "kctl dev status -o json"])(status)
 
 command(app, "start", examples=["kctl dev start 1"])(start)
+
+command(app, "add", examples=["kctl dev add", "kctl dev add --rack b"])(add)
+
+command(app, "remove", examples=["kctl dev remove 4"])(remove)
 
 command(app, "stop", examples=["kctl dev stop", "kctl dev stop 1"])(stop)
 

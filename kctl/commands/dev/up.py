@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from broker.net.authentication import PLAINTEXT
-from kctl.cli.errors import CliError, ExitStatus
+from kctl.cli.errors import CliError, ExitStatus, usage_error
 from kctl.cli.options import DEFAULT_TIMEOUT_S, session_of
 from kctl.commands.dev.arguments import State
 from kctl.dev.brokers import (
@@ -54,6 +54,29 @@ def up(
             f"{CONTEXT} are created.",
         ),
     ] = False,
+    racks: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME,…", help="Racks of the brokers, in turn, e.g. a,b,c (broker.rack)."
+        ),
+    ] = None,
+    zookeeper_port: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            min=1,
+            max=65535,
+            help="Port of the ZooKeeper that is started (default: any free port, then the same).",
+        ),
+    ] = None,
+    seed_data: Annotated[
+        bool,
+        typer.Option(
+            "--seed-data",
+            help="Create example data: the topics orders and clicks, and the group billing, which "
+            "has read a part of the orders.",
+        ),
+    ] = False,
     state: State = None,
 ) -> None:
     """Start brokers; their data is kept between starts.
@@ -67,6 +90,13 @@ def up(
     is_cluster = brokers > 1 or zookeeper is not None
     _check_none_runs(dev_brokers(directory))
     _check_kind(dev_brokers(directory), is_cluster)
+    names = _parse_racks(racks)
+    if zookeeper_port and (zookeeper or not is_cluster):
+        raise usage_error(
+            "--zookeeper-port is for a ZooKeeper that is started", "use --brokers 2 or more"
+        )
+    if secure and seed_data:
+        raise usage_error("--seed-data cannot be combined with --secure", "omit one of them")
     security = dev_security(directory)
     _check_security(security, dev_brokers(directory), secure=secure)
     own = {"group.initial.rebalance.delay.ms": "0"}
@@ -75,14 +105,15 @@ def up(
     own |= _parse_settings(settings or [])
     started = time.monotonic()
     if is_cluster:
-        own = _cluster(directory, zookeeper, brokers) | own
+        own = _cluster(directory, zookeeper, brokers, zookeeper_port) | own
     protocol = "PLAINTEXT"
     if secure:
         protocol = "SASL_SSL"
         own = _secure(security, wanted, own) | own
     for number, broker in enumerate(wanted):
         listens = {"listeners": f"{protocol}://127.0.0.1:{port + number if port else 0}"}
-        broker.write_settings(listens | own)
+        rack = {"broker.rack": names[number % len(names)]} if names else {}
+        broker.write_settings(listens | rack | own)
     addresses = _start(wanted, security if secure else None)
     out = session_of(ctx).out
     if secure:
@@ -90,6 +121,11 @@ def up(
         out.note(f"context {CONTEXT} saved: kctl --context {CONTEXT} acls list")
     what = f"{brokers} brokers" if brokers > 1 else "broker"
     out.note(f"{what} started in {1000 * (time.monotonic() - started):.0f} ms; data in {directory}")
+    if seed_data:
+        from kctl.dev.seed_data import seed
+
+        seed(",".join(addresses))
+        out.note("example data created: topics orders and clicks, group billing")
     out.value("bootstrap_servers", ",".join(addresses))
 
 
@@ -118,13 +154,24 @@ def _check_kind(before: list[DevBroker], is_cluster: bool) -> None:
         )
 
 
-def _cluster(state: Path, zookeeper: str | None, brokers: int) -> dict[str, str]:
+def _parse_racks(text: str | None) -> list[str]:
+    if text is None:
+        return []
+    names = [name.strip() for name in text.split(",")]
+    if not all(names):
+        raise usage_error(f"--racks {text}: a rack has no name", "e.g. --racks a,b,c")
+    return names
+
+
+def _cluster(
+    state: Path, zookeeper: str | None, brokers: int, zookeeper_port: int | None
+) -> dict[str, str]:
     """The settings of a cluster, after its ZooKeeper was started."""
     from kctl.dev.cluster import cluster_settings
 
     if zookeeper is None:
         server = dev_zookeeper(state)
-        server.ensure_running()
+        server.ensure_running(zookeeper_port)
         zookeeper = server.address
     return cluster_settings(zookeeper, brokers)
 
