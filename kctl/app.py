@@ -27,12 +27,12 @@ KCTL = "kctl and development clusters"
 COMMANDS = {
     "topics": LazyCommand(
         "kctl.commands.topics.app",
-        "List, describe, create, alter and delete topics.",
+        "List, describe, watch, create, alter and delete topics.",
         section=TOPICS,
     ),
     "configs": LazyCommand(
         "kctl.commands.configs.app",
-        "Describe and alter configs of topics and brokers.",
+        "Describe and alter configs of topics, brokers, groups and client metrics.",
         section=TOPICS,
     ),
     "produce": LazyCommand(
@@ -52,22 +52,57 @@ COMMANDS = {
     "perf": LazyCommand(
         "kctl.commands.perf.app", "Measure the throughput and latency of a cluster.", section=TOPICS
     ),
+    "verify": LazyCommand(
+        "kctl.commands.verify.app",
+        "Write numbered records and find lost and duplicate ones.",
+        section=TOPICS,
+    ),
+    "registry": LazyCommand(
+        "kctl.commands.registry.app",
+        "List, show, compare, check, register and delete schemas of a schema registry.",
+        section=TOPICS,
+    ),
     "groups": LazyCommand(
         "kctl.commands.groups.app",
         "List, describe, watch, reset and delete consumer groups.",
         section=GROUPS,
+    ),
+    "streams": LazyCommand(
+        "kctl.commands.streams.app", "Reset applications of Kafka Streams.", section=GROUPS
     ),
     "transactions": LazyCommand(
         "kctl.commands.transactions.app",
         "List and describe transactions; find and abort hanging ones.",
         section=GROUPS,
     ),
-    "cluster": LazyCommand("kctl.commands.cluster.app", "Describe the cluster.", section=CLUSTER),
+    "cluster": LazyCommand(
+        "kctl.commands.cluster.app", "Describe the cluster; unregister brokers.", section=CLUSTER
+    ),
     "health": LazyCommand(
         "kctl.commands.health", "Check the health of the cluster.", section=CLUSTER
     ),
+    "quorum": LazyCommand(
+        "kctl.commands.quorum",
+        "Describe the KRaft quorum: the controllers and the metadata log.",
+        section=CLUSTER,
+    ),
+    "features": LazyCommand(
+        "kctl.commands.features.app",
+        "Describe, upgrade and downgrade the features of a KRaft cluster.",
+        section=CLUSTER,
+    ),
+    "events": LazyCommand(
+        "kctl.commands.events",
+        "Follow changes of the cluster: brokers, controller, topics, leaders, ISR, replicas.",
+        section=CLUSTER,
+    ),
     "brokers": LazyCommand(
         "kctl.commands.brokers", "List the brokers of the cluster.", section=CLUSTER
+    ),
+    "top": LazyCommand(
+        "kctl.commands.top",
+        "Watch a cluster on the terminal: brokers, topics, partitions, groups, reassignments.",
+        section=CLUSTER,
     ),
     "monitor": LazyCommand(
         "kctl.commands.monitor.app",
@@ -102,7 +137,7 @@ COMMANDS = {
     ),
     "replicas": LazyCommand(
         "kctl.commands.replicas",
-        "Verify that the replicas of partitions are identical.",
+        "List the replicas of partitions; verify that they are identical.",
         section=CLUSTER,
     ),
     "metadata": LazyCommand(
@@ -110,7 +145,7 @@ COMMANDS = {
     ),
     "zk": LazyCommand(
         "kctl.commands.zk.app",
-        "Read the znodes of a cluster, in ZooKeeper or in an embedded store.",
+        "Read and watch the znodes of a cluster, in ZooKeeper or in an embedded store.",
         section=CLUSTER,
     ),
     "acls": LazyCommand(
@@ -132,11 +167,18 @@ COMMANDS = {
         section=SECURITY,
     ),
     "dump-log": LazyCommand(
-        "kctl.commands.dump_log.app", "Show, check and repair the files of a log.", section=FILES
+        "kctl.commands.dump_log.app",
+        "Show, locate, check and repair the files of a log.",
+        section=FILES,
     ),
     "spark-export": LazyCommand(
         "kctl.commands.spark_export.app",
         "Export topics to Parquet and other formats with Spark.",
+        section=FILES,
+    ),
+    "import": LazyCommand(
+        "kctl.commands.import_exports",
+        "Restore topics from the exports of kctl spark-export.",
         section=FILES,
     ),
     "context": LazyCommand(
@@ -175,7 +217,8 @@ class RootGroup(LazyGroup):
         session = Session(find_cluster_id=_find_cluster_id)
         try:
             prepare_streams()
-            result = super().main(args, "kctl", standalone_mode=False, obj=session)
+            words = _as_options(sys.argv[1:] if args is None else list(args))
+            result = super().main(words, "kctl", standalone_mode=False, obj=session)
             sys.stdout.flush()  # here, so that a closed pipe or a full disk is handled below
             status = ExitStatus(result or 0)
         except BrokenPipeError:  # the reader (head, less) has exited
@@ -189,6 +232,13 @@ class RootGroup(LazyGroup):
         finally:
             session.close()
         sys.exit(status)
+
+
+def _as_options(args: list[str]) -> list[str]:
+    """`kctl help topics create` is `kctl topics create --help`; `kctl version` is --version."""
+    if args[:1] == ["help"]:
+        return [*args[1:], "--help"]
+    return ["--version"] if args == ["version"] else args
 
 
 def _find_cluster_id(session: Session) -> str | None:

@@ -139,7 +139,8 @@ KAFKA_NAMES = frozenset(
 
 _ALSO_READ = {"sasl.mechanisms", "sasl.username", "sasl.password"}
 """librdkafka's keys that kctl reads too."""
-_PROVIDERS = "config.providers"
+_KNOWN_PREFIXES = ("config.providers", "schema.registry.", "basic.auth.", "bearer.auth.")
+"""Config providers, and the settings of Confluent's serializers."""
 _DECISIVE = ("bootstrap.", "security.", "sasl.", "ssl.")
 """Keys that decide where and how securely kctl connects begin like this."""
 _SIMILARITY = 0.9
@@ -153,7 +154,7 @@ def check_names(names: Iterable[str], path: Path) -> list[str]:
     """
     found = list(names)
     known = KAFKA_NAMES | _ALSO_READ
-    unknown = [name for name in found if name not in known and not name.startswith(_PROVIDERS)]
+    unknown = [name for name in found if name not in known and not name.startswith(_KNOWN_PREFIXES)]
     for name in unknown:
         similar = get_close_matches(name, known, n=1, cutoff=_SIMILARITY)
         if similar and similar[0].startswith(_DECISIVE):

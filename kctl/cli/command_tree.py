@@ -14,6 +14,7 @@ from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
 from kctl.cli.help import format_examples, help_lines, read_help
+from kctl.cli.kafka_spellings import with_our_spellings
 from kctl.cli.options import confirm_parameter, gather, shared_parameters, shared_with
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -30,7 +31,8 @@ class KctlCommand(TyperCommand):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Parse, then move the shared options to the session."""
-        rest = super().parse_args(ctx, args)
+        own = with_our_spellings(" ".join(ctx.command_path.split()[1:]), args)
+        rest = super().parse_args(ctx, own)
         gather(ctx, self.params)
         return rest
 

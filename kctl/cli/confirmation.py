@@ -40,10 +40,18 @@ class Plan:
     columns: Sequence[Column]
     name: Name
     """The key that identifies a row."""
+    results: Sequence[Column]
+    """The columns printed after the change. *Invariant*: a wrong name in --columns or --sort-by is
+    refused before it."""
 
 
-def refuse_if_read_only(session: Session) -> list[Guard]:
-    """CliError if a context makes the cluster read-only; else the contexts that protect it."""
+def refuse_if_read_only(session: Session, results: Sequence[Column] = ()) -> list[Guard]:
+    """CliError if a context makes the cluster read-only; else the contexts that protect it.
+
+    Also if --columns or --sort-by name no column of `results`, which are printed after the change.
+    """
+    if results:
+        session.out.options.require(results)
     guards = guards_of(session)
     for guard in guards:
         if guard.context.read_only:
@@ -62,7 +70,8 @@ def confirm_plan(session: Session, plan: Plan, *, yes: bool, dry_run: bool) -> b
     if dry_run:
         show_dry_run(session, plan)
         return False
-    guards = [guard.name for guard in refuse_if_read_only(session) if guard.context.protected]
+    all_guards = refuse_if_read_only(session, plan.results)
+    guards = [guard.name for guard in all_guards if guard.context.protected]
     if session.confirm is not None:
         _check_confirmed(session, plan, guards)
         return True

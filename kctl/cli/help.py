@@ -141,10 +141,10 @@ def _metavar(declared: str, names: Sequence[str]) -> str:
 def _bounds(text: str) -> str:
     """Click's `[x>=1]` as `[minimum 1]`, and `[1<=x<=9]` as `[1 to 9]`."""
     text = re.sub(r"\b([\d.]+)<=x<=([\d.]+)", _range, text)
-    text = re.sub(r"\bx>=([\d.]+)", r"minimum \1", text)
+    text = re.sub(r"\bx>=(-?[\d.]+)", r"minimum \1", text)
     # The limits of a type, and that a number is not negative, go without saying.
     text = re.sub(r"(; )?\bminimum 0(?=[\];])", "", text).removesuffix(" []")
-    return re.sub(r"(default: \d+)\.0\b", r"\1", text)
+    return re.sub(r"(default: \d+)\.0\b(?!\.)", r"\1", text)
 
 
 def _range(match: re.Match[str]) -> str:

@@ -33,7 +33,10 @@ if TYPE_CHECKING:
 SHARED_PANEL = "Shared options"
 OUTPUT_PANEL = "Output options"
 DEFAULT_TIMEOUT_S = 30.0
-_SECURITY_VARIABLES = ("KCTL_SECURITY_", "KCTL_SASL_", "KCTL_SSL_")
+_SECURITY_VARIABLES = (
+    *("KCTL_SECURITY_", "KCTL_SASL_", "KCTL_SSL_"),
+    *("KCTL_SCHEMA_REGISTRY_", "KCTL_BASIC_AUTH_", "KCTL_BEARER_AUTH_"),
+)
 
 
 CLUSTER_PRECEDENCE = """The cluster of a command is the first of these that is given:
@@ -111,7 +114,7 @@ class Session:
 
     @cached_property
     def active_context(self) -> tuple[str | None, Context]:
-        """The context of this run and its name; an empty context if there is none.
+        """The context of this run and its name; an empty context if no context is in use.
 
         See CLUSTER_PRECEDENCE.
         """
@@ -149,7 +152,7 @@ class Session:
     def client_properties(self) -> dict[str, str]:
         """The Java client.properties of this run, including security settings of the environment.
 
-        Empty if there are none. Contains resolved secrets: never print it.
+        Empty if no properties are set. Contains resolved secrets: never print it.
         """
         return self._client_properties
 
@@ -185,7 +188,7 @@ class Session:
         return bool(self._servers())
 
     def bootstrap_servers(self) -> str:
-        """The bootstrap servers; CliError if there are none."""
+        """The bootstrap servers; CliError if none are configured."""
         named = self._servers()
         if not named:
             raise CliError(

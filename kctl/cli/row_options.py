@@ -22,6 +22,14 @@ class RowOptions:
         """Whether neither columns nor an order were chosen."""
         return not (self.columns or self.sort_by)
 
+    def require(self, columns: Sequence[Column]) -> None:
+        """Usage error unless all names are among `columns`: for checks before a change."""
+        row = dict.fromkeys(column.key for column in columns)
+        for name in self.columns:
+            _find(name, "--columns", columns, [row])
+        for name, _ in self.sort_by:
+            _find(name, "--sort-by", columns, [row])
+
     def pick(self, columns: Sequence[Column], rows: Sequence[Row]) -> list[Column]:
         """The chosen columns, in the chosen order; usage error for an unknown name.
 

@@ -9,6 +9,8 @@ _AMOUNT: Final = re.compile(r"(\d+(?:\.\d+)?)\s*([kmgt]?)(i?)b?(?:/s)?", re.IGNO
 _POWERS: Final = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4}
 
 INT32_MAX: Final = 2**31 - 1
+MAX_PARTITIONS: Final = 1_000_000
+"""Partitions of one topic. Kafka has no limit, but its controller runs out of memory on a typo."""
 INT64_MAX: Final = 2**63 - 1
 
 LEAST_RATE: Final = 1024

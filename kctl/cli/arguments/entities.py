@@ -12,6 +12,9 @@ _KINDS: Final = {
     "topic": EntityType.TOPICS,
     "broker": EntityType.BROKERS,
     "broker-logger": EntityType.BROKER_LOGGERS,
+    "group": EntityType.GROUPS,
+    "client-metrics": EntityType.CLIENT_METRICS,
+    "client-metric": EntityType.CLIENT_METRICS,
 }
 
 
@@ -26,6 +29,8 @@ class KafkaEntity:
     broker: str | None = None
     broker_defaults: bool = False
     broker_logger: str | None = None
+    group: str | None = None
+    client_metrics: str | None = None
 
     def entities(self) -> list[Entity]:
         """The specified entities."""
@@ -36,6 +41,12 @@ class KafkaEntity:
             *(
                 [_broker(EntityType.BROKER_LOGGERS, self.broker_logger)]
                 if self.broker_logger
+                else []
+            ),
+            *([Entity(EntityType.GROUPS, self.group)] if self.group else []),
+            *(
+                [Entity(EntityType.CLIENT_METRICS, self.client_metrics)]
+                if self.client_metrics
                 else []
             ),
         ]
@@ -52,14 +63,14 @@ class KafkaEntity:
     def _by_type(self, name: str) -> list[Entity]:
         kind = _entity_type(name)
         if self.entity_default:
+            if not kind.is_of_brokers:
+                raise _usage(f"{kind} have no defaults of their own", "use --entity-name")
             return [Entity(kind, BROKER_DEFAULTS)]
         if not self.entity_name:
             raise _usage(
                 "--entity-type requires --entity-name or --entity-default", "specify the entity"
             )
-        if kind is EntityType.TOPICS:
-            return [Entity(kind, self.entity_name)]
-        return [_broker(kind, self.entity_name)]
+        return [_entity(kind, self.entity_name)]
 
 
 def _entity_type(name: str) -> EntityType:
@@ -75,25 +86,30 @@ def _entity_type(name: str) -> EntityType:
 
 
 def parse_entity(text: str) -> Entity:
-    """Parse `topic:NAME`, `broker:ID`, `broker-logger:ID`, or `brokers` (cluster-wide defaults)."""
+    """Parse `topic:NAME`, `broker:ID`, `group:NAME` …, or `brokers` (cluster-wide defaults)."""
     if text == DEFAULTS_WORD:
         return Entity(EntityType.BROKERS, BROKER_DEFAULTS)
     word, colon, name = text.partition(":")
     if not (colon and name) or word not in _KINDS:
         raise _usage(
             f"{text!r} is not an entity",
-            "use topic:NAME, broker:ID, broker-logger:ID, or brokers for the cluster-wide defaults",
+            "use topic:NAME, broker:ID, broker-logger:ID, group:NAME, client-metrics:NAME, or "
+            "brokers for the cluster-wide defaults",
         )
     kind = _KINDS[word]
-    return Entity(kind, name) if kind is EntityType.TOPICS else _broker(kind, name)
+    return _entity(kind, name)
 
 
 def entities_of(texts: Sequence[str] | None, kafka: KafkaEntity) -> list[Entity]:
-    """All entities from arguments and options; CliError if there are none."""
+    """All entities from arguments and options; CliError if none are given."""
     found = [*map(parse_entity, texts or ()), *kafka.entities()]
     if not found:
         raise _usage("no entity specified", "e.g. topic:orders or broker:1")
     return list(dict.fromkeys(found))
+
+
+def _entity(kind: EntityType, name: str) -> Entity:
+    return _broker(kind, name) if kind.is_of_brokers else Entity(kind, name)
 
 
 def _broker(kind: EntityType, name: str) -> Entity:

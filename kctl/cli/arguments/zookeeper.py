@@ -39,7 +39,7 @@ OldGroupsOption = Annotated[
 
 
 def zookeeper_of(session: Session, given: str | None) -> str:
-    """The connect string; CliError if there is none."""
+    """The connect string; CliError if no ZooKeeper is configured."""
     if given is None:
         refuse_empty_variable("KCTL_ZOOKEEPER")
     named = given or session.active_context[1].zookeeper

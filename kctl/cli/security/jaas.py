@@ -1,40 +1,17 @@
-"""`sasl.jaas.config`: one login module with its options."""
+"""`sasl.jaas.config` of clients: the same syntax as on brokers."""
 
-import re
-from typing import NamedTuple
-
+from broker.security import jaas
+from broker.security.jaas import JaasConfig
 from kctl.cli.errors import CliError, ExitStatus
 
-_LOGIN = re.compile(
-    r"\s*(?P<module>[\w.$]+)\s+(?:required|requisite|sufficient|optional)\b(?P<rest>.*)"
-)
-_OPTION = re.compile(
-    r"""\s*([\w.]+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|'((?:[^'\\]|\\.)*)'|([^\s;"']+))"""
-)
-_ESCAPED = re.compile(r"\\(.)", re.DOTALL)
 
-
-class Login(NamedTuple):
-    """A login module, by its class name, and its options."""
-
-    module: str
-    options: dict[str, str]
-
-    def __repr__(self) -> str:
-        return f"Login({self.module!r}, …)"
-
-
-def parse_jaas(text: str) -> Login:
+def parse_jaas(text: str) -> JaasConfig:
     """Parse the setting; CliError, which does not quote it, if it is malformed."""
-    found = _LOGIN.match(text.replace("\n", " "))
-    if not found or not found["rest"].rstrip().endswith(";"):
+    try:
+        return jaas.parse_jaas(text)
+    except jaas.JaasError as error:
         raise CliError(
             "sasl.jaas.config is malformed",
-            'expected: MODULE required username="…" password="…"; including the final semicolon',
+            f'{error}; for example: MODULE required username="…" password="…";',
             ExitStatus.USAGE,
-        )
-    options = {
-        name: _ESCAPED.sub(r"\1", double or single) or bare
-        for name, double, single, bare in _OPTION.findall(found["rest"])
-    }
-    return Login(found["module"].rpartition(".")[2], options)
+        ) from None

@@ -86,7 +86,7 @@ class TokenSource:
         self.extensions = login.extensions()
 
     def token(self) -> AccessToken:
-        """A token that is still valid for a while; CliError if there is none."""
+        """A token that is still valid for a while; CliError if it cannot be obtained."""
         if self._token is None or not self._token.is_fresh:
             self._token = read_token(self._retrieved())
         return self._token

@@ -22,7 +22,7 @@ _MAX_BYTES: Final = 1 << 20
 
 
 def retrieve(login: OAuthLogin) -> str:
-    """The token; CliError, which quotes no secret, if there is none."""
+    """The token; CliError, which quotes no secret, if the response has no token."""
     url = urlsplit(login.endpoint_url or "")
     if url.scheme == "file":
         return read_secret(Path(unquote(url.path)), "sasl.oauthbearer.token.endpoint.url")

@@ -25,6 +25,9 @@ SETTINGS = (
     "ssl.keystore.password",
     "ssl.key.password",
     "ssl.endpoint.identification.algorithm",
+    "schema.registry.url",
+    "basic.auth.user.info",
+    "bearer.auth.token",
 )
 """Settings that KCTL_SECURITY_PROTOCOL, KCTL_SASL_PASSWORD and so on can override."""
 
