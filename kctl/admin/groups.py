@@ -16,6 +16,7 @@ from broker.protocol.messages.describe_groups import (
 from broker.protocol.messages.list_groups import ListGroupsRequest
 from kctl.admin.broker_queries import each_broker, every_broker
 from kctl.admin.coordinators import coordinators_of
+from kctl.admin.new_groups import describe_new_groups
 from kctl.model.cluster import Broker
 from kctl.model.groups import DEAD, Group, GroupListing, Member
 
@@ -23,7 +24,7 @@ _NEWEST_ASSIGNMENT = ConsumerProtocolAssignment.versions[1]
 
 
 async def list_groups(client: Client, states: Sequence[str] = ()) -> list[GroupListing]:
-    """The consumer groups of all brokers, or those in one of `states`.
+    """The groups of all brokers, or those in one of `states`; not those of Connect workers.
 
     States are compared here, because clusters before 2.6 cannot filter by state.
     """
@@ -40,12 +41,16 @@ async def list_groups(client: Client, states: Sequence[str] = ()) -> list[GroupL
     return [
         group
         for group in found
-        if group.is_consumer_group and (group.state.lower() in wanted or not wanted)
+        if group.reads_topics and (group.state.lower() in wanted or not wanted)
     ]
 
 
 async def describe_groups(client: Client, groups: Iterable[str]) -> list[Group]:
-    """The groups sorted by name; one request per coordinator."""
+    """The groups sorted by name; one request per coordinator.
+
+    Groups that a coordinator does not know as classic ones are looked up with the APIs of the new
+    protocols, as far as it has them.
+    """
     by_node = await coordinators_of(client, groups)
     answers = await each_broker(client, by_node, partial(_describe, client))
     found = (group for answer in answers.values() for group in answer)
@@ -56,7 +61,12 @@ async def _describe(client: Client, node_id: int, groups: list[str]) -> list[Gro
     answer = await client.send_to(node_id, DescribeGroupsRequest(groups=groups))
     node = client.cluster.nodes[node_id]
     coordinator = Broker(node_id, node.host, node.port, node.rack)
-    return [_group(found, coordinator) for found in answer.groups]
+    groups_found = [_group(found, coordinator) for found in answer.groups]
+    if not all(group.exists for group in groups_found):
+        unknown = [group.group_id for group in groups_found if not group.exists]
+        newer = await describe_new_groups(client, coordinator, unknown)
+        return [newer.get(group.group_id, group) for group in groups_found]
+    return groups_found
 
 
 def _group(found: DescribedGroup, coordinator: Broker) -> Group:

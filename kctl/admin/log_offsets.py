@@ -20,6 +20,8 @@ Errors = dict[TopicPartition, ErrorCode]
 
 _CONSUMER = -1
 """The replica id of a consumer."""
+_DEBUGGING_CONSUMER = -2
+"""The replica id of a client that any replica answers, with its own log end offset."""
 
 
 async def partitions_of(client: Client, topics: Iterable[str]) -> dict[str, list[int]]:
@@ -111,18 +113,34 @@ async def log_starts(
     return {partition: answer.offset for partition, answer in found.items()}
 
 
+async def replica_ends(
+    client: Client, by_broker: Mapping[int, Iterable[TopicPartition]]
+) -> dict[tuple[TopicPartition, int], int]:
+    """The log end offset of each replica, by partition and broker; one request per broker.
+
+    Replicas that a broker does not have (yet) are missing.
+    """
+    answers = await each_broker(
+        client,
+        {node: dict.fromkeys(places, LATEST_TIMESTAMP) for node, places in by_broker.items()},
+        lambda node, own: _ask_leader(client, node, own, 0, {}, _DEBUGGING_CONSUMER),
+    )
+    return {(tp, node): one.offset for node, own in answers.items() for tp, one in own.items()}
+
+
 async def _ask_leader(
     client: Client,
     leader: int,
     wanted: Mapping[TopicPartition, int],
     isolation_level: int,
     errors: Errors,
+    replica_id: int = _CONSUMER,
 ) -> dict[TopicPartition, OffsetAnswer]:
     by_topic: dict[str, list[ListOffsetsPartition]] = defaultdict(list)
     for (topic, partition), timestamp in wanted.items():
         by_topic[topic].append(ListOffsetsPartition(partition_index=partition, timestamp=timestamp))
     request = ListOffsetsRequest(
-        replica_id=_CONSUMER,
+        replica_id=replica_id,
         isolation_level=isolation_level,
         topics=[ListOffsetsTopic(name=name, partitions=asked) for name, asked in by_topic.items()],
     )

@@ -71,7 +71,7 @@ class Place:
             raise self._understood(error) from error
         except ValueError as error:  # of the connect string
             raise CliError(
-                f"invalid ZooKeeper address {self.text}: {error}",
+                f"invalid ZooKeeper address {self.text!r}: {error}",
                 f"specify it as {ZOOKEEPER_SCHEME}HOST:PORT/CHROOT",
                 ExitStatus.USAGE,
             ) from error
@@ -104,7 +104,7 @@ class Place:
         return CliError(f"{self.text}: {error}")
 
     def belongs_to(self) -> str | None:
-        """The cluster id in the directory's meta.properties; None if there is none."""
+        """The cluster id in the directory's meta.properties; None without that file."""
         try:
             found = read_meta_properties(self.directory) if self.directory else None
         except CorruptCheckpoint as error:

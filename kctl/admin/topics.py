@@ -27,7 +27,6 @@ from broker.protocol.messages.list_partition_reassignments import (
 )
 from broker.protocol.messages.metadata import (
     MetadataRequest,
-    MetadataRequestTopic,
     MetadataResponsePartition,
     MetadataResponseTopic,
 )
@@ -44,9 +43,7 @@ async def find_topics(client: Client, names: Iterable[str] | None = None) -> lis
 
     ApiError for a topic that cannot be described.
     """
-    wanted = None if names is None else [MetadataRequestTopic(name=name) for name in names]
-    request = MetadataRequest(topics=wanted, allow_auto_topic_creation=False)
-    answer = await client.send(request)
+    answer = await client.metadata(names)
     found = [_topic(topic) for topic in answer.topics if _exists(topic)]
     return sorted(found, key=lambda topic: topic.name)
 

@@ -9,18 +9,19 @@ from broker.metadata.store import MetadataStore, check_path, join
 from kctl.admin.metadata_place import Place
 from kctl.admin.znode_kinds import explain
 from kctl.cli.errors import CliError, ExitStatus
+from kctl.model.cluster import Controllership
 from kctl.model.znodes import Znode
 
 
 async def read_node(place: Place, path: str) -> Znode:
     """One node; CliError if it does not exist."""
     async with place.opened(create=False) as store:
-        return await _read(store, _checked(path))
+        return await _read(store, checked_path(path))
 
 
 async def read_children(place: Place, path: str) -> list[Znode]:
     """The children of `path`, sorted; CliError if it does not exist."""
-    checked = _checked(path)
+    checked = checked_path(path)
     async with place.opened(create=False) as store:
         await _read(store, checked)
         names = sorted(await store.children(checked), key=_natural)
@@ -30,11 +31,27 @@ async def read_children(place: Place, path: str) -> list[Znode]:
 async def read_tree(place: Place, path: str) -> list[Znode]:
     """The node and its descendants, parents before children; CliError if it does not exist."""
     async with place.opened(create=False) as store:
-        found = await read_branch(store, _checked(path))
+        found = await read_branch(store, checked_path(path))
     if not found:
         raise _no_node(path)
     ordered = sorted(found, key=lambda node: [_natural(part) for part in node.path.split("/")])
     return [_znode(node) for node in ordered if not node.path.startswith("/zookeeper")]
+
+
+async def read_controllership(place: Place) -> Controllership:
+    """Id and epoch of the controller, and when it was elected."""
+    async with place.opened(create=False) as store:
+        try:
+            data, stat = await store.get("/controller")
+        except NoNode:
+            return Controllership(None, None, None)
+        # The controller writes its epoch right after its znode.
+        epoch = await _read(store, "/controller_epoch")
+    return Controllership(
+        explain("/controller", data).value.get("brokerid"),
+        int(epoch.data or b"0"),
+        stat.ctime,
+    )
 
 
 async def _read(store: MetadataStore, path: str) -> Znode:
@@ -61,7 +78,7 @@ def _znode(node: BranchNode) -> Znode:
     )
 
 
-def _checked(path: str) -> str:
+def checked_path(path: str) -> str:
     """Normalise `brokers/ids/` to `/brokers/ids`; a usage error for an invalid path."""
     full = f"/{path.strip('/')}"
     try:

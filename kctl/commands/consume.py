@@ -28,14 +28,15 @@ from kctl.cli.interrupts import TERMINATION, ctrl_c_noted
 from kctl.cli.options import Session, session_of
 from kctl.cli.output import Output, OutputFormat
 from kctl.cli.times import now_ms
+from kctl.commands.registry.options import KeyFormat, RegistryUrl, ValueFormat
 from kctl.model.offsets import END, START, STORED, Anchor, Position
 from kctl.model.records import TopicRecord
 from kctl.records.filters import all_of, parse_filter
 from kctl.records.format import Formatter
-from kctl.records.json_lines import format_json_documents
+from kctl.records.json_lines import format_decoded, format_json_documents
 from kctl.records.newest import Newest
 from kctl.records.printing import KAFKA_TEXT, csv_fields, formatter
-from kctl.streaming.choices import IsolationLevel, split_properties
+from kctl.streaming.choices import IsolationLevel, RecordFormat, split_properties
 from kctl.views.kafka_text.console_consumer import FORMATTER_PROPERTIES
 
 if TYPE_CHECKING:
@@ -75,6 +76,7 @@ class Request:
         "kctl consume 'orders.*' --regex --from -15m -o jsonl --exit",
         "kctl consume orders --group billing --exit",
         "kctl consume orders -e -p 0 --format kafka --property print.key=true",
+        "kctl consume orders --exit --value-format avro -o jsonl",
     ],
 )
 def consume(
@@ -183,6 +185,9 @@ def consume(
             "(header); if repeated, all must match.",
         ),
     ] = None,
+    key_format: KeyFormat = RecordFormat.BYTES,
+    value_format: ValueFormat = RecordFormat.BYTES,
+    registry: RegistryUrl = None,
     isolation_level: Annotated[
         IsolationLevel, typer.Option(help="Isolation level.")
     ] = IsolationLevel.READ_COMMITTED,
@@ -204,12 +209,16 @@ def consume(
     in the form that `kctl produce --input json` reads. Records of __consumer_offsets and
     __transaction_state are decoded unless --format is given. With --regex, the topics that exist
     at the start are read; a consumer group also reads matching topics that are created later.
+
+    --key-format and --value-format decode Avro, Protobuf and JSON Schema to JSON, by the schema id
+    in each record and the schemas of the registry. --grep then searches the JSON text.
     """
     session = session_of(ctx)
     console, properties = split_properties(settings or [], FORMATTER_PROPERTIES)
     write = usage(formatter, session.out, text_format, null, console)
     if text_format is None:
         write = _decoding(session.out, write)
+    decode = _decoder(session, registry, key_format, value_format)
     wanted = all_of(usage(parse_filter, text) for text in filters or [])
     first, last = _bounds("start" if from_beginning else begin, end, group)
     request = Request(
@@ -234,12 +243,12 @@ def consume(
                 "--last cannot be combined with --from, --to, -n or --group", "omit them"
             )
         with ctrl_c_noted(*TERMINATION) as interrupted:
-            _show_last(session, request, last_records, wanted, write, interrupted)
+            _show_last(session, request, last_records, Shown(decode, wanted, write), interrupted)
         return
     limit = Limit(number, idle if timeout_ms is None else timeout_ms / 1000)
     try:
         with open_reader(session, request) as reader, ctrl_c_noted(*TERMINATION) as interrupted:
-            _show(session, reader, limit, wanted, write, interrupted)
+            _show(session, reader, limit, Shown(decode, wanted, write), interrupted)
         if interrupted.is_set():
             raise typer.Exit(ExitStatus.INTERRUPTED)
     except KeyboardInterrupt:
@@ -249,12 +258,30 @@ def consume(
             session.out.note(f"Processed a total of {limit.shown} messages")
 
 
+@dataclass(frozen=True)
+class Shown:
+    """How records are shown: decoded, filtered and written."""
+
+    decode: Callable[[TopicRecord], TopicRecord]
+    wanted: Callable[[TopicRecord], bool]
+    write: Formatter
+
+
+def _decoder(
+    session: Session, registry: str | None, key: RecordFormat, value: RecordFormat
+) -> Callable[[TopicRecord], TopicRecord]:
+    if key is value is RecordFormat.BYTES:
+        return lambda record: record
+    from kctl.streaming.record_formats import make_decoder  # imported here: rarely needed
+
+    return make_decoder(session, registry, key, value)
+
+
 def _show_last(
     session: Session,
     request: Request,
     count: int,
-    wanted: Callable[[TopicRecord], bool],
-    write: Formatter,
+    shown: Shown,
     interrupted: Event,
 ) -> None:
     """Write the newest records of all partitions that match, newest first.
@@ -271,12 +298,12 @@ def _show_last(
         while (piece := newest.next_piece()) and not interrupted.is_set():
             reader = PartitionReader(consumer, *piece)
             for batch in reader.batches(lambda: None):
-                newest.add(record for record in batch if wanted(record))
+                newest.add(filter(shown.wanted, map(shown.decode, batch)))
                 if interrupted.is_set():
                     break
     if session.output is OutputFormat.CSV and session.out.options.headers:
         session.out.lines([",".join(csv_fields(session.out))])
-    session.out.chunks(map(write, newest.records()))
+    session.out.chunks(map(shown.write, newest.records()))
     if interrupted.is_set():
         raise typer.Exit(ExitStatus.INTERRUPTED)
 
@@ -285,6 +312,9 @@ def _decoding(out: Output, write: Formatter) -> Formatter:
     """`write` for records whose internal topics are decoded: nested in JSON, else as JSON text."""
 
     def decoded(record: TopicRecord) -> bytes:
+        is_json = out.format in (OutputFormat.JSON, OutputFormat.JSONL)
+        if is_json and (ids := _schema_ids(record)):
+            return out.json_text(format_decoded(record, ids)).encode() + b"\n"
         if record.topic not in INTERNAL_TOPICS:
             return write(record)
         from kctl.dump.reading.decoders import decoded_record  # imported here: rarely needed
@@ -292,12 +322,19 @@ def _decoding(out: Output, write: Formatter) -> Formatter:
         documents = decoded_record(record.topic, record.key, record.value)
         if documents is None:
             return write(record)
-        if out.format in (OutputFormat.JSON, OutputFormat.JSONL):
+        if is_json:
             return out.json_text(format_json_documents(record, *documents)).encode() + b"\n"
         key, value = (None if one is None else json.dumps(one).encode() for one in documents)
         return write(replace(record, key=key, value=value))
 
     return decoded
+
+
+def _schema_ids(record: TopicRecord) -> dict[str, int | None]:
+    """Schema ids of a record that was decoded with the registry; empty for other records."""
+    if not hasattr(record, "value_schema_id"):
+        return {}
+    return {name: getattr(record, f"{name}_schema_id") for name in ("key", "value")}
 
 
 @dataclass
@@ -317,8 +354,7 @@ def _show(
     session: Session,
     reader: "Reader",
     limit: Limit,
-    wanted: Callable[[TopicRecord], bool],
-    write: Formatter,
+    shown: Shown,
     interrupted: Event,
 ) -> None:
     """Write matching records until the limit, the idle timeout or Ctrl-C."""
@@ -326,9 +362,9 @@ def _show(
         session.out.lines([",".join(csv_fields(session.out))])
     heard = time.monotonic()
     for batch in reader.batches(limit.left):
-        chosen = [record for record in batch if wanted(record)]
+        chosen = list(filter(shown.wanted, map(shown.decode, batch)))
         if chosen:
-            session.out.safe_chunks(map(write, chosen))
+            session.out.safe_chunks(map(shown.write, chosen))
             sys.stdout.flush()  # the reader of the pipe is waiting for it
         reader.took(batch)
         limit.shown += len(chosen)

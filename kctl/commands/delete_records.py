@@ -174,7 +174,8 @@ def _plan(
     ]
     count = sum(row["records"] for row in rows if isinstance(row["records"], int))
     question = f"Delete {count} records of {plural(len(rows), 'partition')}?"
-    return Plan(question, rows, DELETION_PLAN_COLUMNS, partition_name), rows
+    results = FAILED_DELETION_COLUMNS
+    return Plan(question, rows, DELETION_PLAN_COLUMNS, partition_name, results), rows
 
 
 def _refuse_beyond_end(rows: Sequence[Mapping[str, object]]) -> None:
@@ -191,7 +192,8 @@ def _refuse_beyond_end(rows: Sequence[Mapping[str, object]]) -> None:
 
 def _show(session: Session, done: list[Deletion]) -> ExitStatus | None:
     failed = [deletion for deletion in done if deletion.error]
-    columns = FAILED_DELETION_COLUMNS if failed else DELETION_COLUMNS
+    has_error = failed or session.out.options.columns
+    columns = FAILED_DELETION_COLUMNS if has_error else DELETION_COLUMNS
     session.out.rows(map(deletion_row, done), columns, name=partition_name, strict=False)
     if failed:
         first = failed[0]

@@ -31,7 +31,9 @@ from kctl.model.topics import Topic
 from kctl.plans.elections import candidates_of
 from kctl.views.elections import COLUMNS, candidate_row
 from kctl.views.kafka_text.elections import election_lines, failure_message
-from kctl.views.outcomes import show_outcomes
+from kctl.views.outcomes import outcome_columns, show_outcomes
+
+RESULTS = outcome_columns("partition")
 
 app = lone_command()
 
@@ -124,7 +126,11 @@ def elect(
     pause: Annotated[
         float,
         typer.Option(
-            "--pause", metavar="SECONDS", min=0, help="Pause between batches, in seconds."
+            "--pause",
+            metavar="SECONDS",
+            min=0,
+            max=86_400,
+            help="Pause between batches, in seconds.",
         ),
     ] = 0.0,
     dry_run: DryRun = False,
@@ -232,7 +238,7 @@ def _plan(election_type: ElectionType, candidates: Sequence[Candidate]) -> Plan:
     count = f"{len(candidates)} leader{'s' * (len(candidates) != 1)}"
     lossy = " Records may be lost." if election_type is ElectionType.UNCLEAN else ""
     rows = [candidate_row(candidate) for candidate in candidates]
-    return Plan(f"Elect {count} ({election_type})?{lossy}", rows, COLUMNS, partition_name)
+    return Plan(f"Elect {count} ({election_type})?{lossy}", rows, COLUMNS, partition_name, RESULTS)
 
 
 def _in_batches(
@@ -284,7 +290,7 @@ def _as_kafka(
     """Like Kafka's tool, request an election for all given partitions, needed or not."""
     partitions = _literally(named, choice)
     rows = [{"topic": tp.topic, "partition": tp.partition} for tp in partitions or ()]
-    plan = Plan(f"Elect leaders ({election_type})?", rows, COLUMNS[:2], partition_name)
+    plan = Plan(f"Elect leaders ({election_type})?", rows, COLUMNS[:2], partition_name, ())
     if not confirm_plan(session, plan, yes=yes, dry_run=dry_run):
         return None
     elections = _elect(session, election_type, partitions)

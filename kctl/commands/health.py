@@ -50,7 +50,7 @@ def health(
     min.insync.replicas or under-replicated, failed log directories and disks with less than 15 %
     free. Works on any Kafka.
 
-    Exits with 0 if nothing is wrong, and with 3 if something is. With --wait, the cluster may also
+    Exits with 0 if there are no findings, otherwise with 3. With --wait, the cluster may also
     be unreachable at first: use it as a readiness check after a restart.
     """
     session = session_of(ctx)

@@ -90,9 +90,10 @@ def log_dirs(
 
 
 async def _topics(client: Client, names: Sequence[str]) -> list[Topic]:
-    topics = await find_topics(client, names)
+    """The named topics; CliError, with similar names, if one does not exist."""
+    topics = await find_topics(client)
     require_all_found(Selection(tuple(names)), topics)
-    return topics
+    return [topic for topic in topics if topic.name in names]
 
 
 def _broker_ids(text: str | None) -> frozenset[int] | None:

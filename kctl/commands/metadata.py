@@ -58,6 +58,7 @@ def copy(
     session = session_of(ctx)
     if target.startswith(ZOOKEEPER_SCHEME) and not dry_run:
         refuse_if_read_only(session)
+    session.out.options.require(COLUMNS)
     places = Place(source, session.timeout), Place(target, session.timeout)
     plan = asyncio.run(_copy(*places, dry_run=dry_run, live=live))
     rows = copy_rows(KINDS, plan.copied, plan.left_out)

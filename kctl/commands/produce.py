@@ -1,7 +1,7 @@
 """`kctl produce`: write records to a topic, from lines, JSON or files."""
 
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import nullcontext
 from dataclasses import dataclass
 from enum import StrEnum
@@ -21,6 +21,15 @@ from kctl.cli.options import Session, session_of
 from kctl.cli.output import OutputFormat
 from kctl.cli.tables import partition_name
 from kctl.cli.times import now_ms, parse_time_ms
+from kctl.commands.registry.options import (
+    KeyFormat,
+    KeyMessage,
+    KeySchema,
+    RegistryUrl,
+    ValueFormat,
+    ValueMessage,
+    ValueSchema,
+)
 from kctl.model.records import TopicRecord
 from kctl.records.lines import (
     LineForm,
@@ -29,7 +38,7 @@ from kctl.records.lines import (
     parse_separator,
     split_pieces,
 )
-from kctl.streaming.choices import Acks, Compression, Partitioner, split_properties
+from kctl.streaming.choices import Acks, Compression, Partitioner, RecordFormat, split_properties
 from kctl.streaming.partitioning import explain_partition
 from kctl.views.quantities import plural
 from kctl.views.written import COLUMNS, EXPLAINED_COLUMNS, explained_row, written_row
@@ -75,6 +84,8 @@ class Delivery:
         "kctl produce orders photo.png --input whole --key photo -H type=png",
         "kctl produce orders orders.txt --transactional-id loader",
         "kctl produce orders orders.txt --key-separator : --explain",
+        "kctl produce orders orders.jsonl --value-format avro",
+        "kctl produce orders o.jsonl --value-format avro --value-schema @order.avsc",
     ],
 )
 def produce(
@@ -105,7 +116,10 @@ def produce(
     headers: Annotated[
         list[str] | None,
         typer.Option(
-            "-H", "--header", metavar="NAME=VALUE", help="Header to add; can be repeated."
+            "-H",
+            "--header",
+            metavar="NAME=VALUE",
+            help="Header to add, null without =VALUE; can be repeated.",
         ),
     ] = None,
     null_marker: Annotated[
@@ -139,6 +153,13 @@ def produce(
             help="Write JSON records to their own partition instead of the one of their key.",
         ),
     ] = False,
+    key_format: KeyFormat = RecordFormat.BYTES,
+    key_schema: KeySchema = None,
+    key_message: KeyMessage = None,
+    value_format: ValueFormat = RecordFormat.BYTES,
+    value_schema: ValueSchema = None,
+    value_message: ValueMessage = None,
+    registry: RegistryUrl = None,
     auto_create: Annotated[
         bool,
         typer.Option("--auto-create", help="Let the brokers create the topic if it is missing."),
@@ -181,13 +202,22 @@ def produce(
     `kctl consume -o jsonl`, so consumed records can be produced again with their keys, headers and
     timestamps. They are partitioned by key, because the number of partitions may differ; see
     --keep-partitions.
+
+    --key-format and --value-format encode JSON as Avro, Protobuf or JSON Schema with a schema of
+    the registry: by default the latest version of the subject TOPIC-key or TOPIC-value. A schema
+    given as @FILE is registered there.
     """
     session = session_of(ctx)
     reader, properties = split_properties(settings or [], READER_PROPERTIES)
     null_marker = reader.get("null.marker", null_marker)
     if reader.get("parse.key", "false").lower() == "true":
         key_separator = reader.get("key.separator", key_separator or "\\t")
+    encodings = {
+        "key": (key_format, key_schema, key_message),
+        "value": (value_format, value_schema, value_message),
+    }
     form = LineForm(
+        encode=_encoder(session, registry, topic, encodings, dry_run=dry_run or explain),
         key_separator=None if key_separator is None else usage(parse_separator, key_separator),
         key=None if key is None else key.encode(),
         headers=tuple(usage(parse_header, header) for header in headers or []),
@@ -206,11 +236,30 @@ def produce(
         count = sum(1 for _ in records)
         session.out.note(f"{plural(count, 'valid record')} for {topic}; nothing was sent")
         return
-    refuse_if_read_only(session)
+    refuse_if_read_only(session, COLUMNS)
     delivery = Delivery(
         acks, compression, partitioner, sync, transactional_id, tuple(properties), auto_create
     )
     _send_all(session, topic, records, delivery)
+
+
+def _encoder(
+    session: Session,
+    registry: str | None,
+    topic: str,
+    encodings: dict[str, tuple[RecordFormat, str | None, str | None]],
+    *,
+    dry_run: bool,
+) -> Callable[[TopicRecord], TopicRecord] | None:
+    """Encodes records with schemas of the registry; None if none is given."""
+    if not any(
+        schema or message or form.value != "bytes" for form, schema, message in encodings.values()
+    ):
+        return None
+    from kctl.streaming.record_formats import Encoding, make_encoder  # imported here: rarely needed
+
+    wanted = {name: Encoding(*encoding) for name, encoding in encodings.items()}
+    return make_encoder(session, registry, topic, wanted, dry_run=dry_run)
 
 
 def _explain(

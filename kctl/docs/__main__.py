@@ -11,6 +11,7 @@ import typer
 from broker.config.reference import settings_page
 from kctl.cli.errors import ExitStatus
 from kctl.cli.output import Output
+from kctl.docs.broker_page import BROKER_PAGE, broker_page
 from kctl.docs.completion import completion_scripts
 from kctl.docs.dashboard import dashboard_json
 from kctl.docs.man import man_page, page_name
@@ -29,6 +30,7 @@ def wanted_files() -> dict[Path, str]:
     pages = {Path("man") / page_name(command): man_page(command) for command in commands}
     scripts = completion_scripts(commands)
     completions = {Path("completions") / name: text for name, text in scripts.items()}
+    pages[Path("man") / BROKER_PAGE] = broker_page()
     return pages | completions | {path: text() for path, text in SINGLE_FILES.items()}
 
 

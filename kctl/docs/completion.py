@@ -63,7 +63,7 @@ _NEW_NAMES = ("kctl topics create", "kctl users set")
 
 
 def _live_option(option: ParameterHelp) -> str:
-    """The kind of names that an option takes; empty if there is none."""
+    """The kind of names that an option takes; empty if it takes no names."""
     return next((_LIVE_OPTIONS[name] for name in option.names if name in _LIVE_OPTIONS), "")
 
 

@@ -25,6 +25,11 @@ ENVIRONMENT = {
     "KCTL_SSL_KEYSTORE_LOCATION": "Client certificate and private key (PEM).",
     "KCTL_SSL_KEY_PASSWORD": "Password of the private key; KCTL_SSL_KEY_PASSWORD_FILE names a "
     "file that contains it.",
+    "KCTL_SCHEMA_REGISTRY_URL": "URL of the schema registry; overridden by --registry.",
+    "KCTL_BASIC_AUTH_USER_INFO": "USER:PASSWORD for the schema registry; "
+    "KCTL_BASIC_AUTH_USER_INFO_FILE names a file that contains it.",
+    "KCTL_BEARER_AUTH_TOKEN": "Token for the schema registry; KCTL_BEARER_AUTH_TOKEN_FILE names "
+    "a file that contains it.",
     "KCTL_OUTPUT": "The output format; overridden by -o.",
     "KCTL_TIMEOUT": "The timeout in seconds; overridden by --timeout.",
     "NO_COLOR": "Disables colours if set.",

@@ -9,6 +9,7 @@ Look at them in other widths and on a light background before committing them:
     python -m kctl.docs.screens --width 80 --light --to /tmp/screens
 """
 
+import asyncio
 import io
 import json
 import os
@@ -29,10 +30,15 @@ from rich.console import Console
 from rich.terminal_theme import TerminalTheme
 from rich.text import Text
 
+from kctl.admin.broker_counters import MetricsEndpoint
+from kctl.cli.options import Session
 from kctl.commands.demo import ORDERS, ORDERS_FILE
+from kctl.top.pages import View
+from kctl.top.sampler import Source
 
 DIRECTORY = Path("docs") / "screens"
 WIDTH = 110
+TOP_LINES = 16
 SHOWN_PORTS = ("19092", "19093", "19094", "12181")
 """Replace the ports of the brokers and of ZooKeeper; of the same length, to keep columns aligned.
 """
@@ -194,6 +200,8 @@ class Place:
     brokers: Path
     """The directory of `kctl dev`."""
     environ: dict[str, str]
+    endpoints: tuple[MetricsEndpoint, ...]
+    """Admin ports."""
     usual: dict[str, str]
     """Text of this run, and what is shown instead, of the same length where columns depend on it.
     """
@@ -207,6 +215,8 @@ def main(looks: Looks) -> None:
         with _member(place):
             for screen in SCREENS:
                 write_screen(screen, place, looks)
+            with _load(place):
+                asyncio.run(write_top(place, looks))
         _dev(place.brokers, "kill", "3")
         _wait_for(place, '"under_replicated": 6')
         for screen in AFTERWARDS:
@@ -229,6 +239,7 @@ def _cluster(directory: Path) -> Iterator[Place]:
             directory,
             brokers,
             {"KCTL_BOOTSTRAP_SERVERS": ",".join(addresses[:3]), "KCTL_ZOOKEEPER": addresses[3]},
+            tuple(MetricsEndpoint(f"{one['admin']}/metrics", one["id"]) for one in status[:3]),
             {str(brokers / "broker"): "/var/lib/kctl", str(directory): "~", **ports},
         )
     finally:
@@ -249,6 +260,23 @@ def _member(place: Place) -> Iterator[None]:
     )
     try:
         _wait_for(place, '"client_id"', "groups", "describe", "checkout", "--members")
+        yield
+    finally:
+        process.terminate()
+        process.wait()
+
+
+@contextmanager
+def _load(place: Place) -> Iterator[None]:
+    """Records are written while the block runs."""
+    words = ("perf", "produce", "orders", "-n", "1000000", "--throughput", "1000")
+    process = subprocess.Popen(  # noqa: S603 - words of this module
+        [sys.executable, "-m", "kctl", *words],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        env=os.environ | place.environ,
+    )
+    try:
         yield
     finally:
         process.terminate()
@@ -283,6 +311,24 @@ def write_screen(screen: Screen, place: Place, looks: Looks) -> None:
     target = looks.target / f"{screen.name}.svg"
     target.parent.mkdir(parents=True, exist_ok=True)
     target.write_text("\n".join(line.rstrip() for line in picture.splitlines()) + "\n")
+
+
+async def write_top(place: Place, looks: Looks) -> None:
+    """The picture of `kctl top`, while records are written."""
+    from kctl.top.app import TopApp  # imported here: other pictures do not need Textual
+
+    servers = place.environ["KCTL_BOOTSTRAP_SERVERS"]
+    session = Session(bootstrap_server=servers, timeout=4.0, given={"bootstrap_server"})
+    app = TopApp(Source(session, "dev", 1.0, 30.0, list(place.endpoints)), View.TOPICS, [])
+    async with app.run_test(size=(looks.width, TOP_LINES)) as pilot:
+        for _ in range(_POLLS):
+            await pilot.pause(0.2)
+        picture = app.export_screenshot(title="kctl top")
+    # Without web fonts, like the other pictures.
+    picture = re.sub(r"@font-face \{.*?\}\s*", "", picture, flags=re.DOTALL)
+    (looks.target / "top.svg").write_text(
+        "\n".join(line.rstrip() for line in picture.splitlines()) + "\n"
+    )
 
 
 def run_line(line: str, place: Place, width: int) -> str:

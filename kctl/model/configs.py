@@ -13,16 +13,32 @@ class EntityType(StrEnum):
     TOPICS = "topics"
     BROKERS = "brokers"
     BROKER_LOGGERS = "broker-loggers"
+    CLIENT_METRICS = "client-metrics"
+    GROUPS = "groups"
 
     @property
     def resource_type(self) -> int:
         """Kafka's number of the type."""
-        return {"topics": 2, "brokers": 4, "broker-loggers": 8}[self]
+        return _RESOURCE_TYPES[self]
 
     @property
     def singular(self) -> str:
         """`topic`, as in the sentences of kafka-configs."""
         return self.value[:-1]
+
+    @property
+    def is_of_brokers(self) -> bool:
+        """Whether the names of its entities are broker ids."""
+        return self in (EntityType.BROKERS, EntityType.BROKER_LOGGERS)
+
+
+_RESOURCE_TYPES = {
+    EntityType.TOPICS: 2,
+    EntityType.BROKERS: 4,
+    EntityType.BROKER_LOGGERS: 8,
+    EntityType.CLIENT_METRICS: 16,
+    EntityType.GROUPS: 32,
+}
 
 
 class Operation(IntEnum):
@@ -50,7 +66,8 @@ DEFAULT_SOURCE = "DEFAULT_CONFIG"
 
 @dataclass(frozen=True)
 class Entity:
-    """A topic, a broker, the defaults of all brokers, or the loggers of a broker."""
+    """A topic, a broker, the defaults of all brokers, the loggers of a broker, a group, or a
+    subscription of client metrics."""
 
     type: EntityType
     name: str
@@ -67,7 +84,8 @@ class Entity:
             return SOURCES[1]
         if self.type is EntityType.BROKERS:
             return SOURCES[3] if self.name == BROKER_DEFAULTS else SOURCES[2]
-        return None
+        own = {EntityType.CLIENT_METRICS: SOURCES[7], EntityType.GROUPS: SOURCES[8]}
+        return own.get(self.type)
 
 
 @dataclass(frozen=True)

@@ -52,7 +52,7 @@ class PartitionLag:
     log_end_offset: int | None
     member: Member | None
     time_lag_ms: int | None = None
-    """Age of the first unread record; 0 if there is none."""
+    """Age of the first unread record; 0 if all are read."""
 
     @property
     def lag(self) -> int | None:

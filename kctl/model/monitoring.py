@@ -18,7 +18,7 @@ class ClusterSnapshot:
     """One cycle."""
 
     name: str
-    """The context, or the bootstrap servers if there is none."""
+    """The context; without a context, the bootstrap servers."""
     time_s: float
     """Seconds since 1970."""
     cluster: Cluster
@@ -31,6 +31,15 @@ class ClusterSnapshot:
     lag_seconds: Mapping[LagKey, float] = field(default_factory=dict)
     """How long ago the record at the committed offset was written, where that is known."""
     movements: Mapping[LagKey, Movement] = field(default_factory=dict)
+
+    def replica_sizes(self) -> dict[tuple[TopicPartition, int], int]:
+        """Bytes of each replica, by partition and broker, without future replicas."""
+        return {
+            (replica.partition, log_dir.broker_id): replica.size_bytes
+            for log_dir in self.log_dirs
+            for replica in log_dir.replicas
+            if not replica.is_future
+        }
 
 
 @dataclass(frozen=True)

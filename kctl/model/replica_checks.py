@@ -37,6 +37,8 @@ class ReplicaComparison:
     """Everything before this offset has been compared."""
     high_watermark: int
     findings: tuple[Finding, ...]
+    unanswered: tuple[int, ...] = ()
+    """Brokers that did not answer; their replicas were not compared."""
 
     @property
     def lag(self) -> int:
@@ -45,7 +47,9 @@ class ReplicaComparison:
 
     @property
     def status(self) -> str:
-        """`same`, `lagging` or `differs`."""
+        """`differs`, `incomplete` (a broker did not answer), `lagging` or `same`."""
         if self.findings:
             return "differs"
+        if self.unanswered:
+            return "incomplete"
         return "lagging" if self.lag else "same"

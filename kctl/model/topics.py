@@ -32,6 +32,11 @@ class Partition:
         return len(self.replicas) - len(self.adding)
 
     @property
+    def has_preferred_leader(self) -> bool:
+        """Whether the leader is the first replica."""
+        return self.leader is not None and self.leader == self.replicas[0]
+
+    @property
     def is_under_replicated(self) -> bool:
         """Whether a replica is missing from the ISR."""
         return self.replication_factor > len(self.isr)

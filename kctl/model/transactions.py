@@ -34,7 +34,7 @@ class ActiveProducer:
     last_sequence: int
     last_timestamp_ms: int
     start_offset: int | None
-    """First offset of its open transaction; None if there is none."""
+    """First offset of its open transaction; None if no transaction is open."""
 
 
 @dataclass(frozen=True)

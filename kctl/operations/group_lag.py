@@ -8,6 +8,7 @@ from broker.model import TopicPartition
 from broker.net.client import Client
 from kctl.admin.group_source import CoordinatedGroups, GroupSource
 from kctl.admin.log_offsets import log_ends, log_starts
+from kctl.admin.new_groups import share_start_offsets
 from kctl.admin.record_times import Place, record_times
 from kctl.model.lag import GroupLag, LogBounds, PartitionLag
 from kctl.plans.lag import first_unread, partition_lags
@@ -23,18 +24,32 @@ async def group_lags(
     """The groups, sorted by name, with the lag of every partition; with `now_ms` also in time.
 
     `source` is where the groups are stored, by default their coordinators. Committed offsets are
-    read before log end offsets, so that commits in between cannot make a lag negative.
+    read before log end offsets, so that commits in between cannot make a lag negative. For share
+    groups, their start offsets take the place of committed offsets.
     """
     names = list(groups)
     kept = source or CoordinatedGroups(client)
     described, committed = await asyncio.gather(kept.described(names), kept.committed(names))
+    unread: dict[str, list[TopicPartition]] = {}
+    if shared := [group.group_id for group in described if group.is_share_group]:
+        for name, own in (await share_start_offsets(client, shared)).items():
+            committed[name] = {place: offset for place, offset in own.items() if offset is not None}
+            unread[name] = [place for place, offset in own.items() if offset is None]
     places = {place for offsets in committed.values() for place in offsets}
+    places |= {place for own in unread.values() for place in own}
     places |= {p for group in described for member in group.members for p in member.assignment}
     known = await _existing(client, places)
     starts, ends = await asyncio.gather(log_starts(client, known), log_ends(client, known))
     bounds = LogBounds(starts, ends)
     found = [
-        GroupLag(group, tuple(partition_lags(group, committed[group.group_id], bounds)))
+        GroupLag(
+            group,
+            tuple(
+                partition_lags(
+                    group, committed[group.group_id], bounds, unread.get(group.group_id, ())
+                )
+            ),
+        )
         for group in described
         if group.group_id in committed  # its coordinator may have stopped answering in between
     ]

@@ -21,7 +21,7 @@ def findings(state: ClusterState) -> list[Finding]:
 
 
 def _brokers(state: ClusterState) -> Iterator[Finding]:
-    if state.cluster.controller_id is None:
+    if state.cluster.controller_id is None and state.cluster.is_controller_known:
         yield Finding(
             Severity.CRITICAL,
             "no-controller",
@@ -108,7 +108,7 @@ def _partitions(state: ClusterState) -> Iterator[Finding]:
 def _found(
     topic: Topic, is_bad: Callable[[Partition], bool], finding: Finding
 ) -> Iterator[Finding]:
-    """The finding with the partitions that it applies to; nothing if there are none."""
+    """The finding with the partitions that it applies to; nothing without partitions."""
     bad = [str(partition.id) for partition in topic.partitions if is_bad(partition)]
     if not bad:
         return

@@ -8,9 +8,12 @@ from kctl.model.lag import GroupLag, LogBounds, PartitionLag, TopicLag
 
 
 def partition_lags(
-    group: Group, committed: Mapping[TopicPartition, int], bounds: LogBounds
+    group: Group,
+    committed: Mapping[TopicPartition, int],
+    bounds: LogBounds,
+    unread: Iterable[TopicPartition] = (),
 ) -> list[PartitionLag]:
-    """The lag of every partition that is committed or assigned, sorted."""
+    """The lag of every partition that is committed, assigned or in `unread`, sorted."""
     readers = {place: member for member in group.members for place in member.assignment}
     return [
         PartitionLag(
@@ -21,7 +24,7 @@ def partition_lags(
             bounds.ends.get(place),
             readers.get(place),
         )
-        for place in sorted(committed.keys() | readers.keys())
+        for place in sorted(committed.keys() | readers.keys() | set(unread))
     ]
 
 

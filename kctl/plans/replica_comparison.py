@@ -31,9 +31,16 @@ class ReplicaCheck:
     """The highest that any replica reported in the first round: where the comparison ends."""
     is_over: bool = False
     findings: list[Finding] = field(default_factory=list)
+    unanswered: set[int] = field(default_factory=set)
+    """Brokers that did not answer; the other replicas are compared without them."""
 
     def __post_init__(self) -> None:
         self.offset = self.from_offset
+
+    @property
+    def answering(self) -> list[int]:
+        """The brokers whose replicas are compared, in the order of their ids."""
+        return sorted(set(self.replicas) - self.unanswered)
 
     def result(self) -> ReplicaComparison:
         """The comparison so far."""
@@ -44,6 +51,7 @@ class ReplicaCheck:
             self.offset,
             self.high_watermark,
             tuple(self.findings),
+            tuple(sorted(self.unanswered)),
         )
 
     def compare(self, fetched: Mapping[int, Fetched]) -> bool:
@@ -52,19 +60,19 @@ class ReplicaCheck:
         Ends (`is_over`) at the high watermark of the first call, or where the logs diverge.
         """
         before = self.offset
+        self.unanswered |= set(self.replicas) - set(fetched)
         answered = {b: one for b, one in fetched.items() if not one.error}
-        for broker in sorted(self.replicas):
-            if broker not in answered:
-                error = fetched[broker].error.name if broker in fetched else "no answer"
-                self._find(f"broker {broker} did not return offset {self.offset}: {error}")
+        for broker in self.answering:
+            if error := fetched[broker].error:
+                self._find(f"broker {broker} did not return offset {self.offset}: {error.name}")
                 self.is_over = True
         marks = [one.high_watermark for one in answered.values()]
         if self.high_watermark < 0:
             self.high_watermark = max(marks, default=-1)
-        if not self.is_over:
+        if answered and not self.is_over:
             limit = min(self.high_watermark, *marks)
             (self._compare_records if self.is_compacted else self._compare_batches)(answered, limit)
-        if self.offset >= self.high_watermark:
+        if not answered or self.offset >= self.high_watermark:
             self.is_over = True
         return self.offset > before
 

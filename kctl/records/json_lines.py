@@ -43,6 +43,16 @@ def format_json_line(record: TopicRecord) -> str:
     return json.dumps(record_object(record), ensure_ascii=False)
 
 
+def format_decoded(record: TopicRecord, schema_ids: Mapping[str, int | None]) -> str:
+    """As `format_json_line`; keys and values with a schema id are JSON text, which is nested."""
+    found = record_object(record)
+    for name, schema_id in schema_ids.items():
+        if schema_id is not None:
+            found[name] = json.loads(getattr(record, name))
+            found |= {f"{name}_encoding": JSON, f"{name}_schema_id": schema_id}
+    return json.dumps(found, ensure_ascii=False)
+
+
 def format_json_documents(record: TopicRecord, key: object, value: object) -> str:
     """As `format_json_line`, with decoded documents as key and value."""
     documents = {
@@ -90,7 +100,7 @@ def _bytes_of(fields: Mapping[str, object], name: str) -> bytes | None:
         raise ValueError(f"{name}_encoding is {encoding!r}; expected utf-8 or base64")
     if value is None:
         return None
-    if not isinstance(value, str):
+    if not isinstance(value, str) or (encoding == JSON and f"{name}_schema_id" in fields):
         return json.dumps(value, ensure_ascii=False).encode()
     if encoding != BASE64:
         return value.encode()

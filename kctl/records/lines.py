@@ -1,6 +1,6 @@
 """Input of `produce`: bytes from a file or pipe → pieces → records."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import BinaryIO
 
@@ -26,17 +26,20 @@ class LineForm:
     partition: int | None = None
     keep_partitions: bool = False
     """Whether the partition of a JSON object is used; else the key decides."""
+    encode: Callable[[TopicRecord], TopicRecord] | None = None
+    """Encodes key and value; ValueError if one of them is not valid."""
 
     def record(self, piece: bytes) -> TopicRecord:
         """The record of one piece; headers of the form follow those of the piece."""
         found = parse_json_line(piece) if self.json else self._plain(piece)
-        return replace(
+        record = replace(
             found,
             key=self.key if found.key is None else found.key,
             headers=found.headers + self.headers,
             timestamp_ms=self._or(found.timestamp_ms, self.timestamp_ms),
             partition=self._or(self.partition, found.partition if self.keep_partitions else None),
         )
+        return self.encode(record) if self.encode else record
 
     def _plain(self, piece: bytes) -> TopicRecord:
         key: bytes | None = None

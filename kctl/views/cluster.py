@@ -4,8 +4,9 @@ from collections.abc import Sequence
 
 from kctl.cli.tables import Column
 from kctl.cli.theme import Spans, Style
+from kctl.cli.times import iso_time
 from kctl.cli.trees import Node
-from kctl.model.cluster import Broker, Cluster
+from kctl.model.cluster import Broker, Cluster, Controllership
 from kctl.model.log_dirs import LogDir
 from kctl.views.log_dirs import log_dir_node
 from kctl.views.styles import if_any
@@ -13,7 +14,10 @@ from kctl.views.styles import if_any
 CLUSTER_COLUMNS = [
     Column("cluster_id", "Cluster id"),
     Column("controller_id", "Controller"),
+    Column("controller_epoch", "Controller epoch"),
+    Column("controller_since", "Controller since"),
     Column("brokers", "Brokers"),
+    Column("kraft", "KRaft"),
 ]
 
 BROKER_COLUMNS = [
@@ -24,13 +28,21 @@ BROKER_COLUMNS = [
     Column("controller", priority=1, style=if_any("controller", Style.GOOD)),
 ]
 
+UNREGISTER_COLUMNS = [Column("broker", right=True), Column("change")]
 
-def cluster_record(cluster: Cluster) -> dict[str, object]:
-    """The cluster as a record of CLUSTER_COLUMNS."""
+
+def cluster_record(
+    cluster: Cluster, controllership: Controllership | None = None
+) -> dict[str, object]:
+    """The cluster as a record of CLUSTER_COLUMNS; epoch and time only if they are known."""
+    known = controllership or Controllership(None, None, None)
+    since = {"controller_epoch": known.epoch, "controller_since": iso_time(known.since_ms)}
     return {
         "cluster_id": cluster.cluster_id,
         "controller_id": cluster.controller_id,
+        **since,
         "brokers": [f"{broker.host}:{broker.port}" for broker in cluster.brokers],
+        "kraft": cluster.is_kraft,
     }
 
 

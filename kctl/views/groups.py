@@ -103,15 +103,20 @@ MEMBER_COLUMNS = [
     Column("member_id", priority=6),
     Column("group_instance_id", "INSTANCE-ID", priority=5),
     Column("assignment", priority=4),
+    Column("epoch", right=True, wide=True),
+    Column("target_assignment", wide=True),
 ]
 
 STATE_COLUMNS = [
     Column("group"),
     _STATE,
+    Column("type", priority=3),
     Column("members", right=True, priority=2),
     Column("assignor"),
     Column("coordinator"),
     Column("coordinator_id", wide=True),
+    Column("epoch", right=True, wide=True),
+    Column("assignment_epoch", right=True, wide=True),
 ]
 
 TOTAL_COLUMNS = [
@@ -222,6 +227,10 @@ def member_rows(group: Group) -> list[dict[str, object]]:
             "member_id": member.member_id,
             "group_instance_id": member.group_instance_id,
             "assignment": [str(place) for place in sorted(member.assignment)],
+            "epoch": member.epoch,
+            "target_assignment": None
+            if member.target is None
+            else [str(place) for place in sorted(member.target)],
         }
         for member in group.members
     ]
@@ -236,6 +245,9 @@ def state_row(group: Group) -> dict[str, object]:
         "assignor": group.assignor,
         "coordinator": str(group.coordinator) if group.has_coordinator else None,
         "coordinator_id": group.coordinator.id if group.has_coordinator else None,
+        "type": group.type,
+        "epoch": group.epoch,
+        "assignment_epoch": group.assignment_epoch,
     }
 
 

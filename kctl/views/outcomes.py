@@ -52,13 +52,24 @@ def _status_style(row: Row) -> Style:
 _STATUS = Column("status", priority=0, style=_status_style)
 
 
+def outcome_columns(kind: str) -> list[Column]:
+    """The columns of `show_outcomes`; some are printed only if an item failed."""
+    return [Column(kind), _STATUS, Column("error"), Column("message", priority=1)]
+
+
 def show_outcomes(out: Output, outcomes: Sequence[Outcome], kind: str, done: str) -> None:
     """Print a row per item of this `kind` (`topic`); CliError if one failed."""
     failed = [one for one in outcomes if one.error]
     if len(outcomes) > 1 or not failed:
-        columns = [Column(kind), _STATUS, *([Column("message", priority=1)] if failed else [])]
+        columns = outcome_columns(kind)
+        if not out.options.columns:
+            columns = [one for one in columns if one.key in _shown(kind, any_failed=bool(failed))]
         out.rows([_row(one, kind, done) for one in outcomes], columns, name=kind, strict=False)
     raise_failures(outcomes, kind)
+
+
+def _shown(kind: str, *, any_failed: bool) -> set[str]:
+    return {kind, "status", "message"} if any_failed else {kind, "status"}
 
 
 def raise_failures(outcomes: Sequence[Outcome], kind: str) -> None:

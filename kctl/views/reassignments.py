@@ -268,7 +268,7 @@ def run_summary(moved_bytes: int, partitions: int, seconds: float) -> str:
 
 
 def stall_text(stall: Stall) -> str:
-    """`no progress for 20s: broker 3 is down, and behind on 4 partitions: t-0, t-1, …`."""
+    """`no progress for 20s: broker 3 is down and holds up 4 partitions: t-0, t-1, …`."""
     brokers = "; ".join(_behind(one) for one in stall.behind)
     return f"no progress for {format_duration(round(stall.seconds * 1000))}: {brokers}"
 
@@ -276,7 +276,7 @@ def stall_text(stall: Stall) -> str:
 def _behind(one: BehindBroker) -> str:
     listed = ", ".join(map(str, one.partitions[:3])) + ", …" * (len(one.partitions) > 3)
     count = plural(len(one.partitions), "partition")
-    return f"broker {one.broker} {one.state}, and is behind on {count}: {listed}"
+    return f"broker {one.broker} {one.state} and holds up {count}: {listed}"
 
 
 def directory_row(move: DirectoryMove) -> dict[str, object]:

@@ -29,5 +29,8 @@ def comparison_row(result: ReplicaComparison) -> dict[str, object]:
         "high_watermark": result.high_watermark,
         "lag": result.lag,
         "status": result.status,
-        "findings": [finding.text for finding in result.findings],
+        "findings": [
+            *(finding.text for finding in result.findings),
+            *(f"broker {broker} did not answer" for broker in result.unanswered),
+        ],
     }

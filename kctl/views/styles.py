@@ -62,8 +62,13 @@ def usage_bars(usable: str, total: str) -> Callable[[Sequence[Row]], list[Spans]
 
 def usage_bar(used: float) -> Spans:
     """A bar of a share, and the share in percent."""
-    style = Style.BAD if used >= FULL else Style.WARN if used >= ALMOST_FULL else Style.GOOD
+    style = usage_style(used)
     return (*_bar(used, style), (f" {used:4.0%}", style))
+
+
+def usage_style(used: float) -> Style:
+    """The style of a share of a disk."""
+    return Style.BAD if used >= FULL else Style.WARN if used >= ALMOST_FULL else Style.GOOD
 
 
 def _bar(share: float, style: Style) -> Spans:

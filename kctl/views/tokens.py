@@ -14,6 +14,9 @@ COLUMNS = [
     Column("requester", wide=True),
 ]
 CREATED_COLUMNS = [*COLUMNS, Column("hmac")]
+EXPIRY_COLUMNS = [Column("expiry")]
+"""After a token was renewed or expired."""
+
 EXPIRED_COLUMNS = [Column("token_id"), Column("expires")]
 
 

@@ -12,12 +12,15 @@ from tests.support.broker import RunningBroker
 from tests.support.kctl import Kctl
 from tests.support.processes import free_port
 
-# Examples on files and on brokers of their own are tried where those commands are tested.
+# Examples on files and on brokers of their own are tried where those commands are tested: those
+# of dump-log in tests/dump/test_segments.py, those with a ZooKeeper in
+# tests/cluster/test_replicas_list.py.
 EXAMPLES = [
     example
     for command in walk_commands()
+    if command.path[1:2] != ("dump-log",)
     for example in command.examples
-    if "localhost:9092" in example
+    if "localhost:9092" in example and "-z localhost:2181" not in example
 ]
 
 

@@ -20,7 +20,7 @@ from kctl.cli.options import Session
 from kctl.cli.tables import Column
 from kctl.docs.tree import walk_commands
 
-PLAN = Plan("Delete topic orders?", [{"topic": "orders"}], [Column("topic")], "topic")
+PLAN = Plan("Delete topic orders?", [{"topic": "orders"}], [Column("topic")], "topic", [])
 
 
 @pytest.fixture(autouse=True)
@@ -144,7 +144,7 @@ from kctl.cli.confirmation import confirm_plan, Plan
 from kctl.cli.options import Session
 from kctl.cli.tables import Column
 import typer
-plan = Plan("Delete topic orders?", [{"topic": "orders"}], [Column("topic")], "topic")
+plan = Plan("Delete topic orders?", [{"topic": "orders"}], [Column("topic")], "topic", [])
 try:
     typer.echo(confirm_plan(Session(bootstrap_server="h:1"), plan, yes=False, dry_run=False))
 except typer.Abort:

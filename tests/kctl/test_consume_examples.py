@@ -1,5 +1,6 @@
 """Every example in the help of produce, consume, groups and perf works."""
 
+import json
 import shlex
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,19 +10,29 @@ import pytest
 from kctl.docs.tree import walk_commands
 from tests.kctl.test_start import loaded_after
 from tests.support.broker import RunningBroker
-from tests.support.streaming import kctl_on, quick_groups_broker
+from tests.support.kctl import KctlResult, run_kctl
+from tests.support.registry import running_registry
+from tests.support.streaming import Run, kctl_on, quick_groups_broker
 
 NOUNS = ("produce", "consume", "groups", "perf")
-EXAMPLES = [
+EVERY_EXAMPLE = [
     example
     for command in walk_commands()
     if len(command.path) > 1 and command.path[1] in NOUNS
     for example in command.examples
 ]
+WITH_SCHEMAS = [example for example in EVERY_EXAMPLE if "--value-format" in example]
+EXAMPLES = [example for example in EVERY_EXAMPLE if example not in WITH_SCHEMAS]
 FILES = {
     "orders.txt": b"a:1\nb:2\nc:3\n",
     "orders.jsonl": b'{"key": "a", "value": {"amount": 5}}\n',
     "photo.png": b"\x89PNG\r\n",
+}
+SCHEMA = b'{"type": "record", "name": "Order", "fields": [{"name": "id", "type": "long"}]}'
+SCHEMA_FILES = {
+    "order.avsc": SCHEMA,
+    "orders.jsonl": b'{"id": 1}\n{"id": 2}\n',
+    "o.jsonl": b'{"id": 3}\n',
 }
 
 
@@ -52,6 +63,40 @@ def test_example_of_the_help_works(
     result = run(*shlex.split(example)[1:])
     assert result.exit_code == 0, result.stderr
     assert "error" not in result.stderr
+
+
+@pytest.fixture
+def with_registry(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Run]:
+    """kctl on a broker and a registry, which have `orders` with two records in Avro."""
+    for name, data in SCHEMA_FILES.items():
+        (tmp_path / name).write_bytes(data)
+    monkeypatch.chdir(tmp_path)
+    with quick_groups_broker(tmp_path) as broker, running_registry() as registry:
+        env = {
+            "KCTL_BOOTSTRAP_SERVERS": broker.bootstrap_servers,
+            "KCTL_SCHEMA_REGISTRY_URL": registry.url,
+        }
+
+        def run(*args: str) -> KctlResult:
+            return run_kctl(*args, env=env)
+
+        assert run("topics", "create", "orders").exit_code == 0
+        assert run("registry", "register", "orders-value", "order.avsc").exit_code == 0
+        produce = ("produce", "orders", "orders.jsonl", "--value-format", "avro")
+        assert run(*produce).exit_code == 0
+        yield run
+
+
+@pytest.mark.parametrize("example", WITH_SCHEMAS)
+def test_example_with_a_schema_works(with_registry: Run, example: str) -> None:
+    result = with_registry(*shlex.split(example)[1:])
+    assert result.exit_code == 0, result.stderr
+    assert "error" not in result.stderr
+    if example.startswith("kctl consume"):
+        assert [json.loads(line)["value"] for line in result.output.splitlines()] == [
+            {"id": 1},
+            {"id": 2},
+        ]
 
 
 @pytest.mark.parametrize("words", [["produce"], ["consume"], ["groups", "describe"], ["perf"]])

@@ -12,14 +12,24 @@ from tests.support.kctl import Kctl
 
 NOUNS = (
     *("topics", "configs", "offsets", "delete-records", "log-dirs"),
-    *("throttle", "elect-leaders", "replicas"),
+    *("throttle", "elect-leaders", "replicas", "events"),
 )
+ELSEWHERE = {
+    "kctl replicas list 'orders.*' --regex --broker 2 -o json",  # test_reassign_on_cluster.py
+    # test_on_kraft_kafka.py: only KRaft clusters have them.
+    "kctl configs alter client-metrics:producers --set interval.ms=60000 --dry-run",
+    "kctl events -z localhost:2181/kafka --interval 0.2",  # tests/cluster/test_events.py
+}
+"""Those that need more than one broker of ours, and the tests that run them."""
 EXAMPLES = [
     example
     for command in walk_commands()
     if len(command.path) > 1 and command.path[1] in NOUNS
     for example in command.examples
+    if example not in ELSEWHERE
 ]
+FOLLOWING = ("kctl topics watch", "kctl events")
+"""Those that follow changes, for a short time here."""
 FOUND = {"kctl configs diff topic:orders topic:payments", "kctl configs diff broker:1 brokers"}
 """Those that end with status 3: they found a difference."""
 
@@ -61,7 +71,13 @@ def fill(broker: RunningBroker) -> None:
 
 @pytest.mark.parametrize("example", EXAMPLES)
 def test_example_of_the_help_works(kctl: Kctl, topics: dict[str, str], example: str) -> None:
-    result = kctl(*shlex.split(example)[1:], env=topics)
+    short = ("--for", "300ms", "--interval", "0.1") if example.startswith(FOLLOWING) else ()
+    result = kctl(*shlex.split(example)[1:], *short, env=topics)
     expected = 3 if any(example.startswith(start) for start in FOUND) else 0
     assert result.exit_code == expected, result.stderr
     assert "error" not in result.stderr
+
+
+def test_examples_left_to_other_tests_are_in_the_help() -> None:
+    every = {example for command in walk_commands() for example in command.examples}
+    assert every >= ELSEWHERE

@@ -1,10 +1,15 @@
 """`kctl health`: each finding on a real cluster, and the rules that need no cluster."""
 
+import asyncio
 from collections.abc import Iterator
 
 import pytest
+from confluent_kafka.admin import AdminClient
 
 from broker.errors import ErrorCode
+from broker.net.client import Client
+from kctl.admin import health
+from kctl.admin.topics import find_topics
 from kctl.model.cluster import Broker, Cluster
 from kctl.model.health import ClusterState, Severity
 from kctl.model.log_dirs import LogDir
@@ -69,6 +74,33 @@ def test_hung_broker_is_a_finding(cluster: support.Cluster) -> None:
     first = found.json[0]
     assert (first["check"], first["subject"]) == ("broker-unavailable", "broker 2")
     assert "did not answer within 1 s" in first["message"]
+    assert run_kctl("health", "--wait", "60", "-b", cluster.address(1)).exit_code == 0
+
+
+@pytest.mark.zk
+@pytest.mark.timeout(120)
+def test_regression_broker_that_leaves_while_the_state_is_read_is_found(
+    cluster: support.Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is registered when the brokers are listed, and gone when log directories are queried."""
+    client = AdminClient({"bootstrap.servers": cluster.address(1)})
+
+    def kill() -> None:
+        cluster.kill(2)
+        wait_until(lambda: list(client.list_topics(timeout=10).brokers) == [1], "it has left")
+
+    async def find_topics_and_kill(connected: Client) -> list[Topic]:
+        topics = await find_topics(connected)
+        if 2 in cluster.servers:
+            await asyncio.to_thread(kill)
+        return topics
+
+    monkeypatch.setattr(health, "find_topics", find_topics_and_kill)
+    found = run_kctl("health", "-o", "json", "-b", cluster.address(1))
+    monkeypatch.undo()
+    cluster.start(2)
+    assert found.exit_code == 3, found.stderr
+    assert ("broker-down", "broker 2") in [(row["check"], row["subject"]) for row in found.json]
     assert run_kctl("health", "--wait", "60", "-b", cluster.address(1)).exit_code == 0
 
 

@@ -31,6 +31,7 @@ READING = [
     ("throttle", "list"),
     ("log-dirs", "--by", "broker"),
     ("consume", "orders", "--exit"),
+    ("replicas", "verify", "replicated"),
 ]
 
 
@@ -40,6 +41,8 @@ def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealKafka]:
         servers = cluster.bootstrap_servers
         create = ("topics", "create", "orders", "--replica-assignment", "1,2,1,2")
         assert run_kctl(*create, "-b", servers).exit_code == 0
+        replicated = ("topics", "create", "replicated", "--replica-assignment", "1:2,2:1")
+        assert run_kctl(*replicated, "-b", servers).exit_code == 0
         lines = "".join(f"{number}:{number}\n" for number in range(40))
         assert run_kctl("produce", "orders", "-K", ":", "-b", servers, stdin=lines).exit_code == 0
         for number in range(4):

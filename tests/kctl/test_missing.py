@@ -39,6 +39,9 @@ def run(shared_broker: RunningBroker) -> Run:
         ["topics", "delete", "oders", "--yes"],
         ["consume", "oders"],
         ["perf", "consume", "oders"],
+        ["log-dirs", "oders"],
+        ["offsets", "oders"],
+        ["configs", "describe", "topic:oders"],
     ],
 )
 def test_commands_suggest_similar_topics(run: Run, words: list[str]) -> None:
@@ -50,3 +53,14 @@ def test_commands_suggest_similar_topics(run: Run, words: list[str]) -> None:
 
 def test_describing_a_misspelled_group_suggests_similar_ones(run: Run) -> None:
     assert "did you mean billing?" in run("groups", "describe", "biling").stderr
+
+
+def test_words_help_and_version_are_the_options(run: Run) -> None:
+    assert run("help").output == run("--help").output
+    assert run("help", "topics", "create").output == run("topics", "create", "--help").output
+    assert run("version").output == run("--version").output
+
+
+def test_absurd_number_of_partitions_is_not_sent(run: Run) -> None:
+    result = run("topics", "create", "huge", "-p", "2000000000")
+    assert (result.exit_code, "1000000" in result.stderr) == (2, True), result.stderr

@@ -172,6 +172,32 @@ def test_dead_cluster_does_not_stop_the_monitoring_of_another(
         assert {labels["cluster"] for labels, _ in samples["kafka_brokers"]} == {"live"}
 
 
+def test_group_that_vanishes_leaves_the_metrics_and_the_loop_goes_on(
+    filled: RunningBroker,
+) -> None:
+    server = ("-b", filled.bootstrap_servers)
+    made = run_kctl("consume", "orders", "--group", "brief", "--exit", *server)
+    assert made.exit_code == 0, made.stderr
+    with monitoring("--interval", "0.2", "--no-history", *server) as (url, _):
+
+        def groups() -> set[str]:
+            found = scrape(url).get("kafka_consumergroup_members", [])
+            return {labels["consumergroup"] for labels, _ in found}
+
+        wait_until(lambda: {"brief", "billing"} <= groups(), "both groups are served")
+        assert run_kctl("groups", "delete", "brief", "-y", *server).exit_code == 0
+        wait_until(lambda: "brief" not in groups(), "the deleted group is gone")
+        assert "billing" in groups()
+        assert [value for _, value in scrape(url)["kctl_monitor_up"]] == [1]
+
+
+def test_port_in_use_is_one_error(filled: RunningBroker) -> None:
+    taken = filled.bootstrap_servers
+    result = run_kctl("monitor", "run", "--listen", taken, "-b", filled.bootstrap_servers)
+    assert result.exit_code == 1
+    assert f"cannot listen on {taken}: Address already in use" in result.stderr
+
+
 def test_wrong_arguments_are_one_error(filled: RunningBroker, tmp_path: Path) -> None:
     server = ("-b", filled.bootstrap_servers)
     assert run_kctl("monitor", "run", "--listen", "nowhere", *server).exit_code == 2

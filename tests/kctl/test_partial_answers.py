@@ -34,6 +34,9 @@ def cluster(
         servers = running.address(1)
         create = ("topics", "create", "orders", "--replica-assignment", "1,2,3")
         assert run_kctl(*create, "-b", servers).exit_code == 0
+        replicated = ("topics", "create", "replicated", "--replica-assignment", "1:2,2:3,3:1")
+        assert run_kctl(*replicated, "-b", servers).exit_code == 0
+        run_kctl("produce", "replicated", "-b", servers, stdin="a\nb\nc\n")
         for number in range(6):
             args = ("consume", "orders", "--group", f"group-{number}", "--exit", "-b", servers)
             run_kctl("produce", "orders", "-b", servers, stdin="a\nb\nc\nd\ne\nf\n")
@@ -73,6 +76,7 @@ READING = [
     ("consume", "orders", "--exit"),
     ("consume", "orders", "--last", "3"),
     ("replicas", "verify", "orders"),
+    ("replicas", "verify", "replicated"),
     ("offsets", "orders", "--time", "earliest"),
     ("topics", "describe", "orders", "-o", "json"),
 ]
@@ -132,6 +136,21 @@ class TestHungBroker:
         partitions = on(cluster, "topics", "describe", "orders", "-o", "json").json[0]["partitions"]
         unknown = [row["partition"] for row in partitions if row["log_end_offset"] is None]
         assert unknown == [victim - 1]
+
+    def test_replicas_on_the_other_brokers_are_compared(
+        self, cluster: Cluster, victim: int
+    ) -> None:
+        rows = on(cluster, "replicas", "verify", "replicated", "-o", "json").json
+        statuses = {row["partition"]: row["status"] for row in rows}
+        # Leaders give the offsets. The hung broker leads what it is the preferred replica of,
+        # unless ZooKeeper expired its session during an earlier test.
+        described = on(cluster, "topics", "describe", "replicated", "-o", "json").json[0]
+        partitions = {row["partition"]: row for row in described["partitions"]}
+        led = {p for p, row in partitions.items() if row["leader"] != victim}
+        assert len(led) >= 2
+        assert statuses == {
+            p: "incomplete" if victim in partitions[p]["replicas"] else "same" for p in led
+        }
 
     def test_configs_of_the_hung_broker_are_missing(self, cluster: Cluster, victim: int) -> None:
         configs = on(cluster, "configs", "describe", f"broker:{victim}", "-o", "json")

@@ -1,12 +1,14 @@
 """A read-only context refuses every command that changes the cluster."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
 from kctl.docs.tree import walk_commands
 from tests.support.broker import RunningBroker
 from tests.support.kctl import KctlResult, run_kctl
+from tests.support.registry import running_registry
 
 Run = Callable[..., KctlResult]
 
@@ -28,6 +30,9 @@ CHANGING = [
     "perf produce kept -n 1",
     "perf consume kept -n 1 -X group.id=joining -X enable.auto.commit=True",
     "perf latency kept -n 1",
+    "verify produce kept -n 1",
+    "verify consume kept --format kafka --group joining --max-messages 1",
+    "streams reset settled --input-topics kept --yes",
     "groups reset-offsets settled --topic kept --to-earliest --execute",
     "groups delete-offsets settled --topic kept --yes",
     "groups delete settled --yes",
@@ -38,6 +43,12 @@ CHANGING = [
     "quotas set producer_byte_rate=1 --user alice",
     "tokens create",
     "tokens renew some-token",
+    "import /nowhere",
+    "registry register kept-value FILES/next.avsc",
+    "registry register new-value FILES/next.avsc",
+    "registry delete kept-value --yes",
+    "registry compatibility kept-value --set none",
+    "registry compatibility --set none",
 ]
 NEED_MORE = {
     # Their plan is empty on an idle cluster with one broker; they confirm it with `confirm_plan`,
@@ -46,6 +57,8 @@ NEED_MORE = {
     *("reassign run", "reassign execute", "reassign cancel", "reassign verify"),
     # Tested with ACLs, users and quotas that exist (test_security_commands.py).
     *("acls remove", "acls apply", "users delete", "quotas delete", "tokens expire"),
+    # Only KRaft clusters have them (test_kraft_commands.py, test_on_kraft_kafka.py).
+    *("features upgrade", "features downgrade", "features disable", "cluster unregister"),
 }
 READING = {
     *("topics list", "topics describe", "topics configs", "configs describe", "configs diff"),
@@ -58,27 +71,53 @@ READING = {
     *("zk ls", "zk get", "zk tree", "spark-export run", "spark-export verify"),
     *("spark-export list", "spark-export compact"),  # of exports, not of the cluster
     *("health", "metrics", "monitor run", "monitor history"),
+    *("quorum status", "quorum replication", "features describe", "features versions"),
+    *("events", "topics watch", "zk watch", "replicas list", "top"),
+    *("registry list", "registry versions", "registry show", "registry diff", "registry check"),
 }
 OF_THIS_MACHINE = ("dump-log", "context", "dev", "completion")
 
 
 @pytest.fixture(scope="module")
-def run(shared_broker: RunningBroker, tmp_path_factory: pytest.TempPathFactory) -> Run:
+def registry(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Path]]:
+    """The URL of a registry with the subject `kept-value`, and a directory with schemas."""
+    files = tmp_path_factory.mktemp("schemas")
+    (files / "first.avsc").write_text('"string"')
+    (files / "next.avsc").write_text('"bytes"')
+    with running_registry() as running:
+        register = ("registry", "register", "kept-value", str(files / "first.avsc"))
+        assert run_kctl(*register, "--registry", running.url).exit_code == 0
+        yield running.url, files
+
+
+@pytest.fixture(scope="module")
+def run(
+    shared_broker: RunningBroker,
+    registry: tuple[str, Path],
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Run:
     """kctl whose current context is a broker, read-only; it has a topic and a group."""
     servers = shared_broker.bootstrap_servers
-    env = {"KCTL_CONFIG": str(tmp_path_factory.mktemp("config") / "contexts.yaml")}
+    url, files = registry
+    env = {
+        "KCTL_CONFIG": str(tmp_path_factory.mktemp("config") / "contexts.yaml"),
+        "KCTL_SCHEMA_REGISTRY_URL": url,
+    }
     create = ("topics", "create", "kept", "--config", "segment.ms=100000")
     assert run_kctl(*create, "-b", servers).exit_code == 0
     assert run_kctl("produce", "kept", "-b", servers, stdin="a\nb\n").exit_code == 0
     settle = ("consume", "kept", "--group", "settled", "--exit", "-b", servers)
     assert run_kctl(*settle).exit_code == 0
     assert run_kctl("context", "set", "prod", "-b", servers, "--read-only", env=env).exit_code == 0
-    return lambda *words, **more: run_kctl(*words, env=env, **more)
+    return lambda *words, **more: run_kctl(
+        *(word.replace("FILES", str(files)) for word in words), env=env, **more
+    )
 
 
 def state(run: Run) -> list[str]:
     """What the commands above would change."""
     looks = ["topics describe", "groups describe --all", "offsets kept", "configs describe kept"]
+    looks += ["registry list --deleted", "registry versions kept-value", "registry compatibility"]
     return [run(*look.split(), "-o", "json").output for look in looks]
 
 

@@ -151,6 +151,11 @@ def test_missing_zookeeper_is_a_usage_error(kctl: Kctl) -> None:
     assert "no ZooKeeper specified" in result.stderr
 
 
+def test_invalid_host_name_of_a_zookeeper_is_a_usage_error(kctl: Kctl) -> None:
+    result = kctl("zk", "ls", "-z", "a..b:2181")
+    assert (result.exit_code, "invalid host name 'a..b'" in result.stderr) == (2, True)
+
+
 def test_zookeeper_without_an_answer_times_out(kctl: Kctl) -> None:
     result = kctl("zk", "ls", "-z", f"127.0.0.1:{free_port()}", "--timeout", "0.2")
     assert result.exit_code == 4
@@ -175,7 +180,8 @@ def test_context_names_the_zookeeper(kctl: Kctl, zookeeper: str, tmp_path: Path)
 EXAMPLES = [
     example
     for command in walk_commands()
-    if command.path[1:2] == ("zk",)
+    # `watch` needs a ZooKeeper: tests/cluster/test_events.py runs its examples.
+    if command.path[1:2] == ("zk",) and command.path[2:] != ("watch",)
     for example in command.examples
 ]
 

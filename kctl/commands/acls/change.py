@@ -52,6 +52,7 @@ from kctl.model.acls import Acl, AclFilter
 from kctl.views.acls import (
     CHANGE_COLUMNS,
     COLUMNS,
+    STATUS_COLUMNS,
     acl_row,
     change_rows,
     show_acl_outcomes,
@@ -104,7 +105,7 @@ def add(
     )
     acls = wanted.acls()
     if not dry_run:
-        refuse_if_read_only(session)
+        refuse_if_read_only(session, STATUS_COLUMNS)
     present = set(ask(session, lambda client: describe_acls(client, AclFilter())))
     new = [acl for acl in acls if acl not in present]
     if dry_run:
@@ -119,7 +120,7 @@ def add(
 
 def _addition(acls: Sequence[Acl]) -> Plan:
     question = f"Add {plural(len(acls), 'ACL')}?"
-    return Plan(question, change_rows("add", acls), CHANGE_COLUMNS, "principal")
+    return Plan(question, change_rows("add", acls), CHANGE_COLUMNS, "principal", STATUS_COLUMNS)
 
 
 def remove(
@@ -190,7 +191,7 @@ def _remove(
     if not acls:
         raise CliError("no ACL matches", "kctl acls list shows the ACLs")
     rows = [acl_row(acl) for acl in sorted(acls, key=lambda acl: acl.sort_key)]
-    plan = Plan(f"Remove {plural(len(acls), 'ACL')}?", rows, COLUMNS, "principal")
+    plan = Plan(f"Remove {plural(len(acls), 'ACL')}?", rows, COLUMNS, "principal", STATUS_COLUMNS)
     if not confirm_plan(session, plan, yes=yes, dry_run=dry_run):
         return
     outcomes = ask(session, lambda client: delete_acls(client, acls), check=CHECK)
@@ -210,17 +211,17 @@ def apply(
     dry_run: DryRun = False,
     yes: Yes = False,
 ) -> None:
-    """Add the ACLs of a file that do not exist yet; with --prune make them exactly those."""
+    """Add the ACLs of a file that do not exist yet; with --prune, remove all others."""
     session = session_of(ctx)
     wanted = parse_acls(_read(file), file)
     if not dry_run:
-        refuse_if_read_only(session)
+        refuse_if_read_only(session, STATUS_COLUMNS)
     present = ask(session, lambda client: describe_acls(client, AclFilter()))
     new = [acl for acl in wanted if acl not in set(present)]
     old = [acl for acl in present if acl not in set(wanted)] if prune else []
     rows = [*change_rows("add", new), *change_rows("remove", old)]
     question = f"Add {plural(len(new), 'ACL')} and remove {plural(len(old), 'ACL')}?"
-    plan = Plan(question, rows, CHANGE_COLUMNS, "principal")
+    plan = Plan(question, rows, CHANGE_COLUMNS, "principal", STATUS_COLUMNS)
     if dry_run:
         show_dry_run(session, plan)
         return

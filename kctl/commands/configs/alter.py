@@ -6,8 +6,10 @@ from typing import Annotated
 
 import typer
 
+from broker.net.client import Client
 from kctl.admin.configs import alter_configs, describe_configs
 from kctl.admin.connection import ask
+from kctl.admin.topics import find_topics
 from kctl.cli.arguments.configs import parse_changes, parse_kafka_pairs, parse_pairs
 from kctl.cli.arguments.entities import KafkaEntity, entities_of, parse_entity
 from kctl.cli.client_properties import read_client_properties
@@ -18,19 +20,25 @@ from kctl.commands.configs.options import (
     BrokerDefaults,
     BrokerLogger,
     BrokerOption,
+    ClientMetrics,
     Entities,
     EntityDefault,
     EntityName,
     EntityTypeOption,
+    GroupOption,
     OneEntity,
     TopicOption,
     _kafka,
 )
-from kctl.model.configs import Change, Config, Entity, Operation
+from kctl.model.configs import Change, Config, Entity, EntityType, Operation
 from kctl.views.config_changes import COLUMNS as CHANGE_COLUMNS
 from kctl.views.config_changes import change_rows
 from kctl.views.kafka_text.configs import completion_line
-from kctl.views.outcomes import show_outcomes
+from kctl.views.outcomes import outcome_columns, show_outcomes
+
+RESULTS = outcome_columns("entity")
+SAMPLED_TOPICS = 20
+"""Topics whose configs are read to find the default of a config."""
 
 
 def alter(
@@ -76,10 +84,24 @@ def alter(
     broker: BrokerOption = None,
     broker_defaults: BrokerDefaults = False,
     broker_logger: BrokerLogger = None,
+    group: GroupOption = None,
+    client_metrics: ClientMetrics = None,
 ) -> None:
-    """Change configs of topics and brokers; atomically per entity."""
+    """Change configs of topics, brokers, groups and client metrics; atomically per entity.
+
+    Configs of groups and client metrics exist in KRaft clusters only: from Kafka 4.0 and 3.7 on.
+    A subscription of client metrics exists while a config of it is set.
+    """
     kafka = KafkaEntity(
-        entity_type, entity_name, entity_default, topic, broker, broker_defaults, broker_logger
+        entity_type,
+        entity_name,
+        entity_default,
+        topic,
+        broker,
+        broker_defaults,
+        broker_logger,
+        group,
+        client_metrics,
     )
     from_file = read_client_properties(add_config_file) if add_config_file else {}
     from_kafka = parse_kafka_pairs(add_config) if add_config else {}
@@ -163,9 +185,12 @@ def _change(
         for one in checked:
             if one.error:
                 raise CliError(f"{one.name}: {one.reason}")
-    rows = [row for entity in entities for row in change_rows(entity, before[entity], changes)]
+    defaults = ask(session, lambda client: _topic_defaults(client, entities, changes))
+    rows = [
+        row for entity in entities for row in change_rows(entity, before[entity], changes, defaults)
+    ]
     whose = str(entities[0]) if len(entities) == 1 else f"{len(entities)} entities"
-    plan = Plan(f"Change configs of {whose}?", rows, CHANGE_COLUMNS, "config")
+    plan = Plan(f"Change configs of {whose}?", rows, CHANGE_COLUMNS, "config", RESULTS)
     if not confirm_plan(session, plan, yes=yes, dry_run=dry_run):
         return
     outcomes = ask(
@@ -175,6 +200,29 @@ def _change(
         session.out.lines(map(completion_line, entities))
     else:
         show_outcomes(session.out, outcomes, "entity", "changed")
+
+
+async def _topic_defaults(
+    client: Client, entities: Sequence[Entity], changes: Sequence[Change]
+) -> dict[str, str | None]:
+    """The values that topics have without the configs to delete, by name, as far as known.
+
+    Brokers report no default beside a set value of, for example, retention.ms; topics that do not
+    set it have that default.
+    """
+    deleted = {change.name for change in changes if change.operation is Operation.DELETE}
+    named = {entity.name for entity in entities if entity.type is EntityType.TOPICS}
+    if not deleted or not named:
+        return {}
+    others = [topic.name for topic in await find_topics(client) if topic.name not in named]
+    samples = [Entity(EntityType.TOPICS, name) for name in others[:SAMPLED_TOPICS]]
+    found = await describe_configs(client, samples) if samples else {}
+    return {
+        config.name: config.value
+        for entity, configs in found.items()
+        for config in configs
+        if config.name in deleted and config.source != entity.own_source
+    }
 
 
 def _require_set(entity: Entity, configs: Sequence[Config], changes: Sequence[Change]) -> None:

@@ -10,7 +10,7 @@ from kctl.commands.configs.alter import (
 )
 from kctl.commands.configs.describe import describe, diff
 
-app = noun("Describe and alter configs of topics and brokers.")
+app = noun("Describe and alter configs of topics, brokers, groups and client metrics.")
 
 command(
     app,
@@ -31,6 +31,7 @@ command(
         "kctl configs alter brokers --delete log.retention.ms --dry-run",
         "kctl configs alter topic:orders --append cleanup.policy=compact --yes",
         "kctl configs alter --topic orders --add-config segment.ms=9000 --yes",
+        "kctl configs alter client-metrics:producers --set interval.ms=60000 --dry-run",
     ],
 )(alter)
 

@@ -5,24 +5,28 @@ from typing import Annotated
 
 import typer
 
+from broker.errors import ApiError, ErrorCode
 from broker.net.client import Client
 from kctl.admin.cluster import describe_cluster
-from kctl.admin.configs import describe_configs
+from kctl.admin.configs import client_metrics_names, describe_configs
 from kctl.admin.connection import ask
+from kctl.admin.groups import list_groups
 from kctl.admin.topics import find_topics
 from kctl.cli.arguments.entities import KafkaEntity, entities_of, parse_entity
 from kctl.cli.errors import ExitStatus
-from kctl.cli.missing import no_such_broker
+from kctl.cli.missing import no_such, no_such_broker
 from kctl.cli.options import KafkaText, Session, session_of
 from kctl.commands.configs.options import (
     All,
     BrokerDefaults,
     BrokerLogger,
     BrokerOption,
+    ClientMetrics,
     Entities,
     EntityDefault,
     EntityName,
     EntityTypeOption,
+    GroupOption,
     OneEntity,
     TopicOption,
 )
@@ -52,10 +56,20 @@ def describe(
     broker: BrokerOption = None,
     broker_defaults: BrokerDefaults = False,
     broker_logger: BrokerLogger = None,
+    group: GroupOption = None,
+    client_metrics: ClientMetrics = None,
 ) -> None:
     """Describe configs and the sources of their values."""
     kafka = KafkaEntity(
-        entity_type, entity_name, entity_default, topic, broker, broker_defaults, broker_logger
+        entity_type,
+        entity_name,
+        entity_default,
+        topic,
+        broker,
+        broker_defaults,
+        broker_logger,
+        group,
+        client_metrics,
     )
     session = session_of(ctx)
     every = kafka.every_one_of()
@@ -78,18 +92,30 @@ def describe(
 async def _describe(
     client: Client, entities: Sequence[Entity], *, docs: bool
 ) -> dict[Entity, list[Config]]:
-    brokers = {int(e.name) for e in entities if e.type is not EntityType.TOPICS and e.name}
+    brokers = {int(e.name) for e in entities if e.type.is_of_brokers and e.name}
     if brokers:
         present = {broker.id for broker in (await describe_cluster(client)).brokers}
         if missing := brokers - present:
             raise no_such_broker(missing, present)
-    return await describe_configs(client, entities, docs=docs)
+    try:
+        return await describe_configs(client, entities, docs=docs)
+    except ApiError as error:
+        if error.code is not ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+            raise
+        known = [topic.name for topic in await find_topics(client)]
+        named = [e.name for e in entities if e.type is EntityType.TOPICS and e.name]
+        unknown = [name for name in named if name not in known]
+        raise (no_such("topic", unknown, known) if unknown else error) from error
 
 
 async def every_entity(client: Client, kind: EntityType) -> list[Entity]:
     """All entities of a type; for brokers, including the cluster-wide defaults."""
     if kind is EntityType.TOPICS:
         return [Entity(kind, topic.name) for topic in await find_topics(client)]
+    if kind is EntityType.CLIENT_METRICS:
+        return [Entity(kind, name) for name in await client_metrics_names(client)]
+    if kind is EntityType.GROUPS:
+        return [Entity(kind, group.group_id) for group in await list_groups(client)]
     brokers = [Entity(kind, str(b.id)) for b in (await describe_cluster(client)).brokers]
     defaults = [Entity(kind, BROKER_DEFAULTS)] if kind is EntityType.BROKERS else []
     return brokers + defaults

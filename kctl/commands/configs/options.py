@@ -10,7 +10,8 @@ Entities = Annotated[
     list[str] | None,
     typer.Argument(
         metavar="ENTITY…",
-        help="topic:NAME, broker:ID, broker-logger:ID, or brokers (cluster-wide defaults).",
+        help="topic:NAME, broker:ID, broker-logger:ID, group:NAME, client-metrics:NAME, or "
+        "brokers (cluster-wide defaults).",
         show_default=False,
     ),
 ]
@@ -19,7 +20,8 @@ OneEntity = Annotated[
     str,
     typer.Argument(
         metavar="ENTITY",
-        help="topic:NAME, broker:ID, broker-logger:ID, or brokers (cluster-wide defaults).",
+        help="topic:NAME, broker:ID, broker-logger:ID, group:NAME, client-metrics:NAME, or "
+        "brokers (cluster-wide defaults).",
     ),
 ]
 
@@ -33,7 +35,12 @@ def _kafka(name: str, text: str, metavar: str | None = None) -> Any:
 
 
 EntityTypeOption = Annotated[
-    str | None, _kafka("--entity-type", "Entity type: topics, brokers or broker-loggers.", "TYPE")
+    str | None,
+    _kafka(
+        "--entity-type",
+        "Entity type: topics, brokers, broker-loggers, groups or client-metrics.",
+        "TYPE",
+    ),
 ]
 
 EntityName = Annotated[
@@ -48,5 +55,11 @@ TopicOption = Annotated[str | None, _kafka("--topic", "Same as topic:NAME.", "NA
 BrokerOption = Annotated[str | None, _kafka("--broker", "Same as broker:ID.", "ID")]
 
 BrokerDefaults = Annotated[bool, _kafka("--broker-defaults", "Same as brokers.")]
+
+GroupOption = Annotated[str | None, _kafka("--group", "Same as group:NAME.", "NAME")]
+
+ClientMetrics = Annotated[
+    str | None, _kafka("--client-metrics", "Same as client-metrics:NAME.", "NAME")
+]
 
 BrokerLogger = Annotated[str | None, _kafka("--broker-logger", "Same as broker-logger:ID.", "ID")]

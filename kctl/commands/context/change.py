@@ -80,7 +80,7 @@ def set_context(
     session = session_of(ctx)
     if not name.isprintable() or name != name.strip() or not name:
         raise CliError(
-            f"{name!r} is not a name of a context", "use printable characters", ExitStatus.USAGE
+            f"{name!r} is not a valid context name", "use printable characters", ExitStatus.USAGE
         )
     contexts = read_contexts(config_path())
     given = {

@@ -28,11 +28,16 @@ def run(
         typer.Option("--contexts", metavar="NAME,…", help="Watch the clusters of these contexts."),
     ] = None,
     listen: Annotated[
-        str, typer.Option("--listen", metavar="HOST:PORT", help="Address of /metrics; port 0: any.")
+        str,
+        typer.Option(
+            "--listen", metavar="HOST:PORT", help="Address of /metrics; port 0 is any free one."
+        ),
     ] = "127.0.0.1:9308",
     interval: Annotated[
         float,
-        typer.Option("-i", "--interval", metavar="SECONDS", min=0.2, help="Time between cycles."),
+        typer.Option(
+            "-i", "--interval", metavar="SECONDS", min=0.2, max=86_400, help="Time between cycles."
+        ),
     ] = 15.0,
     window: Annotated[
         float,

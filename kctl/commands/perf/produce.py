@@ -6,12 +6,14 @@ import typer
 
 from kctl.admin.connection import ask
 from kctl.admin.log_offsets import partitions_of
+from kctl.cli.arguments.files import read_text
 from kctl.cli.confirmation import refuse_if_read_only
-from kctl.cli.errors import ExitStatus
+from kctl.cli.errors import ExitStatus, usage, usage_error
 from kctl.cli.interrupts import ctrl_c_noted
 from kctl.cli.options import KafkaText, session_of
 from kctl.commands.perf.arguments import AcksOption, NumRecords, RecordSize, Settings, Topic
 from kctl.commands.perf.running import exit_status, progress
+from kctl.records.lines import parse_separator
 from kctl.streaming.choices import Acks, Compression
 from kctl.views.kafka_text.perf import producer_line
 from kctl.views.perf import PRODUCER_COLUMNS
@@ -29,14 +31,30 @@ def produce(
     compression: Annotated[
         Compression, typer.Option("-z", "--compression", help="Compression type.")
     ] = Compression.NONE,
+    payload_file: Annotated[
+        str | None,
+        typer.Option(
+            "--payload-file",
+            metavar="FILE",
+            help="Choose the records at random from the lines of this file; - is stdin.",
+        ),
+    ] = None,
+    payload_delimiter: Annotated[
+        str,
+        typer.Option("--payload-delimiter", metavar="TEXT", help="Separator in --payload-file."),
+    ] = "\\n",
+    monotonic: Annotated[
+        bool, typer.Option("--payload-monotonic", help="Send the values 0, 1, 2 …")
+    ] = False,
     settings: Settings = None,
     text_format: KafkaText = None,
 ) -> ExitStatus:
-    """Measure produce throughput and latency with random records.
+    """Measure produce throughput and latency, by default with random records.
 
     Ctrl-C stops early and prints the results so far.
     """
     session = session_of(ctx)
+    payloads = _payloads(payload_file, payload_delimiter, monotonic=monotonic)
     refuse_if_read_only(session)
     ask(session, lambda client: partitions_of(client, [topic]))  # fails early; creates no topic
     from kctl.streaming.config import client_properties  # imports librdkafka
@@ -48,7 +66,8 @@ def produce(
         "queue.buffering.max.messages": 1_000_000,
         **client_properties(session, settings or []),
     }
-    load = Load(topic, num_records, record_size, throughput if throughput > 0 else None)
+    per_s = throughput if throughput > 0 else None
+    load = Load(topic, num_records, record_size, per_s, payloads, monotonic)
     with ctrl_c_noted() as interrupted, progress(num_records) as show:
         result = ProducerTest(properties, load, show, interrupted).run()
     if text_format:
@@ -56,3 +75,16 @@ def produce(
     else:
         session.out.record(result, PRODUCER_COLUMNS, name="records")
     return exit_status(interrupted)
+
+
+def _payloads(file: str | None, delimiter: str, *, monotonic: bool) -> tuple[bytes, ...]:
+    """The records of a payload file; empty without one."""
+    if file is None:
+        return ()
+    if monotonic:
+        raise usage_error("two kinds of payload", "use --payload-file or --payload-monotonic")
+    ends = usage(parse_separator, delimiter)
+    lines = [line for line in read_text(file).encode().split(ends) if line]
+    if not lines:
+        raise usage_error(f"{file} has no records", "it needs at least one line")
+    return tuple(lines)

@@ -35,7 +35,7 @@ from kctl.cli.errors import CliError
 from kctl.cli.options import KafkaText, Session, session_of
 from kctl.model.quotas import EntityPart, QuotaEntity, entity_of
 from kctl.views.kafka_text.quotas import quota_completion_line
-from kctl.views.outcomes import raise_failures, show_outcomes
+from kctl.views.outcomes import outcome_columns, raise_failures, show_outcomes
 from kctl.views.quotas import CHANGE_COLUMNS, change_rows
 
 
@@ -152,6 +152,7 @@ def _change(
         change_rows(entity, now, changes),
         CHANGE_COLUMNS,
         "quota",
+        outcome_columns("entity"),
     )
     if dry_run:
         checked = ask(
@@ -160,7 +161,7 @@ def _change(
         raise_failures([checked], "entity")
         show_dry_run(session, plan)
         return
-    refuse_if_read_only(session)
+    refuse_if_read_only(session, plan.results)
     if any(quota in now for quota in changes):
         confirm_plan(session, plan, yes=yes, dry_run=False)
     outcome = ask(

@@ -31,7 +31,7 @@ from kctl.views.kafka_text.reassign import (
     failed_lines,
     log_dir_lines,
 )
-from kctl.views.outcomes import show_outcomes
+from kctl.views.outcomes import outcome_columns, show_outcomes
 from kctl.views.quantities import plural
 from kctl.views.reassignments import IN_PROGRESS_COLUMNS, reassignment_row
 
@@ -105,7 +105,11 @@ def _chosen(
 def _cancel_plan(moving: Reassignments, chosen: Sequence[TopicPartition]) -> Plan:
     rows = [reassignment_row(moving[partition]) for partition in chosen]
     return Plan(
-        f"Cancel {plural(len(chosen), 'reassignment')}?", rows, IN_PROGRESS_COLUMNS, partition_name
+        f"Cancel {plural(len(chosen), 'reassignment')}?",
+        rows,
+        IN_PROGRESS_COLUMNS,
+        partition_name,
+        outcome_columns("partition"),
     )
 
 

@@ -41,7 +41,7 @@ from kctl.views.kafka_text.reassign import (
     started_line,
     throttle_lines,
 )
-from kctl.views.outcomes import show_outcomes
+from kctl.views.outcomes import outcome_columns, show_outcomes
 
 LogDirsThrottle = Annotated[
     str | None,
@@ -87,7 +87,8 @@ def execute(
         words = missing_text(error.message) if is_missing else error.message
         session.out.lines([error_line(words)])
         return ExitStatus.FAILED
-    if not confirm_plan(session, move_plan(session, proposal), yes=yes, dry_run=dry_run):
+    plan = move_plan(session, proposal, outcome_columns("partition"))
+    if not confirm_plan(session, plan, yes=yes, dry_run=dry_run):
         return None
     current = {tp: proposal.layout.replicas[tp] for tp in wanted.replicas}
     if as_kafka:

@@ -34,6 +34,7 @@ from kctl.operations.reassignment.proposals import (
     propose,
 )
 from kctl.operations.reassignment.runner import OnInterrupt, RunOptions, run_reassignment
+from kctl.views.reassignments import RESULT_COLUMNS
 
 
 def run(
@@ -60,7 +61,8 @@ def run(
         int, typer.Option("--batch-size", min=1, help="Partitions per batch.")
     ] = 20,
     interval: Annotated[
-        float, typer.Option("--interval", metavar="SECONDS", min=0.05, help="Poll interval.")
+        float,
+        typer.Option("--interval", metavar="SECONDS", min=0.05, max=86_400, help="Poll interval."),
     ] = 2.0,
     on_interrupt: Annotated[
         OnInterrupt,
@@ -94,7 +96,8 @@ def run(
         return None
     if not additional and (moving := ask(session, list_reassignments)):
         raise already_in_progress(moving)
-    if not confirm_plan(session, move_plan(session, proposal), yes=yes, dry_run=dry_run):
+    plan = move_plan(session, proposal, RESULT_COLUMNS)
+    if not confirm_plan(session, plan, yes=yes, dry_run=dry_run):
         return None
     options = RunOptions(rate, batch_size, interval, rollback, on_interrupt, additional, elect)
     return run_reassignment(session, proposal, options)

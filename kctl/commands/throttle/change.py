@@ -31,7 +31,7 @@ from kctl.plans.throttles import (
 )
 from kctl.views.config_changes import COLUMNS as CHANGE_COLUMNS
 from kctl.views.config_changes import change_rows
-from kctl.views.outcomes import show_outcomes
+from kctl.views.outcomes import outcome_columns, show_outcomes
 from kctl.views.quantities import plural
 
 Brokers = Annotated[
@@ -155,7 +155,8 @@ def _apply(
 ) -> None:
     before = ask(session, lambda client: own_configs(client, changes))
     rows = [row for e, some in changes.items() for row in change_rows(e, before[e], some)]
-    plan = Plan(f"{verb} {plural(len(rows), 'throttle')}?", rows, CHANGE_COLUMNS, "entity")
+    question = f"{verb} {plural(len(rows), 'throttle')}?"
+    plan = Plan(question, rows, CHANGE_COLUMNS, "entity", outcome_columns("entity"))
     if confirm_plan(session, plan, yes=yes, dry_run=dry_run):
         outcomes = ask(
             session, lambda client: alter_and_verify(client, changes), check="kctl throttle list"

@@ -13,7 +13,7 @@ from kctl.cli.options import KafkaText, session_of
 from kctl.cli.times import iso_time
 from kctl.commands.tokens.options import HmacFile, TokenId, hmac_of, parse_period, require_token
 from kctl.views.kafka_text.tokens import change_text
-from kctl.views.tokens import EXPIRED_COLUMNS
+from kctl.views.tokens import EXPIRED_COLUMNS, EXPIRY_COLUMNS
 
 CHECK = "kctl tokens list"
 
@@ -37,7 +37,7 @@ def renew(
     """Renew a delegation token, up to its longest lifetime."""
     session = session_of(ctx)
     require_token(token_id, hmac_file)
-    refuse_if_read_only(session)
+    refuse_if_read_only(session, EXPIRY_COLUMNS)
     period_ms = parse_period(period, "--period")
     hmac = ask(session, lambda client: hmac_of(client, token_id, hmac_file))
     expiry_ms = ask(session, lambda client: renew_token(client, hmac, period_ms), check=CHECK)
@@ -75,7 +75,7 @@ def expire(
     hmac = ask(session, find)
     when = "now" if period_ms < 0 else f"in {period_ms} ms"
     row = {"token_id": token_id or "(by its HMAC)", "expires": when}
-    plan = Plan("Expire this token?", [row], EXPIRED_COLUMNS, "token_id")
+    plan = Plan("Expire this token?", [row], EXPIRED_COLUMNS, "token_id", EXPIRY_COLUMNS)
     if not confirm_plan(session, plan, yes=yes, dry_run=dry_run):
         return
     expiry_ms = ask(session, lambda client: expire_token(client, hmac, period_ms), check=CHECK)

@@ -10,7 +10,7 @@ from kctl.admin.configs import alter_configs, describe_configs
 from kctl.admin.connection import ask
 from kctl.admin.topic_selection import require_all_found, require_brokers
 from kctl.admin.topics import add_partitions, find_topics
-from kctl.cli.arguments.amounts import INT32_MAX, parse_rate
+from kctl.cli.arguments.amounts import MAX_PARTITIONS, parse_rate
 from kctl.cli.arguments.configs import parse_assignment, parse_changes, parse_pairs
 from kctl.cli.arguments.topics import KafkaTopic, Regex, Selection, TopicNames, require_some, select
 from kctl.cli.confirmation import DryRun, Plan, Yes, confirm_plan
@@ -21,7 +21,7 @@ from kctl.model.configs import Change, Entity, EntityType
 from kctl.model.outcomes import Outcome
 from kctl.model.topics import Topic, TopicAssignment
 from kctl.views.kafka_text.topics import error_line, missing_line
-from kctl.views.outcomes import show_outcomes
+from kctl.views.outcomes import outcome_columns, show_outcomes
 from kctl.views.topics import ALTERATION_COLUMNS, alteration_rows
 
 
@@ -31,7 +31,9 @@ def alter(
     regex: Regex = False,
     partitions: Annotated[
         int | None,
-        typer.Option("-p", "--partitions", help="New number of partitions.", min=1, max=INT32_MAX),
+        typer.Option(
+            "-p", "--partitions", help="New number of partitions.", min=1, max=MAX_PARTITIONS
+        ),
     ] = None,
     replica_assignment: ReplicaAssignment = None,
     replication_factor: ReplicationFactor = None,
@@ -63,8 +65,8 @@ def alter(
     """Add partitions, or change configs or the replication factor.
 
     With more partitions, keys map to other partitions than before, and partitions cannot be
-    removed. The replication factor is changed by a reassignment; `kctl reassign run` does the same
-    with a throttle.
+    removed. The replication factor is changed by a reassignment;
+    --throttle limits its rate.
     """
     session = session_of(ctx)
     wanted = select(names, regex=regex, kafka_topic=kafka_topic)
@@ -127,13 +129,15 @@ def _change_replicas(
     from kctl.operations.reassignment.proposals import propose
     from kctl.operations.reassignment.runner import RunOptions, run_reassignment
     from kctl.plans.reassignment.goals import Goals
+    from kctl.views.reassignments import RESULT_COLUMNS
 
     names = Selection(tuple(topic.name for topic in topics))
     proposal = propose(session, names, Goals(replication_factor=factor))
     if not proposal.changes:
         session.out.nothing("nothing to reassign")
         return None
-    if not confirm_plan(session, move_plan(session, proposal), yes=yes, dry_run=dry_run):
+    plan = move_plan(session, proposal, RESULT_COLUMNS)
+    if not confirm_plan(session, plan, yes=yes, dry_run=dry_run):
         return None
     return run_reassignment(session, proposal, RunOptions(rate))
 
@@ -164,7 +168,7 @@ class _Work:
         ]
         only_one = len(self._topics) == 1
         what = f"topic {self._topics[0].name}" if only_one else f"{len(self._topics)} topics"
-        return Plan(f"Alter {what}?", rows, ALTERATION_COLUMNS, "topic")
+        return Plan(f"Alter {what}?", rows, ALTERATION_COLUMNS, "topic", outcome_columns("topic"))
 
     def run(self, session: Session, *, validate_only: bool = False) -> list[Outcome]:
         """Make the changes, or let the brokers validate them; the outcome of each topic."""

@@ -2,12 +2,13 @@
 
 from kctl.cli.command_tree import command, noun
 from kctl.commands.configs.describe import show_topic_configs
+from kctl.commands.events import watch_topics
 from kctl.commands.topics.alter import alter
 from kctl.commands.topics.create import clone, create
 from kctl.commands.topics.delete import delete
 from kctl.commands.topics.describe import describe, list_topics
 
-app = noun("List, describe, create, alter and delete topics.")
+app = noun("List, describe, watch, create, alter and delete topics.")
 
 command(
     app,
@@ -77,3 +78,9 @@ command(
         "kctl topics delete gone --if-exists --yes",
     ],
 )(delete)
+
+command(
+    app,
+    "watch",
+    examples=["kctl topics watch orders", "kctl topics watch 'orders.*' --regex -o jsonl --for 1h"],
+)(watch_topics)

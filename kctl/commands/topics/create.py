@@ -12,7 +12,7 @@ from kctl.admin.connection import ask
 from kctl.admin.describe_topics import topic_configs
 from kctl.admin.topic_selection import require_all_found, require_brokers
 from kctl.admin.topics import create_topics, find_topics
-from kctl.cli.arguments.amounts import INT32_MAX
+from kctl.cli.arguments.amounts import MAX_PARTITIONS
 from kctl.cli.arguments.configs import parse_assignment, parse_pairs
 from kctl.cli.arguments.topics import (
     KAFKA_PANEL,
@@ -26,12 +26,12 @@ from kctl.model.configs import SOURCES
 from kctl.model.outcomes import Outcome
 from kctl.model.topics import NewTopic, Topic
 from kctl.views.kafka_text.topics import creation_lines, error_line
-from kctl.views.outcomes import show_outcomes
+from kctl.views.outcomes import outcome_columns, show_outcomes
 from kctl.views.quantities import plural
 
 Partitions = Annotated[
     int | None,
-    typer.Option("-p", "--partitions", help="Number of partitions.", min=1, max=INT32_MAX),
+    typer.Option("-p", "--partitions", help="Number of partitions.", min=1, max=MAX_PARTITIONS),
 ]
 ReplicationFactor = Annotated[
     int | None,
@@ -102,7 +102,7 @@ def create(
 
 def _create(session: Session, topics: Sequence[NewTopic], *, dry_run: bool) -> list[Outcome]:
     if not dry_run:
-        refuse_if_read_only(session)
+        refuse_if_read_only(session, outcome_columns("topic"))
 
     async def question(client: Client) -> list[Outcome]:
         return await create_topics(client, topics, timeout_s=session.timeout, validate_only=dry_run)

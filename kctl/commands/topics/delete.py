@@ -27,7 +27,7 @@ from kctl.cli.options import KafkaText, Session, session_of
 from kctl.model.outcomes import Outcome
 from kctl.model.topics import Topic
 from kctl.views.kafka_text.topics import error_line, missing_line
-from kctl.views.outcomes import show_outcomes
+from kctl.views.outcomes import outcome_columns, show_outcomes
 from kctl.views.topics import DELETION_COLUMNS, deletion_rows
 
 
@@ -85,7 +85,7 @@ def _deletion_plan(session: Session, topics: Sequence[Topic]) -> Plan:
     session.unanswered = before  # the deletion does not need these brokers
     rows = deletion_rows(topics, records, sizes)
     count = f"topic {topics[0].name}" if len(topics) == 1 else f"{len(topics)} topics"
-    return Plan(f"Delete {count}?", rows, DELETION_COLUMNS, "topic")
+    return Plan(f"Delete {count}?", rows, DELETION_COLUMNS, "topic", outcome_columns("topic"))
 
 
 async def _contents(

@@ -15,7 +15,7 @@ from kctl.cli.options import session_of
 from kctl.commands.transactions.arguments import PartitionOption, TopicOption, named_places
 from kctl.model.outcomes import Outcome
 from kctl.model.transactions import Marker
-from kctl.views.outcomes import show_outcomes
+from kctl.views.outcomes import outcome_columns, show_outcomes
 from kctl.views.transactions import MARKER_COLUMNS, marker_row
 
 
@@ -50,7 +50,9 @@ def abort(
     else:
         marker = _said(where, producer_id, producer_epoch, coordinator_epoch)
     rows = [marker_row(marker, start_offset)]
-    plan = Plan("Abort this transaction?", rows, MARKER_COLUMNS, "producer_id")
+    plan = Plan(
+        "Abort this transaction?", rows, MARKER_COLUMNS, "producer_id", outcome_columns("partition")
+    )
     if not confirm_plan(session, plan, yes=yes, dry_run=dry_run):
         return
     check = f"kctl transactions producers {where.topic}:{where.partition}"
@@ -59,7 +61,7 @@ def abort(
 
 
 async def _marker_at(client: Client, place: TopicPartition, start_offset: int) -> Marker:
-    """The marker of the transaction that starts at the offset; CliError if there is none."""
+    """The marker of the transaction that starts at the offset; CliError if no transaction does."""
     await partitions_of(client, [place.topic])
     for producer in await describe_producers(client, [place]):
         if producer.start_offset == start_offset:

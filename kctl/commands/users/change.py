@@ -21,8 +21,10 @@ from kctl.commands.users.options import CredentialStore, Directory, Mechanisms, 
 from kctl.model.outcomes import Outcome
 from kctl.model.users import DEFAULT_ITERATIONS, MAX_ITERATIONS
 from kctl.views.kafka_text.quotas import user_completion_lines
-from kctl.views.outcomes import show_outcomes
+from kctl.views.outcomes import outcome_columns, show_outcomes
 from kctl.views.users import CHANGE_COLUMNS, change_row
+
+RESULTS = outcome_columns("user")
 
 Iterations = Annotated[
     int,
@@ -56,13 +58,13 @@ def set_user(
     session = session_of(ctx)
     store = CredentialStore(session, zookeeper, directory)
     if not dry_run:
-        refuse_if_read_only(session)
+        refuse_if_read_only(session, RESULTS)
     chosen = list(dict.fromkeys(mechanisms or [ScramMechanism.SHA_512]))
     password = "" if dry_run else new_password(user, password_file, password_env)
     credentials = [new_credential(user, one, password, iterations) for one in chosen]
     before = {one.mechanism: one for one in store.read([user])}
     rows = [change_row(before.get(new.mechanism), new) for new in credentials]
-    plan = Plan(f"Replace the password of {user}?", rows, CHANGE_COLUMNS, "user")
+    plan = Plan(f"Replace the password of {user}?", rows, CHANGE_COLUMNS, "user", RESULTS)
     if dry_run:
         show_dry_run(session, plan)
         return
@@ -92,7 +94,7 @@ def delete_user(
     if not found:
         raise no_such("user", [user], {one.user for one in store.read()})
     rows = [change_row(old, None) for old in found]
-    plan = Plan(f"Delete the credentials of {user}?", rows, CHANGE_COLUMNS, "user")
+    plan = Plan(f"Delete the credentials of {user}?", rows, CHANGE_COLUMNS, "user", RESULTS)
     if confirm_plan(session, plan, yes=yes, dry_run=dry_run):
         outcomes = store.write(deleted=found)
         _show(session, store, outcomes, "deleted", as_kafka=bool(text_format))

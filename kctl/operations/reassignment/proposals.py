@@ -32,7 +32,7 @@ class Proposal:
 
 
 def propose(session: Session, wanted: Selection, goals: Goals) -> Proposal:
-    """The plan that meets the goals for these topics; CliError if there is none."""
+    """The plan that meets the goals for these topics; CliError if no plan can."""
     if goals.is_nothing:
         raise usage_error(
             "no goal specified",

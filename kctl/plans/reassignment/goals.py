@@ -91,7 +91,7 @@ def plan_reassignment(layout: Layout, goals: Goals) -> dict[TopicPartition, tupl
 
 
 def allowed_brokers(layout: Layout, goals: Goals) -> frozenset[int]:
-    """The brokers that may have replicas afterwards; Unplannable if there is none."""
+    """The brokers that may have replicas afterwards; Unplannable if no broker may."""
     up = frozenset(layout.brokers)
     wanted = (goals.brokers or frozenset()) | goals.add
     if missing := wanted - up:

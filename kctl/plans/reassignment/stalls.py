@@ -26,7 +26,7 @@ class StallDetector:
         sizes: ReplicaSizes,
         live: Collection[int],
     ) -> Stall | None:
-        """The stall at `now_s`; None if there is none, or if it was reported already."""
+        """The stall at `now_s`; None without a stall, or if it was reported already."""
         done = (progress.done_bytes, progress.done_partitions)
         if done != self._last or not in_progress:
             self._last, self._since_s, self._reported = done, now_s, ()
