@@ -1,7 +1,7 @@
 """Clients of groups and transactions, each in a process of its own.
 
 `python -m tests.group.kill_loop_clients ROLE BOOTSTRAP_SERVERS` works until it is ended, and prints
-a line whenever it has committed, and one per error.
+a line whenever it has committed, and one per error. ROLE may end in a number: `member-1`.
 
 Processes, because confluent-kafka holds the GIL in several calls (`assignment`, `position`,
 `begin_transaction`) and librdkafka can deadlock in one of them: see `kill_loop`.
@@ -9,16 +9,21 @@ Processes, because confluent-kafka holds the GIL in several calls (`assignment`,
 
 import sys
 import time
+from collections.abc import Callable
 
 from confluent_kafka import Consumer, KafkaException, Message, Producer, TopicPartition
 
 from tests.support.consumed import partition_of
 
 INPUT, OUTPUT = "input", "output"
+GROUP, TRANSFORMERS = "group", "transformers"
 
 
 class Client:
     """Repeats `step` for ever; failed steps are repeated."""
+
+    role = ""
+    """Its name, which is the first word of what it reports."""
 
     def run(self) -> None:
         """Step by step."""
@@ -38,7 +43,7 @@ class Client:
 
     def report(self, what: str, detail: str = "") -> None:
         """Print one line for the parent process."""
-        print(what, detail.replace("\n", " "), flush=True)
+        print(what, self.role, detail.replace("\n", " "), flush=True)
 
     def step(self) -> None:
         """One unit of work."""
@@ -99,7 +104,7 @@ class Member(Client):
     """A group member that commits what it has read."""
 
     def __init__(self, servers: str) -> None:
-        self._consumer = consumer(servers, "group")
+        self._consumer = consumer(servers, GROUP)
         self._consumer.subscribe([INPUT])
 
     def step(self) -> None:
@@ -117,7 +122,7 @@ class Transformer(Client):
 
     def __init__(self, servers: str) -> None:
         self._servers = servers
-        self._consumer = consumer(servers, "transformer")
+        self._consumer = consumer(servers, TRANSFORMERS)
         self._consumer.subscribe([INPUT])
         self._producer: Producer | None = None
 
@@ -127,7 +132,7 @@ class Transformer(Client):
             producer = Producer(
                 {
                     "bootstrap.servers": self._servers,
-                    "transactional.id": "transformer",
+                    "transactional.id": self.role,
                     "log_level": 0,
                     "transaction.timeout.ms": 10_000,
                 }
@@ -181,7 +186,13 @@ class Transformer(Client):
                 self.report("error", f"{self.call}: {error}")
 
 
-ROLES = {"feeder": Feeder, "member": Member, "transformer": Transformer}
+ROLES: dict[str, Callable[[str], Client]] = {
+    "feeder": Feeder,
+    "member": Member,
+    "transformer": Transformer,
+}
 
 if __name__ == "__main__":
-    ROLES[sys.argv[1]](sys.argv[2]).run()
+    client = ROLES[sys.argv[1].partition("-")[0]](sys.argv[2])
+    client.role = sys.argv[1]
+    client.run()

@@ -18,7 +18,8 @@ def main() -> int:
     """Run seeds; exit 1 if one of them found a problem."""
     parser = argparse.ArgumentParser(prog="python -m tests.simulation", description=__doc__)
     parser.add_argument("--seed", type=int, help="run one seed and print its log")
-    parser.add_argument("--seeds", metavar="A-B", help="run these seeds on all cores")
+    parser.add_argument("--seeds", metavar="A-B", help="run these seeds")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="processes at a time")
     parser.add_argument("--seconds", type=float, default=FAULT_S, help="virtual seconds of faults")
     parser.add_argument("--quiet", action="store_true", help="with --seed: only the result")
     arguments = parser.parse_args()
@@ -27,7 +28,7 @@ def main() -> int:
     if arguments.seed is not None:
         return _one(arguments.seed, arguments.seconds, quiet=arguments.quiet)
     first, _, last = (arguments.seeds or "1-20").partition("-")
-    return _many(range(int(first), int(last or first) + 1), arguments.seconds)
+    return _many(range(int(first), int(last or first) + 1), arguments.seconds, arguments.jobs)
 
 
 def _restart_reproducibly() -> None:
@@ -55,7 +56,7 @@ def _summary(result: Result) -> str:
     return f"seed {result.seed}: FAILED: {result.problem}"
 
 
-def _many(seeds: range, seconds: float) -> int:
+def _many(seeds: range, seconds: float, jobs: int) -> int:
     started = time.monotonic()
     failed = []
 
@@ -67,7 +68,7 @@ def _many(seeds: range, seconds: float) -> int:
             failed.append(seed)
             print(done.stdout.strip() or f"seed {seed}: {done.stderr[-2000:]}", flush=True)
 
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
+    with ThreadPoolExecutor(jobs) as pool:
         list(pool.map(run, seeds))
     minutes = (time.monotonic() - started) / 60
     print(f"{len(seeds)} seeds in {minutes:.1f} min, {len(failed)} failed: {sorted(failed)}")

@@ -1,6 +1,11 @@
 """Seeds of the simulation that run with every `make test`; `make simulate` runs many more.
 
 Each seed runs in a process of its own: a replay needs fixed hashes and addresses.
+
+That they find something was tried by putting two bugs back in. Seeds 2, 5, 6, 11 and 19 find a high
+watermark that stands still after a clean stop (LIVE_BROKERS and TIMER do not re-evaluate it, a
+follower outside of the ISR keeps the time it was caught up): a producer waits 5 s. Seed 4 finds an
+ISR that is not expanded after an accepted proposal: the timer has to do it, and counts.
 """
 
 import subprocess
@@ -8,7 +13,8 @@ import sys
 
 import pytest
 
-SEEDS = [*range(1, 8), 24, 2025]
+SEEDS = [*range(1, 8), 24, 2025, 5018, 5072, 10_076]
+"""Those after the first range have failed before."""
 FAULT_S = 30
 
 

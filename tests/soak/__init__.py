@@ -7,4 +7,5 @@
 A steady load (producer with acks=all, a group, transactions) runs beside one in which everything
 comes and goes: connections, topics, groups, producers, transactional ids. Settings make the brokers
 forget all of these, and delete old segments, within a minute, so that nothing has a reason to grow.
+Memory and waits are compared by thirds of the run; descriptors at rest, before and after the load.
 """

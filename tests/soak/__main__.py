@@ -12,9 +12,16 @@ from broker.net.client import Client
 from broker.protocol.messages.metadata import MetadataRequest
 from tests.cluster.asking import make_topic
 from tests.soak.churn import STEADY_TOPIC, Churn
-from tests.soak.samples import Sample, growing, num_descriptors, resident_mb
+from tests.soak.samples import (
+    Descriptors,
+    Sample,
+    growing,
+    leaked,
+    num_descriptors,
+    resident_mb,
+)
 from tests.support.ack_load import AckLoad, ack_load
-from tests.support.cluster import Cluster, running_cluster
+from tests.support.cluster import Cluster, running_cluster, wait_until
 from tests.support.zookeeper import running_zookeeper
 
 PARTITIONS = 6
@@ -40,6 +47,8 @@ SETTINGS = {
     "log.roll.ms": 60_000,
 }
 LONGEST_WAIT_S = 30.0
+_REST_S = 150
+"""Within this time deleted topics are gone from disk and idle files are closed."""
 
 
 def main() -> int:
@@ -60,16 +69,35 @@ def main() -> int:
         make_topic(cluster, STEADY_TOPIC, _spread())
         servers = cluster.bootstrap_servers
         load = stack.enter_context(ack_load(servers, STEADY_TOPIC, PARTITIONS))
+        wait_until(lambda: load.count > 100, "the producer is at work", _REST_S)
+        before = Descriptors.of(cluster.servers.values(), directory)
         samples, churn = asyncio.run(_soak(cluster, load, arguments.seconds, arguments.interval))
+        left = _left_open(cluster, before)
         if load.failed:
             print("not acknowledged:", load.failed[:5])
     if arguments.csv:
         rows = [Sample.header(), *(sample.row() for sample in samples)]
         arguments.csv.write_text("\n".join(rows) + "\n")
     print("done:", dict(churn.done), "errors:", dict(churn.errors))
-    problems = growing(samples) + _long_waits(samples)
+    problems = growing(samples) + _long_waits(samples) + left
     print("growing:" if problems else "everything levels off", *problems)
     return bool(problems or load.failed)
+
+
+def _left_open(cluster: Cluster, before: Descriptors) -> list[str]:
+    """What brokers have open too much, some time after the churn has ended."""
+
+    def problems() -> list[str]:
+        servers, directory = cluster.servers.values(), cluster.directory
+        num_files = sum(1 for path in directory.glob("data-*/**/*") if path.is_file())
+        after = Descriptors.of(servers, directory)
+        print("at rest:", after.sockets, "sockets,", after.files, "files; before:", before)
+        return leaked(before, after, num_files)
+
+    deadline = time.monotonic() + _REST_S
+    while (found := problems()) and time.monotonic() < deadline:
+        time.sleep(5)
+    return found
 
 
 def _long_waits(samples: list[Sample]) -> list[str]:
