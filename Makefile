@@ -19,7 +19,7 @@ INSTALLED := $(VENV)/installed
 COMPILED := $(basename $(wildcard broker/*/*.pxd))
 # One process per core; tests of the same outside server stay together (tests/conftest.py).
 PYTEST := $(BIN)/python -m pytest -n auto --dist loadgroup
-CODE := broker kctl bench tests setup.py
+CODE := broker kctl bench tests docs/examples setup.py
 
 # Tests and benchmarks start hundreds of processes. Where this variable is set, each would compile
 # every module, which costs more than the tests.
@@ -32,8 +32,8 @@ help:  ## show this list
 
 setup: $(INSTALLED)  ## create the virtual environment and install everything into it
 
-demo: $(INSTALLED)  ## guided tour: start a broker, explore it with kctl, stop it
-	@$(BIN)/kctl demo
+demo: $(INSTALLED)  ## guided tour of a broker; CLUSTER=1 for a tour of three brokers with failures
+	@$(BIN)/kctl demo $(if $(CLUSTER),cluster)
 
 test: check  ## run the checks, then every test that needs no Apache Kafka; T=tests/api for a part
 	$(PYTEST) -m "not kafka and not chaos" $(T)

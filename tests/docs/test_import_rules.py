@@ -21,22 +21,23 @@ BROKER_LAYERS = [
     {"api"},
     {"group", "txn"},
     {"replica", "controller"},
-    {"log", "metadata", "net", "quota", "metadata_cache"},
-    {"records", "security"},  # security: decisions and formats, no znodes and no sockets
+    {"log", "metadata", "net", "metadata_cache"},
+    {"records", "security", "quota"},  # decisions and formats, no znodes and no sockets
     {"protocol"},
     {"config", "metrics", "assignment", "tasks"},
     {"topic_names"},
     {"model", "java_strings", "errors", "clock", "__version__"},
 ]
 KCTL_LAYERS = [
-    {"__main__", "docs"},
+    {"__main__", "docs", "pytest_plugin"},
     {"app"},
     {"commands"},
     # Long-running work and its siblings; one imports another only in this order.
-    {"spark"},
+    {"restore"},
+    {"spark", "top"},
     {"operations", "streaming", "dev"},
     {"dump"},
-    {"records"},
+    {"records", "registry"},
     {"admin", "plans"},  # plans: pure functions of the model
     {"views", "java"},
     {"cli"},
@@ -73,9 +74,13 @@ KCTL_MAY_USE = {
 KCTL_MAY_ALSO_USE = {
     f"kctl.admin.{module}": {"broker.metadata"}
     for module in (
-        *("metadata_copy", "metadata_place", "old_groups", "user_znodes", "znode_kinds", "znodes"),
+        *("metadata_copy", "metadata_place", "old_groups", "user_znodes"),
+        *("znode_kinds", "znode_watching", "znodes"),
     )
-} | {"kctl.docs.__main__": {"broker.config"}}
+} | {
+    "kctl.docs.__main__": {"broker.config"},
+    "kctl.docs.broker_page": {"broker.__main__"},
+}
 
 
 def modules(package: str) -> list[Path]:

@@ -20,8 +20,18 @@ def test_every_screen_is_committed_and_in_the_readme(screen: Screen) -> None:
 
 
 def test_every_screen_file_belongs_to_a_screen() -> None:
-    known = {f"{screen.name}.svg" for screen in [*SCREENS, *AFTERWARDS]}
+    known = {f"{screen.name}.svg" for screen in [*SCREENS, *AFTERWARDS]} | {"top.svg"}
     assert {path.name for path in (ROOT / DIRECTORY).iterdir()} == known
+
+
+def test_screen_of_top_is_in_the_readme_and_fetches_nothing() -> None:
+    assert "docs/screens/top.svg" in (ROOT / "README.md").read_text()
+    picture = (ROOT / DIRECTORY / "top.svg").read_text()
+    assert "orders" in picture
+    assert set(re.findall(r"https?://[^\"'\s)]+", picture)) <= {
+        "http://www.w3.org/2000/svg",
+        "https://www.textualize.io",  # a comment
+    }
 
 
 def test_pictures_fetch_nothing() -> None:

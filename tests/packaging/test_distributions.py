@@ -1,0 +1,99 @@
+"""The wheel, built from the source distribution and installed into a clean environment."""
+
+import json
+import subprocess
+import sys
+import sysconfig
+import tarfile
+import venv
+import zipfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+HAS_COMPILER = subprocess.run(["which", "cc"], capture_output=True).returncode == 0
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(300), pytest.mark.xdist_group("packaging")]
+
+
+def run(*command: str | Path, cwd: Path | None = None) -> str:
+    result = subprocess.run(list(map(str, command)), cwd=cwd, capture_output=True, text=True)
+    assert result.returncode == 0, result.stdout + result.stderr
+    return result.stdout
+
+
+@pytest.fixture(scope="module")
+def sdist(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Built from the tracked files, as in a clean checkout: without what was compiled here."""
+    source = tmp_path_factory.mktemp("source")
+    tracked = run("git", "ls-files", "-z", cwd=ROOT).split("\0")
+    for name in filter(None, tracked):
+        if not name.startswith(("tests/", "bench/")) and (ROOT / name).exists():
+            (source / name).parent.mkdir(parents=True, exist_ok=True)
+            (source / name).write_bytes((ROOT / name).read_bytes())
+    place = tmp_path_factory.mktemp("sdist")
+    run(sys.executable, "-m", "build", "--sdist", "--outdir", place, source)
+    return next(place.glob("*.tar.gz"))
+
+
+@pytest.fixture(scope="module")
+def wheel(sdist: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = tmp_path_factory.mktemp("wheel")
+    run(sys.executable, "-m", "pip", "wheel", "--no-deps", "--wheel-dir", place, sdist)
+    return next(place.glob("*.whl"))
+
+
+@pytest.fixture(scope="module")
+def environment(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A new environment with the wheel; the dependencies come from this one, to save downloads.
+
+    They are on the path without their .pth files, so that this source tree is not on it.
+    """
+    place = tmp_path_factory.mktemp("environment")
+    venv.create(place, with_pip=True)
+    run(place / "bin" / "python", "-m", "pip", "install", "--no-deps", wheel)
+    packages = next((place / "lib").glob("python*/site-packages"))
+    (packages / "dependencies.pth").write_text(sysconfig.get_paths()["purelib"] + "\n")
+    return place
+
+
+def test_sdist_has_what_a_build_needs(sdist: Path) -> None:
+    with tarfile.open(sdist) as archive:
+        names = {name.partition("/")[2] for name in archive.getnames()}
+    assert {"LICENSE", "broker/records/scan.pxd", "man/kctl.1", "completions/kctl.bash"} <= names
+    assert not [name for name in names if name.startswith(("tests/", "bench/"))]
+
+
+def test_wheel_has_compiled_modules_types_and_license(wheel: Path) -> None:
+    names = zipfile.ZipFile(wheel).namelist()
+    assert "kctl/py.typed" in names
+    assert "broker/py.typed" in names
+    assert any(name.endswith("licenses/LICENSE") for name in names)
+    if HAS_COMPILER:
+        for module in ("decoder", "scan"):
+            prefix = f"broker/records/{module}."
+            assert any(n.startswith(prefix) and n.endswith(".so") for n in names), module
+
+
+def test_commands_man_pages_and_completions_are_installed(environment: Path) -> None:
+    assert run(environment / "bin" / "kctl", "--version").startswith("kctl ")
+    assert "--override" in run(environment / "bin" / "kctl-broker", "--help")
+    assert (environment / "share/man/man1/kctl.1").is_file()
+    assert (environment / "share/man/man8/kctl-broker.8").is_file()
+    script = run(environment / "bin" / "kctl", "completion", "bash")
+    assert script == (ROOT / "completions" / "kctl.bash").read_text()
+
+
+def test_installed_broker_serves_the_installed_kctl(environment: Path, tmp_path: Path) -> None:
+    """`kctl dev up` starts the broker of the same installation."""
+    kctl = environment / "bin" / "kctl"
+    ask = (environment / "bin" / "python", "-c", "import kctl; print(kctl.__file__)")
+    assert Path(run(*ask, cwd=tmp_path).strip()).is_relative_to(environment)
+    run(kctl, "dev", "up", "--dir", tmp_path, "--port", "0", cwd=tmp_path)
+    try:
+        status = run(kctl, "dev", "status", "--dir", tmp_path, "-o", "json", cwd=tmp_path)
+        (broker,) = json.loads(status)
+        assert broker["status"] == "running", broker
+    finally:
+        run(kctl, "dev", "down", "--dir", tmp_path, cwd=tmp_path)
