@@ -129,6 +129,20 @@ function __kctl_place
                 set skip 1
             case 'kctl topics delete:--color'
                 set skip 1
+            case 'kctl topics watch:--interval'
+                set skip 1
+            case 'kctl topics watch:-n' 'kctl topics watch:--count'
+                set skip 1
+            case 'kctl topics watch:--for'
+                set skip 1
+            case 'kctl topics watch:-o' 'kctl topics watch:--output'
+                set skip 1
+            case 'kctl topics watch:--columns'
+                set skip 1
+            case 'kctl topics watch:--sort-by'
+                set skip 1
+            case 'kctl topics watch:--color'
+                set skip 1
             case 'kctl configs:-o' 'kctl configs:--output'
                 set skip 1
             case 'kctl configs:--columns'
@@ -148,6 +162,10 @@ function __kctl_place
             case 'kctl configs describe:--broker'
                 set skip 1
             case 'kctl configs describe:--broker-logger'
+                set skip 1
+            case 'kctl configs describe:--group'
+                set skip 1
+            case 'kctl configs describe:--client-metrics'
                 set skip 1
             case 'kctl configs describe:-o' 'kctl configs describe:--output'
                 set skip 1
@@ -182,6 +200,10 @@ function __kctl_place
             case 'kctl configs alter:--broker'
                 set skip 1
             case 'kctl configs alter:--broker-logger'
+                set skip 1
+            case 'kctl configs alter:--group'
+                set skip 1
+            case 'kctl configs alter:--client-metrics'
                 set skip 1
             case 'kctl configs alter:--confirm'
                 set skip 1
@@ -259,6 +281,20 @@ function __kctl_place
                 set skip 1
             case 'kctl produce:--partitioner'
                 set skip 1
+            case 'kctl produce:--key-format'
+                set skip 1
+            case 'kctl produce:--key-schema'
+                set skip 1
+            case 'kctl produce:--key-message'
+                set skip 1
+            case 'kctl produce:--value-format'
+                set skip 1
+            case 'kctl produce:--value-schema'
+                set skip 1
+            case 'kctl produce:--value-message'
+                set skip 1
+            case 'kctl produce:--registry'
+                set skip 1
             case 'kctl produce:-a' 'kctl produce:--acks'
                 set skip 1
             case 'kctl produce:-z' 'kctl produce:--compression'
@@ -294,6 +330,12 @@ function __kctl_place
             case 'kctl consume:--null'
                 set skip 1
             case 'kctl consume:--grep'
+                set skip 1
+            case 'kctl consume:--key-format'
+                set skip 1
+            case 'kctl consume:--value-format'
+                set skip 1
+            case 'kctl consume:--registry'
                 set skip 1
             case 'kctl consume:--isolation-level'
                 set skip 1
@@ -361,6 +403,10 @@ function __kctl_place
                 set skip 1
             case 'kctl perf produce:-z' 'kctl perf produce:--compression'
                 set skip 1
+            case 'kctl perf produce:--payload-file'
+                set skip 1
+            case 'kctl perf produce:--payload-delimiter'
+                set skip 1
             case 'kctl perf produce:-X' 'kctl perf produce:--property'
                 set skip 1
             case 'kctl perf produce:--format'
@@ -407,6 +453,160 @@ function __kctl_place
                 set skip 1
             case 'kctl perf latency:--color'
                 set skip 1
+            case 'kctl verify:-o' 'kctl verify:--output'
+                set skip 1
+            case 'kctl verify:--columns'
+                set skip 1
+            case 'kctl verify:--sort-by'
+                set skip 1
+            case 'kctl verify:--color'
+                set skip 1
+            case 'kctl verify produce:-n' 'kctl verify produce:--num-records' 'kctl verify produce:--max-messages'
+                set skip 1
+            case 'kctl verify produce:--throughput'
+                set skip 1
+            case 'kctl verify produce:-a' 'kctl verify produce:--acks'
+                set skip 1
+            case 'kctl verify produce:--value-prefix'
+                set skip 1
+            case 'kctl verify produce:--repeating-keys'
+                set skip 1
+            case 'kctl verify produce:--message-create-time'
+                set skip 1
+            case 'kctl verify produce:-X' 'kctl verify produce:--property'
+                set skip 1
+            case 'kctl verify produce:--format'
+                set skip 1
+            case 'kctl verify produce:-o' 'kctl verify produce:--output'
+                set skip 1
+            case 'kctl verify produce:--columns'
+                set skip 1
+            case 'kctl verify produce:--sort-by'
+                set skip 1
+            case 'kctl verify produce:--color'
+                set skip 1
+            case 'kctl verify consume:--expect'
+                set skip 1
+            case 'kctl verify consume:--isolation-level'
+                set skip 1
+            case 'kctl verify consume:--group' 'kctl verify consume:--group-id'
+                set skip 1
+            case 'kctl verify consume:--max-messages'
+                set skip 1
+            case 'kctl verify consume:-X' 'kctl verify consume:--property'
+                set skip 1
+            case 'kctl verify consume:--format'
+                set skip 1
+            case 'kctl verify consume:-o' 'kctl verify consume:--output'
+                set skip 1
+            case 'kctl verify consume:--columns'
+                set skip 1
+            case 'kctl verify consume:--sort-by'
+                set skip 1
+            case 'kctl verify consume:--color'
+                set skip 1
+            case 'kctl registry:-o' 'kctl registry:--output'
+                set skip 1
+            case 'kctl registry:--columns'
+                set skip 1
+            case 'kctl registry:--sort-by'
+                set skip 1
+            case 'kctl registry:--color'
+                set skip 1
+            case 'kctl registry list:--registry'
+                set skip 1
+            case 'kctl registry list:-o' 'kctl registry list:--output'
+                set skip 1
+            case 'kctl registry list:--columns'
+                set skip 1
+            case 'kctl registry list:--sort-by'
+                set skip 1
+            case 'kctl registry list:--color'
+                set skip 1
+            case 'kctl registry versions:--registry'
+                set skip 1
+            case 'kctl registry versions:-o' 'kctl registry versions:--output'
+                set skip 1
+            case 'kctl registry versions:--columns'
+                set skip 1
+            case 'kctl registry versions:--sort-by'
+                set skip 1
+            case 'kctl registry versions:--color'
+                set skip 1
+            case 'kctl registry show:--registry'
+                set skip 1
+            case 'kctl registry show:-o' 'kctl registry show:--output'
+                set skip 1
+            case 'kctl registry show:--columns'
+                set skip 1
+            case 'kctl registry show:--sort-by'
+                set skip 1
+            case 'kctl registry show:--color'
+                set skip 1
+            case 'kctl registry diff:--registry'
+                set skip 1
+            case 'kctl registry diff:-o' 'kctl registry diff:--output'
+                set skip 1
+            case 'kctl registry diff:--columns'
+                set skip 1
+            case 'kctl registry diff:--sort-by'
+                set skip 1
+            case 'kctl registry diff:--color'
+                set skip 1
+            case 'kctl registry check:--type'
+                set skip 1
+            case 'kctl registry check:--reference'
+                set skip 1
+            case 'kctl registry check:--version'
+                set skip 1
+            case 'kctl registry check:--registry'
+                set skip 1
+            case 'kctl registry check:-o' 'kctl registry check:--output'
+                set skip 1
+            case 'kctl registry check:--columns'
+                set skip 1
+            case 'kctl registry check:--sort-by'
+                set skip 1
+            case 'kctl registry check:--color'
+                set skip 1
+            case 'kctl registry register:--type'
+                set skip 1
+            case 'kctl registry register:--reference'
+                set skip 1
+            case 'kctl registry register:--registry'
+                set skip 1
+            case 'kctl registry register:-o' 'kctl registry register:--output'
+                set skip 1
+            case 'kctl registry register:--columns'
+                set skip 1
+            case 'kctl registry register:--sort-by'
+                set skip 1
+            case 'kctl registry register:--color'
+                set skip 1
+            case 'kctl registry delete:--registry'
+                set skip 1
+            case 'kctl registry delete:--confirm'
+                set skip 1
+            case 'kctl registry delete:-o' 'kctl registry delete:--output'
+                set skip 1
+            case 'kctl registry delete:--columns'
+                set skip 1
+            case 'kctl registry delete:--sort-by'
+                set skip 1
+            case 'kctl registry delete:--color'
+                set skip 1
+            case 'kctl registry compatibility:--set'
+                set skip 1
+            case 'kctl registry compatibility:--registry'
+                set skip 1
+            case 'kctl registry compatibility:-o' 'kctl registry compatibility:--output'
+                set skip 1
+            case 'kctl registry compatibility:--columns'
+                set skip 1
+            case 'kctl registry compatibility:--sort-by'
+                set skip 1
+            case 'kctl registry compatibility:--color'
+                set skip 1
             case 'kctl groups:-o' 'kctl groups:--output'
                 set skip 1
             case 'kctl groups:--columns'
@@ -416,6 +616,8 @@ function __kctl_place
             case 'kctl groups:--color'
                 set skip 1
             case 'kctl groups list:--state'
+                set skip 1
+            case 'kctl groups list:--type'
                 set skip 1
             case 'kctl groups list:--zookeeper'
                 set skip 1
@@ -533,6 +735,42 @@ function __kctl_place
                 set skip 1
             case 'kctl groups delete:--color'
                 set skip 1
+            case 'kctl streams:-o' 'kctl streams:--output'
+                set skip 1
+            case 'kctl streams:--columns'
+                set skip 1
+            case 'kctl streams:--sort-by'
+                set skip 1
+            case 'kctl streams:--color'
+                set skip 1
+            case 'kctl streams reset:--input-topics'
+                set skip 1
+            case 'kctl streams reset:--intermediate-topics'
+                set skip 1
+            case 'kctl streams reset:--internal-topics'
+                set skip 1
+            case 'kctl streams reset:--to-offset'
+                set skip 1
+            case 'kctl streams reset:--shift-by'
+                set skip 1
+            case 'kctl streams reset:--to-datetime'
+                set skip 1
+            case 'kctl streams reset:--by-duration'
+                set skip 1
+            case 'kctl streams reset:--from-file'
+                set skip 1
+            case 'kctl streams reset:--format'
+                set skip 1
+            case 'kctl streams reset:--confirm'
+                set skip 1
+            case 'kctl streams reset:-o' 'kctl streams reset:--output'
+                set skip 1
+            case 'kctl streams reset:--columns'
+                set skip 1
+            case 'kctl streams reset:--sort-by'
+                set skip 1
+            case 'kctl streams reset:--color'
+                set skip 1
             case 'kctl transactions:-o' 'kctl transactions:--output'
                 set skip 1
             case 'kctl transactions:--columns'
@@ -619,6 +857,8 @@ function __kctl_place
                 set skip 1
             case 'kctl cluster:--color'
                 set skip 1
+            case 'kctl cluster describe:-z' 'kctl cluster describe:--zookeeper'
+                set skip 1
             case 'kctl cluster describe:-o' 'kctl cluster describe:--output'
                 set skip 1
             case 'kctl cluster describe:--columns'
@@ -637,6 +877,18 @@ function __kctl_place
                 set skip 1
             case 'kctl cluster id:--color'
                 set skip 1
+            case 'kctl cluster unregister:--format'
+                set skip 1
+            case 'kctl cluster unregister:--confirm'
+                set skip 1
+            case 'kctl cluster unregister:-o' 'kctl cluster unregister:--output'
+                set skip 1
+            case 'kctl cluster unregister:--columns'
+                set skip 1
+            case 'kctl cluster unregister:--sort-by'
+                set skip 1
+            case 'kctl cluster unregister:--color'
+                set skip 1
             case 'kctl health:--wait'
                 set skip 1
             case 'kctl health:-o' 'kctl health:--output'
@@ -646,6 +898,122 @@ function __kctl_place
             case 'kctl health:--sort-by'
                 set skip 1
             case 'kctl health:--color'
+                set skip 1
+            case 'kctl quorum:-o' 'kctl quorum:--output'
+                set skip 1
+            case 'kctl quorum:--columns'
+                set skip 1
+            case 'kctl quorum:--sort-by'
+                set skip 1
+            case 'kctl quorum:--color'
+                set skip 1
+            case 'kctl quorum status:--format'
+                set skip 1
+            case 'kctl quorum status:-o' 'kctl quorum status:--output'
+                set skip 1
+            case 'kctl quorum status:--columns'
+                set skip 1
+            case 'kctl quorum status:--sort-by'
+                set skip 1
+            case 'kctl quorum status:--color'
+                set skip 1
+            case 'kctl quorum replication:--format'
+                set skip 1
+            case 'kctl quorum replication:-o' 'kctl quorum replication:--output'
+                set skip 1
+            case 'kctl quorum replication:--columns'
+                set skip 1
+            case 'kctl quorum replication:--sort-by'
+                set skip 1
+            case 'kctl quorum replication:--color'
+                set skip 1
+            case 'kctl features:-o' 'kctl features:--output'
+                set skip 1
+            case 'kctl features:--columns'
+                set skip 1
+            case 'kctl features:--sort-by'
+                set skip 1
+            case 'kctl features:--color'
+                set skip 1
+            case 'kctl features describe:--format'
+                set skip 1
+            case 'kctl features describe:-o' 'kctl features describe:--output'
+                set skip 1
+            case 'kctl features describe:--columns'
+                set skip 1
+            case 'kctl features describe:--sort-by'
+                set skip 1
+            case 'kctl features describe:--color'
+                set skip 1
+            case 'kctl features upgrade:--release-version'
+                set skip 1
+            case 'kctl features upgrade:--metadata'
+                set skip 1
+            case 'kctl features upgrade:--format'
+                set skip 1
+            case 'kctl features upgrade:--confirm'
+                set skip 1
+            case 'kctl features upgrade:-o' 'kctl features upgrade:--output'
+                set skip 1
+            case 'kctl features upgrade:--columns'
+                set skip 1
+            case 'kctl features upgrade:--sort-by'
+                set skip 1
+            case 'kctl features upgrade:--color'
+                set skip 1
+            case 'kctl features downgrade:--release-version'
+                set skip 1
+            case 'kctl features downgrade:--metadata'
+                set skip 1
+            case 'kctl features downgrade:--format'
+                set skip 1
+            case 'kctl features downgrade:--confirm'
+                set skip 1
+            case 'kctl features downgrade:-o' 'kctl features downgrade:--output'
+                set skip 1
+            case 'kctl features downgrade:--columns'
+                set skip 1
+            case 'kctl features downgrade:--sort-by'
+                set skip 1
+            case 'kctl features downgrade:--color'
+                set skip 1
+            case 'kctl features disable:--format'
+                set skip 1
+            case 'kctl features disable:--confirm'
+                set skip 1
+            case 'kctl features disable:-o' 'kctl features disable:--output'
+                set skip 1
+            case 'kctl features disable:--columns'
+                set skip 1
+            case 'kctl features disable:--sort-by'
+                set skip 1
+            case 'kctl features disable:--color'
+                set skip 1
+            case 'kctl features versions:--format'
+                set skip 1
+            case 'kctl features versions:-o' 'kctl features versions:--output'
+                set skip 1
+            case 'kctl features versions:--columns'
+                set skip 1
+            case 'kctl features versions:--sort-by'
+                set skip 1
+            case 'kctl features versions:--color'
+                set skip 1
+            case 'kctl events:--interval'
+                set skip 1
+            case 'kctl events:-n' 'kctl events:--count'
+                set skip 1
+            case 'kctl events:--for'
+                set skip 1
+            case 'kctl events:-z' 'kctl events:--zookeeper'
+                set skip 1
+            case 'kctl events:-o' 'kctl events:--output'
+                set skip 1
+            case 'kctl events:--columns'
+                set skip 1
+            case 'kctl events:--sort-by'
+                set skip 1
+            case 'kctl events:--color'
                 set skip 1
             case 'kctl brokers:-o' 'kctl brokers:--output'
                 set skip 1
@@ -662,6 +1030,22 @@ function __kctl_place
             case 'kctl brokers list:--sort-by'
                 set skip 1
             case 'kctl brokers list:--color'
+                set skip 1
+            case 'kctl top:-i' 'kctl top:--interval'
+                set skip 1
+            case 'kctl top:-w' 'kctl top:--window'
+                set skip 1
+            case 'kctl top:--admin'
+                set skip 1
+            case 'kctl top:--token-file'
+                set skip 1
+            case 'kctl top:-o' 'kctl top:--output'
+                set skip 1
+            case 'kctl top:--columns'
+                set skip 1
+            case 'kctl top:--sort-by'
+                set skip 1
+            case 'kctl top:--color'
                 set skip 1
             case 'kctl monitor:-o' 'kctl monitor:--output'
                 set skip 1
@@ -943,6 +1327,16 @@ function __kctl_place
                 set skip 1
             case 'kctl replicas:--color'
                 set skip 1
+            case 'kctl replicas list:--broker'
+                set skip 1
+            case 'kctl replicas list:-o' 'kctl replicas list:--output'
+                set skip 1
+            case 'kctl replicas list:--columns'
+                set skip 1
+            case 'kctl replicas list:--sort-by'
+                set skip 1
+            case 'kctl replicas list:--color'
+                set skip 1
             case 'kctl replicas verify:--time'
                 set skip 1
             case 'kctl replicas verify:--fetch-size'
@@ -1022,6 +1416,20 @@ function __kctl_place
             case 'kctl zk tree:--sort-by'
                 set skip 1
             case 'kctl zk tree:--color'
+                set skip 1
+            case 'kctl zk watch:-n' 'kctl zk watch:--count'
+                set skip 1
+            case 'kctl zk watch:--for'
+                set skip 1
+            case 'kctl zk watch:-z' 'kctl zk watch:--zookeeper'
+                set skip 1
+            case 'kctl zk watch:-o' 'kctl zk watch:--output'
+                set skip 1
+            case 'kctl zk watch:--columns'
+                set skip 1
+            case 'kctl zk watch:--sort-by'
+                set skip 1
+            case 'kctl zk watch:--color'
                 set skip 1
             case 'kctl acls:-o' 'kctl acls:--output'
                 set skip 1
@@ -1447,6 +1855,26 @@ function __kctl_place
                 set skip 1
             case 'kctl dump-log repair:--color'
                 set skip 1
+            case 'kctl dump-log segments:--retention'
+                set skip 1
+            case 'kctl dump-log segments:--retention-bytes'
+                set skip 1
+            case 'kctl dump-log segments:-o' 'kctl dump-log segments:--output'
+                set skip 1
+            case 'kctl dump-log segments:--columns'
+                set skip 1
+            case 'kctl dump-log segments:--sort-by'
+                set skip 1
+            case 'kctl dump-log segments:--color'
+                set skip 1
+            case 'kctl dump-log locate:-o' 'kctl dump-log locate:--output'
+                set skip 1
+            case 'kctl dump-log locate:--columns'
+                set skip 1
+            case 'kctl dump-log locate:--sort-by'
+                set skip 1
+            case 'kctl dump-log locate:--color'
+                set skip 1
             case 'kctl spark-export:-o' 'kctl spark-export:--output'
                 set skip 1
             case 'kctl spark-export:--columns'
@@ -1481,7 +1909,11 @@ function __kctl_place
                 set skip 1
             case 'kctl spark-export run:--value'
                 set skip 1
+            case 'kctl spark-export run:--registry'
+                set skip 1
             case 'kctl spark-export run:--schema'
+                set skip 1
+            case 'kctl spark-export run:--schema-evolution'
                 set skip 1
             case 'kctl spark-export run:--max-undecodable'
                 set skip 1
@@ -1518,6 +1950,8 @@ function __kctl_place
             case 'kctl spark-export run:--color'
                 set skip 1
             case 'kctl spark-export verify:--from-dir'
+                set skip 1
+            case 'kctl spark-export verify:--registry'
                 set skip 1
             case 'kctl spark-export verify:--engine'
                 set skip 1
@@ -1564,6 +1998,24 @@ function __kctl_place
             case 'kctl spark-export compact:--sort-by'
                 set skip 1
             case 'kctl spark-export compact:--color'
+                set skip 1
+            case 'kctl import:--rename'
+                set skip 1
+            case 'kctl import:--export'
+                set skip 1
+            case 'kctl import:--replication-factor'
+                set skip 1
+            case 'kctl import:--missing-timestamps'
+                set skip 1
+            case 'kctl import:-z' 'kctl import:--compression'
+                set skip 1
+            case 'kctl import:-o' 'kctl import:--output'
+                set skip 1
+            case 'kctl import:--columns'
+                set skip 1
+            case 'kctl import:--sort-by'
+                set skip 1
+            case 'kctl import:--color'
                 set skip 1
             case 'kctl context:-o' 'kctl context:--output'
                 set skip 1
@@ -1633,6 +2085,10 @@ function __kctl_place
                 set skip 1
             case 'kctl dev up:--set'
                 set skip 1
+            case 'kctl dev up:--racks'
+                set skip 1
+            case 'kctl dev up:--zookeeper-port'
+                set skip 1
             case 'kctl dev up:--dir'
                 set skip 1
             case 'kctl dev up:-o' 'kctl dev up:--output'
@@ -1662,6 +2118,30 @@ function __kctl_place
             case 'kctl dev start:--sort-by'
                 set skip 1
             case 'kctl dev start:--color'
+                set skip 1
+            case 'kctl dev add:--rack'
+                set skip 1
+            case 'kctl dev add:--port'
+                set skip 1
+            case 'kctl dev add:--dir'
+                set skip 1
+            case 'kctl dev add:-o' 'kctl dev add:--output'
+                set skip 1
+            case 'kctl dev add:--columns'
+                set skip 1
+            case 'kctl dev add:--sort-by'
+                set skip 1
+            case 'kctl dev add:--color'
+                set skip 1
+            case 'kctl dev remove:--dir'
+                set skip 1
+            case 'kctl dev remove:-o' 'kctl dev remove:--output'
+                set skip 1
+            case 'kctl dev remove:--columns'
+                set skip 1
+            case 'kctl dev remove:--sort-by'
+                set skip 1
+            case 'kctl dev remove:--color'
                 set skip 1
             case 'kctl dev stop:--dir'
                 set skip 1
@@ -1737,6 +2217,8 @@ function __kctl_place
                 set place "$place $word"
             case 'kctl topics delete'
                 set place "$place $word"
+            case 'kctl topics watch'
+                set place "$place $word"
             case 'kctl configs'
                 set place "$place $word"
             case 'kctl configs describe'
@@ -1769,6 +2251,30 @@ function __kctl_place
                 set place "$place $word"
             case 'kctl perf latency'
                 set place "$place $word"
+            case 'kctl verify'
+                set place "$place $word"
+            case 'kctl verify produce'
+                set place "$place $word"
+            case 'kctl verify consume'
+                set place "$place $word"
+            case 'kctl registry'
+                set place "$place $word"
+            case 'kctl registry list'
+                set place "$place $word"
+            case 'kctl registry versions'
+                set place "$place $word"
+            case 'kctl registry show'
+                set place "$place $word"
+            case 'kctl registry diff'
+                set place "$place $word"
+            case 'kctl registry check'
+                set place "$place $word"
+            case 'kctl registry register'
+                set place "$place $word"
+            case 'kctl registry delete'
+                set place "$place $word"
+            case 'kctl registry compatibility'
+                set place "$place $word"
             case 'kctl groups'
                 set place "$place $word"
             case 'kctl groups list'
@@ -1784,6 +2290,10 @@ function __kctl_place
             case 'kctl groups remove-members'
                 set place "$place $word"
             case 'kctl groups delete'
+                set place "$place $word"
+            case 'kctl streams'
+                set place "$place $word"
+            case 'kctl streams reset'
                 set place "$place $word"
             case 'kctl transactions'
                 set place "$place $word"
@@ -1803,11 +2313,35 @@ function __kctl_place
                 set place "$place $word"
             case 'kctl cluster id'
                 set place "$place $word"
+            case 'kctl cluster unregister'
+                set place "$place $word"
             case 'kctl health'
+                set place "$place $word"
+            case 'kctl quorum'
+                set place "$place $word"
+            case 'kctl quorum status'
+                set place "$place $word"
+            case 'kctl quorum replication'
+                set place "$place $word"
+            case 'kctl features'
+                set place "$place $word"
+            case 'kctl features describe'
+                set place "$place $word"
+            case 'kctl features upgrade'
+                set place "$place $word"
+            case 'kctl features downgrade'
+                set place "$place $word"
+            case 'kctl features disable'
+                set place "$place $word"
+            case 'kctl features versions'
+                set place "$place $word"
+            case 'kctl events'
                 set place "$place $word"
             case 'kctl brokers'
                 set place "$place $word"
             case 'kctl brokers list'
+                set place "$place $word"
+            case 'kctl top'
                 set place "$place $word"
             case 'kctl monitor'
                 set place "$place $word"
@@ -1847,6 +2381,8 @@ function __kctl_place
                 set place "$place $word"
             case 'kctl replicas'
                 set place "$place $word"
+            case 'kctl replicas list'
+                set place "$place $word"
             case 'kctl replicas verify'
                 set place "$place $word"
             case 'kctl metadata'
@@ -1860,6 +2396,8 @@ function __kctl_place
             case 'kctl zk get'
                 set place "$place $word"
             case 'kctl zk tree'
+                set place "$place $word"
+            case 'kctl zk watch'
                 set place "$place $word"
             case 'kctl acls'
                 set place "$place $word"
@@ -1913,6 +2451,10 @@ function __kctl_place
                 set place "$place $word"
             case 'kctl dump-log repair'
                 set place "$place $word"
+            case 'kctl dump-log segments'
+                set place "$place $word"
+            case 'kctl dump-log locate'
+                set place "$place $word"
             case 'kctl spark-export'
                 set place "$place $word"
             case 'kctl spark-export run'
@@ -1922,6 +2464,8 @@ function __kctl_place
             case 'kctl spark-export list'
                 set place "$place $word"
             case 'kctl spark-export compact'
+                set place "$place $word"
+            case 'kctl import'
                 set place "$place $word"
             case 'kctl context'
                 set place "$place $word"
@@ -1943,6 +2487,10 @@ function __kctl_place
                 set place "$place $word"
             case 'kctl dev start'
                 set place "$place $word"
+            case 'kctl dev add'
+                set place "$place $word"
+            case 'kctl dev remove'
+                set place "$place $word"
             case 'kctl dev stop'
                 set place "$place $word"
             case 'kctl dev kill'
@@ -1957,18 +2505,25 @@ function __kctl_place
     end
     echo $place
 end
-complete -c kctl -n 'test (__kctl_place) = "kctl"' -f -a topics -d 'List, describe, create, alter and delete topics.'
-complete -c kctl -n 'test (__kctl_place) = "kctl"' -f -a configs -d 'Describe and alter configs of topics and brokers.'
+complete -c kctl -n 'test (__kctl_place) = "kctl"' -f -a topics -d 'List, describe, watch, create, alter and delete topics.'
+complete -c kctl -n 'test (__kctl_place) = "kctl"' -f -a configs -d 'Describe and alter configs of topics, brokers, groups and client metrics.'
 complete -c kctl -n 'test (__kctl_place) = "kctl"' -f -a produce -d 'Write records to an existing topic.'
 complete -c kctl -n 'test (__kctl_place) = "kctl"' -f -a consume -d 'Read records from topics.'
 complete -c kctl -n 'test (__kctl_place) = "kctl"' -f -a offsets -d 'Show the offsets of partitions: log start, log end, or at a given time.'
 complete -c kctl -n 'test (__kctl_place) = "kctl"' -f -a delete-records -d 'Delete the records before an offset or a time, or all records.'
 complete -c kctl -n 'test (__kctl_place) = "kctl"' -f -a perf -d 'Measure the throughput and latency of a cluster.'
+complete -c kctl -n 'test (__kctl_place) = "kctl"' -f -a verify -d 'Write numbered records and find lost and duplicate ones.'
+complete -c kctl -n 'test (__kctl_place) = "kctl"' -f -a registry -d 'List, show, compare, check, register and delete schemas of a schema registry.'
 complete -c kctl -n 'test (__kctl_place) = "kctl"' -f -a groups -d 'List, describe, watch, reset and delete consumer groups.'
+complete -c kctl -n 'test (__kctl_place) = "kctl"' -f -a streams -d 'Reset applications of Kafka Streams.'
 complete -c kctl -n 'test (__kctl_place) = "kctl"' -f -a transactions -d 'List and describe transactions; find and abort hanging ones.'
-complete -c kctl -n 'test (__kctl_place) = "kctl"' -f -a cluster -d 'Describe the cluster.'
+complete -c kctl -n 'test (__kctl_place) = "kctl"' -f -a cluster -d 'Describe the cluster; unregister brokers.'
 complete -c kctl -n 'test (__kctl_place) = "kctl"' -f -a health -d 'Check the health of the cluster.'
+complete -c kctl -n 'test (__kctl_place) = "kctl"' -f -a quorum -d 'Describe the KRaft quorum: the controllers and the metadata log.'
+complete -c kctl -n 'test (__kctl_place) = "kctl"' -f -a features -d 'Describe, upgrade and downgrade the features of a KRaft cluster.'
+complete -c kctl -n 'test (__kctl_place) = "kctl"' -f -a events -d 'Follow changes of the cluster: brokers, controller, topics, leaders, ISR, replicas.'
 complete -c kctl -n 'test (__kctl_place) = "kctl"' -f -a brokers -d 'List the brokers of the cluster.'
+complete -c kctl -n 'test (__kctl_place) = "kctl"' -f -a top -d 'Watch a cluster on the terminal: brokers, topics, partitions, groups, reassignments.'
 complete -c kctl -n 'test (__kctl_place) = "kctl"' -f -a monitor -d 'Watch clusters: serve metrics of lag and health, keep a history.'
 complete -c kctl -n 'test (__kctl_place) = "kctl"' -f -a metrics -d 'Show the metrics of a broker'\''s admin port.'
 complete -c kctl -n 'test (__kctl_place) = "kctl"' -f -a api-versions -d 'Show the API versions that each broker supports.'
@@ -1976,15 +2531,16 @@ complete -c kctl -n 'test (__kctl_place) = "kctl"' -f -a log-dirs -d 'Show the r
 complete -c kctl -n 'test (__kctl_place) = "kctl"' -f -a reassign -d 'Plan, run and verify partition reassignments.'
 complete -c kctl -n 'test (__kctl_place) = "kctl"' -f -a throttle -d 'List, set and clear replication throttles.'
 complete -c kctl -n 'test (__kctl_place) = "kctl"' -f -a elect-leaders -d 'Trigger preferred or unclean leader elections.'
-complete -c kctl -n 'test (__kctl_place) = "kctl"' -f -a replicas -d 'Verify that the replicas of partitions are identical.'
+complete -c kctl -n 'test (__kctl_place) = "kctl"' -f -a replicas -d 'List the replicas of partitions; verify that they are identical.'
 complete -c kctl -n 'test (__kctl_place) = "kctl"' -f -a metadata -d 'Copy the metadata of a cluster between stores.'
-complete -c kctl -n 'test (__kctl_place) = "kctl"' -f -a zk -d 'Read the znodes of a cluster, in ZooKeeper or in an embedded store.'
+complete -c kctl -n 'test (__kctl_place) = "kctl"' -f -a zk -d 'Read and watch the znodes of a cluster, in ZooKeeper or in an embedded store.'
 complete -c kctl -n 'test (__kctl_place) = "kctl"' -f -a acls -d 'List, add, remove, explain and audit ACLs.'
 complete -c kctl -n 'test (__kctl_place) = "kctl"' -f -a users -d 'List, set and delete SCRAM credentials of users.'
 complete -c kctl -n 'test (__kctl_place) = "kctl"' -f -a quotas -d 'List, set, delete and resolve client quotas.'
 complete -c kctl -n 'test (__kctl_place) = "kctl"' -f -a tokens -d 'Create, renew, expire and list delegation tokens.'
-complete -c kctl -n 'test (__kctl_place) = "kctl"' -f -a dump-log -d 'Show, check and repair the files of a log.'
+complete -c kctl -n 'test (__kctl_place) = "kctl"' -f -a dump-log -d 'Show, locate, check and repair the files of a log.'
 complete -c kctl -n 'test (__kctl_place) = "kctl"' -f -a spark-export -d 'Export topics to Parquet and other formats with Spark.'
+complete -c kctl -n 'test (__kctl_place) = "kctl"' -f -a import -d 'Restore topics from the exports of kctl spark-export.'
 complete -c kctl -n 'test (__kctl_place) = "kctl"' -f -a context -d 'Manage contexts: named clusters.'
 complete -c kctl -n 'test (__kctl_place) = "kctl"' -f -a dev -d 'Run a development broker or cluster on this machine.'
 complete -c kctl -n 'test (__kctl_place) = "kctl"' -f -a completion -d 'Print the completion script of a shell.'
@@ -2002,6 +2558,7 @@ complete -c kctl -n 'test (__kctl_place) = "kctl topics"' -f -a clone -d 'Create
 complete -c kctl -n 'test (__kctl_place) = "kctl topics"' -f -a alter -d 'Add partitions, or change configs or the replication factor.'
 complete -c kctl -n 'test (__kctl_place) = "kctl topics"' -f -a configs -d 'Describe the configs of topics; see also `kctl configs`.'
 complete -c kctl -n 'test (__kctl_place) = "kctl topics"' -f -a delete -d 'Delete topics and all their records.'
+complete -c kctl -n 'test (__kctl_place) = "kctl topics"' -f -a watch -d 'Follow changes of topics: creation, deletion, leaders, ISR, replicas.'
 complete -c kctl -n 'test (__kctl_place) = "kctl topics"' -s o -l output -x -a 'table wide json jsonl yaml csv name tree' -d 'Output format: table, wide, json, jsonl, yaml, csv, name or tree. [KCTL_OUTPUT]'
 complete -c kctl -n 'test (__kctl_place) = "kctl topics"' -l columns -r -d 'Show only these columns, in this order.'
 complete -c kctl -n 'test (__kctl_place) = "kctl topics"' -l sort-by -r -d 'Sort by these columns; -NAME sorts in descending order.'
@@ -2106,8 +2663,19 @@ complete -c kctl -n 'test (__kctl_place) = "kctl topics delete"' -l sort-by -r -
 complete -c kctl -n 'test (__kctl_place) = "kctl topics delete"' -l no-headers -d 'Omit the headings of tables and CSV.'
 complete -c kctl -n 'test (__kctl_place) = "kctl topics delete"' -l color -x -a 'auto always never' -d 'Use colour: auto (on a terminal, unless NO_COLOR is set), always or never. [KCTL_COLOR]'
 complete -c kctl -n 'test (__kctl_place) = "kctl topics delete"' -s h -l help -d 'Show this message and exit.'
+complete -c kctl -n 'test (__kctl_place) = "kctl topics watch"' -f -a '(kctl complete topics -- (commandline -opc)[2..] 2>/dev/null)'
+complete -c kctl -n 'test (__kctl_place) = "kctl topics watch"' -s r -l regex -d 'Treat TOPIC as regular expressions that match whole names.'
+complete -c kctl -n 'test (__kctl_place) = "kctl topics watch"' -l interval -r -d 'Time between two looks. [default: 1; minimum 0.05]'
+complete -c kctl -n 'test (__kctl_place) = "kctl topics watch"' -s n -l count -r -d 'Exit after this many events. [minimum 1]'
+complete -c kctl -n 'test (__kctl_place) = "kctl topics watch"' -l for -r -d 'Exit after this time, e.g. 10m.'
+complete -c kctl -n 'test (__kctl_place) = "kctl topics watch"' -s o -l output -x -a 'table wide json jsonl yaml csv name tree' -d 'Output format: table, wide, json, jsonl, yaml, csv, name or tree. [KCTL_OUTPUT]'
+complete -c kctl -n 'test (__kctl_place) = "kctl topics watch"' -l columns -r -d 'Show only these columns, in this order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl topics watch"' -l sort-by -r -d 'Sort by these columns; -NAME sorts in descending order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl topics watch"' -l no-headers -d 'Omit the headings of tables and CSV.'
+complete -c kctl -n 'test (__kctl_place) = "kctl topics watch"' -l color -x -a 'auto always never' -d 'Use colour: auto (on a terminal, unless NO_COLOR is set), always or never. [KCTL_COLOR]'
+complete -c kctl -n 'test (__kctl_place) = "kctl topics watch"' -s h -l help -d 'Show this message and exit.'
 complete -c kctl -n 'test (__kctl_place) = "kctl configs"' -f -a describe -d 'Describe configs and the sources of their values.'
-complete -c kctl -n 'test (__kctl_place) = "kctl configs"' -f -a alter -d 'Change configs of topics and brokers; atomically per entity.'
+complete -c kctl -n 'test (__kctl_place) = "kctl configs"' -f -a alter -d 'Change configs of topics, brokers, groups and client metrics; atomically per entity.'
 complete -c kctl -n 'test (__kctl_place) = "kctl configs"' -f -a set -d 'Set configs.'
 complete -c kctl -n 'test (__kctl_place) = "kctl configs"' -f -a delete -d 'Remove configs of an entity, so that defaults apply again.'
 complete -c kctl -n 'test (__kctl_place) = "kctl configs"' -f -a append -d 'Append items to list configs.'
@@ -2122,13 +2690,15 @@ complete -c kctl -n 'test (__kctl_place) = "kctl configs"' -s h -l help -d 'Show
 complete -c kctl -n 'test (__kctl_place) = "kctl configs describe"' -l all -d 'Include configs with default values.'
 complete -c kctl -n 'test (__kctl_place) = "kctl configs describe"' -l docs -d 'Include the brokers'\'' documentation of each config.'
 complete -c kctl -n 'test (__kctl_place) = "kctl configs describe"' -l format -x -a 'kafka' -d 'Print the output of Kafka'\''s own tool.'
-complete -c kctl -n 'test (__kctl_place) = "kctl configs describe"' -l entity-type -r -d 'Entity type: topics, brokers or broker-loggers.'
+complete -c kctl -n 'test (__kctl_place) = "kctl configs describe"' -l entity-type -r -d 'Entity type: topics, brokers, broker-loggers, groups or client-metrics.'
 complete -c kctl -n 'test (__kctl_place) = "kctl configs describe"' -l entity-name -r -d 'Entity name; describe shows all entities without it.'
 complete -c kctl -n 'test (__kctl_place) = "kctl configs describe"' -l entity-default -d 'The cluster-wide broker defaults.'
 complete -c kctl -n 'test (__kctl_place) = "kctl configs describe"' -l topic -x -a '(kctl complete topics -- (commandline -opc)[2..] 2>/dev/null)' -d 'Same as topic:NAME.'
 complete -c kctl -n 'test (__kctl_place) = "kctl configs describe"' -l broker -x -a '(kctl complete brokers -- (commandline -opc)[2..] 2>/dev/null)' -d 'Same as broker:ID.'
 complete -c kctl -n 'test (__kctl_place) = "kctl configs describe"' -l broker-defaults -d 'Same as brokers.'
 complete -c kctl -n 'test (__kctl_place) = "kctl configs describe"' -l broker-logger -r -d 'Same as broker-logger:ID.'
+complete -c kctl -n 'test (__kctl_place) = "kctl configs describe"' -l group -x -a '(kctl complete groups -- (commandline -opc)[2..] 2>/dev/null)' -d 'Same as group:NAME.'
+complete -c kctl -n 'test (__kctl_place) = "kctl configs describe"' -l client-metrics -r -d 'Same as client-metrics:NAME.'
 complete -c kctl -n 'test (__kctl_place) = "kctl configs describe"' -s o -l output -x -a 'table wide json jsonl yaml csv name tree' -d 'Output format: table, wide, json, jsonl, yaml, csv, name or tree. [KCTL_OUTPUT]'
 complete -c kctl -n 'test (__kctl_place) = "kctl configs describe"' -l columns -r -d 'Show only these columns, in this order.'
 complete -c kctl -n 'test (__kctl_place) = "kctl configs describe"' -l sort-by -r -d 'Sort by these columns; -NAME sorts in descending order.'
@@ -2145,13 +2715,15 @@ complete -c kctl -n 'test (__kctl_place) = "kctl configs alter"' -l format -x -a
 complete -c kctl -n 'test (__kctl_place) = "kctl configs alter"' -l add-config -r -d 'Set configs.'
 complete -c kctl -n 'test (__kctl_place) = "kctl configs alter"' -l add-config-file -r -d 'Set the configs of a properties file.'
 complete -c kctl -n 'test (__kctl_place) = "kctl configs alter"' -l delete-config -r -d 'Same as --delete, separated with commas.'
-complete -c kctl -n 'test (__kctl_place) = "kctl configs alter"' -l entity-type -r -d 'Entity type: topics, brokers or broker-loggers.'
+complete -c kctl -n 'test (__kctl_place) = "kctl configs alter"' -l entity-type -r -d 'Entity type: topics, brokers, broker-loggers, groups or client-metrics.'
 complete -c kctl -n 'test (__kctl_place) = "kctl configs alter"' -l entity-name -r -d 'Entity name; describe shows all entities without it.'
 complete -c kctl -n 'test (__kctl_place) = "kctl configs alter"' -l entity-default -d 'The cluster-wide broker defaults.'
 complete -c kctl -n 'test (__kctl_place) = "kctl configs alter"' -l topic -x -a '(kctl complete topics -- (commandline -opc)[2..] 2>/dev/null)' -d 'Same as topic:NAME.'
 complete -c kctl -n 'test (__kctl_place) = "kctl configs alter"' -l broker -x -a '(kctl complete brokers -- (commandline -opc)[2..] 2>/dev/null)' -d 'Same as broker:ID.'
 complete -c kctl -n 'test (__kctl_place) = "kctl configs alter"' -l broker-defaults -d 'Same as brokers.'
 complete -c kctl -n 'test (__kctl_place) = "kctl configs alter"' -l broker-logger -r -d 'Same as broker-logger:ID.'
+complete -c kctl -n 'test (__kctl_place) = "kctl configs alter"' -l group -x -a '(kctl complete groups -- (commandline -opc)[2..] 2>/dev/null)' -d 'Same as group:NAME.'
+complete -c kctl -n 'test (__kctl_place) = "kctl configs alter"' -l client-metrics -r -d 'Same as client-metrics:NAME.'
 complete -c kctl -n 'test (__kctl_place) = "kctl configs alter"' -l confirm -r -d 'Confirm for the cluster of this context, even if it is protected; fails on any other cluster.'
 complete -c kctl -n 'test (__kctl_place) = "kctl configs alter"' -s o -l output -x -a 'table wide json jsonl yaml csv name tree' -d 'Output format: table, wide, json, jsonl, yaml, csv, name or tree. [KCTL_OUTPUT]'
 complete -c kctl -n 'test (__kctl_place) = "kctl configs alter"' -l columns -r -d 'Show only these columns, in this order.'
@@ -2206,13 +2778,20 @@ complete -c kctl -n 'test (__kctl_place) = "kctl produce"' -s i -l input -x -a '
 complete -c kctl -n 'test (__kctl_place) = "kctl produce"' -s K -l key-separator -r -d 'Separator between key and value.'
 complete -c kctl -n 'test (__kctl_place) = "kctl produce"' -s D -l delimiter -r -d 'Separator between records. [default: \n]'
 complete -c kctl -n 'test (__kctl_place) = "kctl produce"' -s k -l key -r -d 'Key of records without a key.'
-complete -c kctl -n 'test (__kctl_place) = "kctl produce"' -s H -l header -r -d 'Header to add; can be repeated.'
+complete -c kctl -n 'test (__kctl_place) = "kctl produce"' -s H -l header -r -d 'Header to add, null without =VALUE; can be repeated.'
 complete -c kctl -n 'test (__kctl_place) = "kctl produce"' -l null-marker -r -d 'Text that stands for a null key or value.'
 complete -c kctl -n 'test (__kctl_place) = "kctl produce"' -s Z -l null-empty -d 'Write empty keys and values as null.'
 complete -c kctl -n 'test (__kctl_place) = "kctl produce"' -s p -l partition -r -d 'Write to this partition only.'
 complete -c kctl -n 'test (__kctl_place) = "kctl produce"' -l timestamp -r -d 'Timestamp of records without one: ISO 8601, milliseconds or -15m.'
 complete -c kctl -n 'test (__kctl_place) = "kctl produce"' -l partitioner -x -a 'java librdkafka round-robin random' -d 'Partition by key hash (as Java clients or librdkafka do), round robin, or random. [default: java]'
 complete -c kctl -n 'test (__kctl_place) = "kctl produce"' -l keep-partitions -d 'Write JSON records to their own partition instead of the one of their key.'
+complete -c kctl -n 'test (__kctl_place) = "kctl produce"' -l key-format -x -a 'bytes auto avro protobuf json-schema' -d 'Format of the keys: bytes, avro, protobuf, json-schema, or auto (that of the schema). [default: bytes]'
+complete -c kctl -n 'test (__kctl_place) = "kctl produce"' -l key-schema -r -d 'Schema of the keys: SUBJECT, SUBJECT:VERSION, id:N, or @FILE to register (default: TOPIC-key).'
+complete -c kctl -n 'test (__kctl_place) = "kctl produce"' -l key-message -r -d 'Protobuf message of the keys, if the schema has several.'
+complete -c kctl -n 'test (__kctl_place) = "kctl produce"' -l value-format -x -a 'bytes auto avro protobuf json-schema' -d 'Format of the values: bytes, avro, protobuf, json-schema, or auto (that of the schema). [default: bytes]'
+complete -c kctl -n 'test (__kctl_place) = "kctl produce"' -l value-schema -r -d 'Schema of the values: SUBJECT, SUBJECT:VERSION, id:N, or @FILE to register (default: TOPIC-value).'
+complete -c kctl -n 'test (__kctl_place) = "kctl produce"' -l value-message -r -d 'Protobuf message of the values, if the schema has several.'
+complete -c kctl -n 'test (__kctl_place) = "kctl produce"' -l registry -r -d 'URL of the schema registry. [KCTL_SCHEMA_REGISTRY_URL]'
 complete -c kctl -n 'test (__kctl_place) = "kctl produce"' -l auto-create -d 'Let the brokers create the topic if it is missing.'
 complete -c kctl -n 'test (__kctl_place) = "kctl produce"' -s a -l acks -x -a '0 1 all' -d 'Acknowledgements to wait for. [default: all]'
 complete -c kctl -n 'test (__kctl_place) = "kctl produce"' -l sync -l no-sync -d 'Wait for the acknowledgement of each record before sending the next. [default: no-sync]'
@@ -2242,6 +2821,9 @@ complete -c kctl -n 'test (__kctl_place) = "kctl consume"' -l commit -l no-commi
 complete -c kctl -n 'test (__kctl_place) = "kctl consume"' -s f -l format -r -d 'Format of a record, as in kcat: %s value, %k key, %t topic, %p partition, %o offset, %T timestamp, %h headers, %S %K sizes; or kafka, to print what kafka-console-consumer prints.'
 complete -c kctl -n 'test (__kctl_place) = "kctl consume"' -l null -r -d 'Text that --format prints for null.'
 complete -c kctl -n 'test (__kctl_place) = "kctl consume"' -l grep -r -d 'Show only records that match k:REGEX (key), v:REGEX (value) or h:NAME=REGEX (header); if repeated, all must match.'
+complete -c kctl -n 'test (__kctl_place) = "kctl consume"' -l key-format -x -a 'bytes auto avro protobuf json-schema' -d 'Format of the keys: bytes, avro, protobuf, json-schema, or auto (that of the schema). [default: bytes]'
+complete -c kctl -n 'test (__kctl_place) = "kctl consume"' -l value-format -x -a 'bytes auto avro protobuf json-schema' -d 'Format of the values: bytes, avro, protobuf, json-schema, or auto (that of the schema). [default: bytes]'
+complete -c kctl -n 'test (__kctl_place) = "kctl consume"' -l registry -r -d 'URL of the schema registry. [KCTL_SCHEMA_REGISTRY_URL]'
 complete -c kctl -n 'test (__kctl_place) = "kctl consume"' -l isolation-level -x -a 'read_committed read_uncommitted' -d 'Isolation level. [default: read_committed]'
 complete -c kctl -n 'test (__kctl_place) = "kctl consume"' -s X -l property -r -d 'Set a librdkafka property, or for --format kafka a formatter property such as print.key.'
 complete -c kctl -n 'test (__kctl_place) = "kctl consume"' -s o -l output -x -a 'table wide json jsonl yaml csv name tree' -d 'Output format: table, wide, json, jsonl, yaml, csv, name or tree. [KCTL_OUTPUT]'
@@ -2279,7 +2861,7 @@ complete -c kctl -n 'test (__kctl_place) = "kctl delete-records"' -l sort-by -r 
 complete -c kctl -n 'test (__kctl_place) = "kctl delete-records"' -l no-headers -d 'Omit the headings of tables and CSV.'
 complete -c kctl -n 'test (__kctl_place) = "kctl delete-records"' -l color -x -a 'auto always never' -d 'Use colour: auto (on a terminal, unless NO_COLOR is set), always or never. [KCTL_COLOR]'
 complete -c kctl -n 'test (__kctl_place) = "kctl delete-records"' -s h -l help -d 'Show this message and exit.'
-complete -c kctl -n 'test (__kctl_place) = "kctl perf"' -f -a produce -d 'Measure produce throughput and latency with random records.'
+complete -c kctl -n 'test (__kctl_place) = "kctl perf"' -f -a produce -d 'Measure produce throughput and latency, by default with random records.'
 complete -c kctl -n 'test (__kctl_place) = "kctl perf"' -f -a consume -d 'Measure consume throughput.'
 complete -c kctl -n 'test (__kctl_place) = "kctl perf"' -f -a latency -d 'Measure end-to-end latency: write a record, wait until it is read, repeat.'
 complete -c kctl -n 'test (__kctl_place) = "kctl perf"' -s o -l output -x -a 'table wide json jsonl yaml csv name tree' -d 'Output format: table, wide, json, jsonl, yaml, csv, name or tree. [KCTL_OUTPUT]'
@@ -2294,6 +2876,9 @@ complete -c kctl -n 'test (__kctl_place) = "kctl perf produce"' -s s -l record-s
 complete -c kctl -n 'test (__kctl_place) = "kctl perf produce"' -l throughput -r -d 'Maximum records per second; -1 for no limit. [default: -1]'
 complete -c kctl -n 'test (__kctl_place) = "kctl perf produce"' -s a -l acks -x -a '0 1 all' -d 'Acknowledgements to wait for. [default: all]'
 complete -c kctl -n 'test (__kctl_place) = "kctl perf produce"' -s z -l compression -x -a 'none gzip snappy lz4 zstd' -d 'Compression type. [default: none]'
+complete -c kctl -n 'test (__kctl_place) = "kctl perf produce"' -l payload-file -r -d 'Choose the records at random from the lines of this file; - is stdin.'
+complete -c kctl -n 'test (__kctl_place) = "kctl perf produce"' -l payload-delimiter -r -d 'Separator in --payload-file. [default: \n]'
+complete -c kctl -n 'test (__kctl_place) = "kctl perf produce"' -l payload-monotonic -d 'Send the values 0, 1, 2 …'
 complete -c kctl -n 'test (__kctl_place) = "kctl perf produce"' -s X -l property -r -d 'Set a librdkafka property.'
 complete -c kctl -n 'test (__kctl_place) = "kctl perf produce"' -l format -x -a 'kafka' -d 'Print the output of Kafka'\''s own tool.'
 complete -c kctl -n 'test (__kctl_place) = "kctl perf produce"' -s o -l output -x -a 'table wide json jsonl yaml csv name tree' -d 'Output format: table, wide, json, jsonl, yaml, csv, name or tree. [KCTL_OUTPUT]'
@@ -2326,7 +2911,127 @@ complete -c kctl -n 'test (__kctl_place) = "kctl perf latency"' -l sort-by -r -d
 complete -c kctl -n 'test (__kctl_place) = "kctl perf latency"' -l no-headers -d 'Omit the headings of tables and CSV.'
 complete -c kctl -n 'test (__kctl_place) = "kctl perf latency"' -l color -x -a 'auto always never' -d 'Use colour: auto (on a terminal, unless NO_COLOR is set), always or never. [KCTL_COLOR]'
 complete -c kctl -n 'test (__kctl_place) = "kctl perf latency"' -s h -l help -d 'Show this message and exit.'
-complete -c kctl -n 'test (__kctl_place) = "kctl groups"' -f -a list -d 'List consumer groups.'
+complete -c kctl -n 'test (__kctl_place) = "kctl verify"' -f -a produce -d 'Write the records 0, 1, 2 … to an existing topic and count which were acknowledged.'
+complete -c kctl -n 'test (__kctl_place) = "kctl verify"' -f -a consume -d 'Read a topic to its end and find records of kctl verify produce that are lost or duplicate.'
+complete -c kctl -n 'test (__kctl_place) = "kctl verify"' -s o -l output -x -a 'table wide json jsonl yaml csv name tree' -d 'Output format: table, wide, json, jsonl, yaml, csv, name or tree. [KCTL_OUTPUT]'
+complete -c kctl -n 'test (__kctl_place) = "kctl verify"' -l columns -r -d 'Show only these columns, in this order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl verify"' -l sort-by -r -d 'Sort by these columns; -NAME sorts in descending order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl verify"' -l no-headers -d 'Omit the headings of tables and CSV.'
+complete -c kctl -n 'test (__kctl_place) = "kctl verify"' -l color -x -a 'auto always never' -d 'Use colour: auto (on a terminal, unless NO_COLOR is set), always or never. [KCTL_COLOR]'
+complete -c kctl -n 'test (__kctl_place) = "kctl verify"' -s h -l help -d 'Show this message and exit.'
+complete -c kctl -n 'test (__kctl_place) = "kctl verify produce"' -f -a '(kctl complete topics -- (commandline -opc)[2..] 2>/dev/null)'
+complete -c kctl -n 'test (__kctl_place) = "kctl verify produce"' -s n -l num-records -l max-messages -r -d 'Number of records; -1: until Ctrl-C. [default: -1; minimum -1]'
+complete -c kctl -n 'test (__kctl_place) = "kctl verify produce"' -l throughput -r -d 'Maximum records per second; -1 for no limit. [default: -1]'
+complete -c kctl -n 'test (__kctl_place) = "kctl verify produce"' -s a -l acks -x -a '0 1 all' -d 'Acknowledgements to wait for. [default: all]'
+complete -c kctl -n 'test (__kctl_place) = "kctl verify produce"' -l value-prefix -r -d 'Write PREFIX.0, PREFIX.1 …: one prefix for each of several producers.'
+complete -c kctl -n 'test (__kctl_place) = "kctl verify produce"' -l repeating-keys -r -d 'Use keys 0 to N-1 in turn; default: none. [minimum 1]'
+complete -c kctl -n 'test (__kctl_place) = "kctl verify produce"' -l message-create-time -r -d 'Timestamp of the first record; the next ones follow by a millisecond.'
+complete -c kctl -n 'test (__kctl_place) = "kctl verify produce"' -s X -l property -r -d 'Set a librdkafka property.'
+complete -c kctl -n 'test (__kctl_place) = "kctl verify produce"' -l format -x -a 'kafka' -d 'Print the output of Kafka'\''s own tool.'
+complete -c kctl -n 'test (__kctl_place) = "kctl verify produce"' -s o -l output -x -a 'table wide json jsonl yaml csv name tree' -d 'Output format: table, wide, json, jsonl, yaml, csv, name or tree. [KCTL_OUTPUT]'
+complete -c kctl -n 'test (__kctl_place) = "kctl verify produce"' -l columns -r -d 'Show only these columns, in this order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl verify produce"' -l sort-by -r -d 'Sort by these columns; -NAME sorts in descending order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl verify produce"' -l no-headers -d 'Omit the headings of tables and CSV.'
+complete -c kctl -n 'test (__kctl_place) = "kctl verify produce"' -l color -x -a 'auto always never' -d 'Use colour: auto (on a terminal, unless NO_COLOR is set), always or never. [KCTL_COLOR]'
+complete -c kctl -n 'test (__kctl_place) = "kctl verify produce"' -s h -l help -d 'Show this message and exit.'
+complete -c kctl -n 'test (__kctl_place) = "kctl verify consume"' -f -a '(kctl complete topics -- (commandline -opc)[2..] 2>/dev/null)'
+complete -c kctl -n 'test (__kctl_place) = "kctl verify consume"' -l expect -r -d 'Number of records that each producer sent; finds a lost end.'
+complete -c kctl -n 'test (__kctl_place) = "kctl verify consume"' -l isolation-level -x -a 'read_committed read_uncommitted' -d 'Isolation level. [default: read_committed]'
+complete -c kctl -n 'test (__kctl_place) = "kctl verify consume"' -l group -l group-id -x -a '(kctl complete groups -- (commandline -opc)[2..] 2>/dev/null)' -d 'With --format kafka: the consumer group, which commits offsets.'
+complete -c kctl -n 'test (__kctl_place) = "kctl verify consume"' -l max-messages -r -d 'With --format kafka: stop after N records; -1: at Ctrl-C. [default: -1; minimum -1]'
+complete -c kctl -n 'test (__kctl_place) = "kctl verify consume"' -s X -l property -r -d 'Set a librdkafka property.'
+complete -c kctl -n 'test (__kctl_place) = "kctl verify consume"' -l format -x -a 'kafka' -d 'Print the output of Kafka'\''s own tool.'
+complete -c kctl -n 'test (__kctl_place) = "kctl verify consume"' -s o -l output -x -a 'table wide json jsonl yaml csv name tree' -d 'Output format: table, wide, json, jsonl, yaml, csv, name or tree. [KCTL_OUTPUT]'
+complete -c kctl -n 'test (__kctl_place) = "kctl verify consume"' -l columns -r -d 'Show only these columns, in this order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl verify consume"' -l sort-by -r -d 'Sort by these columns; -NAME sorts in descending order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl verify consume"' -l no-headers -d 'Omit the headings of tables and CSV.'
+complete -c kctl -n 'test (__kctl_place) = "kctl verify consume"' -l color -x -a 'auto always never' -d 'Use colour: auto (on a terminal, unless NO_COLOR is set), always or never. [KCTL_COLOR]'
+complete -c kctl -n 'test (__kctl_place) = "kctl verify consume"' -s h -l help -d 'Show this message and exit.'
+complete -c kctl -n 'test (__kctl_place) = "kctl registry"' -f -a list -d 'List the subjects, their latest versions and compatibility levels.'
+complete -c kctl -n 'test (__kctl_place) = "kctl registry"' -f -a versions -d 'List the versions of a subject.'
+complete -c kctl -n 'test (__kctl_place) = "kctl registry"' -f -a show -d 'Print a schema: Avro and JSON Schema indented, Protobuf as text.'
+complete -c kctl -n 'test (__kctl_place) = "kctl registry"' -f -a diff -d 'Compare two schemas line by line; the exit status is 3 if they differ.'
+complete -c kctl -n 'test (__kctl_place) = "kctl registry"' -f -a check -d 'Check whether a schema is compatible with a subject; nothing is changed.'
+complete -c kctl -n 'test (__kctl_place) = "kctl registry"' -f -a register -d 'Register a schema as the next version of a subject, which is created if it is new.'
+complete -c kctl -n 'test (__kctl_place) = "kctl registry"' -f -a delete -d 'Delete a subject or one of its versions.'
+complete -c kctl -n 'test (__kctl_place) = "kctl registry"' -f -a compatibility -d 'Show or set the compatibility level of a subject, or the global one.'
+complete -c kctl -n 'test (__kctl_place) = "kctl registry"' -s o -l output -x -a 'table wide json jsonl yaml csv name tree' -d 'Output format: table, wide, json, jsonl, yaml, csv, name or tree. [KCTL_OUTPUT]'
+complete -c kctl -n 'test (__kctl_place) = "kctl registry"' -l columns -r -d 'Show only these columns, in this order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl registry"' -l sort-by -r -d 'Sort by these columns; -NAME sorts in descending order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl registry"' -l no-headers -d 'Omit the headings of tables and CSV.'
+complete -c kctl -n 'test (__kctl_place) = "kctl registry"' -l color -x -a 'auto always never' -d 'Use colour: auto (on a terminal, unless NO_COLOR is set), always or never. [KCTL_COLOR]'
+complete -c kctl -n 'test (__kctl_place) = "kctl registry"' -s h -l help -d 'Show this message and exit.'
+complete -c kctl -n 'test (__kctl_place) = "kctl registry list"' -l registry -r -d 'URL of the schema registry. [KCTL_SCHEMA_REGISTRY_URL]'
+complete -c kctl -n 'test (__kctl_place) = "kctl registry list"' -l deleted -d 'Include deleted subjects and versions.'
+complete -c kctl -n 'test (__kctl_place) = "kctl registry list"' -s o -l output -x -a 'table wide json jsonl yaml csv name tree' -d 'Output format: table, wide, json, jsonl, yaml, csv, name or tree. [KCTL_OUTPUT]'
+complete -c kctl -n 'test (__kctl_place) = "kctl registry list"' -l columns -r -d 'Show only these columns, in this order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl registry list"' -l sort-by -r -d 'Sort by these columns; -NAME sorts in descending order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl registry list"' -l no-headers -d 'Omit the headings of tables and CSV.'
+complete -c kctl -n 'test (__kctl_place) = "kctl registry list"' -l color -x -a 'auto always never' -d 'Use colour: auto (on a terminal, unless NO_COLOR is set), always or never. [KCTL_COLOR]'
+complete -c kctl -n 'test (__kctl_place) = "kctl registry list"' -s h -l help -d 'Show this message and exit.'
+complete -c kctl -n 'test (__kctl_place) = "kctl registry versions"' -l registry -r -d 'URL of the schema registry. [KCTL_SCHEMA_REGISTRY_URL]'
+complete -c kctl -n 'test (__kctl_place) = "kctl registry versions"' -l deleted -d 'Include deleted subjects and versions.'
+complete -c kctl -n 'test (__kctl_place) = "kctl registry versions"' -s o -l output -x -a 'table wide json jsonl yaml csv name tree' -d 'Output format: table, wide, json, jsonl, yaml, csv, name or tree. [KCTL_OUTPUT]'
+complete -c kctl -n 'test (__kctl_place) = "kctl registry versions"' -l columns -r -d 'Show only these columns, in this order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl registry versions"' -l sort-by -r -d 'Sort by these columns; -NAME sorts in descending order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl registry versions"' -l no-headers -d 'Omit the headings of tables and CSV.'
+complete -c kctl -n 'test (__kctl_place) = "kctl registry versions"' -l color -x -a 'auto always never' -d 'Use colour: auto (on a terminal, unless NO_COLOR is set), always or never. [KCTL_COLOR]'
+complete -c kctl -n 'test (__kctl_place) = "kctl registry versions"' -s h -l help -d 'Show this message and exit.'
+complete -c kctl -n 'test (__kctl_place) = "kctl registry show"' -l registry -r -d 'URL of the schema registry. [KCTL_SCHEMA_REGISTRY_URL]'
+complete -c kctl -n 'test (__kctl_place) = "kctl registry show"' -s o -l output -x -a 'table wide json jsonl yaml csv name tree' -d 'Output format: table, wide, json, jsonl, yaml, csv, name or tree. [KCTL_OUTPUT]'
+complete -c kctl -n 'test (__kctl_place) = "kctl registry show"' -l columns -r -d 'Show only these columns, in this order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl registry show"' -l sort-by -r -d 'Sort by these columns; -NAME sorts in descending order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl registry show"' -l no-headers -d 'Omit the headings of tables and CSV.'
+complete -c kctl -n 'test (__kctl_place) = "kctl registry show"' -l color -x -a 'auto always never' -d 'Use colour: auto (on a terminal, unless NO_COLOR is set), always or never. [KCTL_COLOR]'
+complete -c kctl -n 'test (__kctl_place) = "kctl registry show"' -s h -l help -d 'Show this message and exit.'
+complete -c kctl -n 'test (__kctl_place) = "kctl registry diff"' -l registry -r -d 'URL of the schema registry. [KCTL_SCHEMA_REGISTRY_URL]'
+complete -c kctl -n 'test (__kctl_place) = "kctl registry diff"' -s o -l output -x -a 'table wide json jsonl yaml csv name tree' -d 'Output format: table, wide, json, jsonl, yaml, csv, name or tree. [KCTL_OUTPUT]'
+complete -c kctl -n 'test (__kctl_place) = "kctl registry diff"' -l columns -r -d 'Show only these columns, in this order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl registry diff"' -l sort-by -r -d 'Sort by these columns; -NAME sorts in descending order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl registry diff"' -l no-headers -d 'Omit the headings of tables and CSV.'
+complete -c kctl -n 'test (__kctl_place) = "kctl registry diff"' -l color -x -a 'auto always never' -d 'Use colour: auto (on a terminal, unless NO_COLOR is set), always or never. [KCTL_COLOR]'
+complete -c kctl -n 'test (__kctl_place) = "kctl registry diff"' -s h -l help -d 'Show this message and exit.'
+complete -c kctl -n 'test (__kctl_place) = "kctl registry check"' -l type -x -a 'avro protobuf json' -d 'Schema type (default: from the name of the file).'
+complete -c kctl -n 'test (__kctl_place) = "kctl registry check"' -l reference -r -d 'Schema that the file imports under this name; can be repeated.'
+complete -c kctl -n 'test (__kctl_place) = "kctl registry check"' -l version -r -d 'Version to compare with (default: the latest). [minimum 1]'
+complete -c kctl -n 'test (__kctl_place) = "kctl registry check"' -l registry -r -d 'URL of the schema registry. [KCTL_SCHEMA_REGISTRY_URL]'
+complete -c kctl -n 'test (__kctl_place) = "kctl registry check"' -s o -l output -x -a 'table wide json jsonl yaml csv name tree' -d 'Output format: table, wide, json, jsonl, yaml, csv, name or tree. [KCTL_OUTPUT]'
+complete -c kctl -n 'test (__kctl_place) = "kctl registry check"' -l columns -r -d 'Show only these columns, in this order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl registry check"' -l sort-by -r -d 'Sort by these columns; -NAME sorts in descending order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl registry check"' -l no-headers -d 'Omit the headings of tables and CSV.'
+complete -c kctl -n 'test (__kctl_place) = "kctl registry check"' -l color -x -a 'auto always never' -d 'Use colour: auto (on a terminal, unless NO_COLOR is set), always or never. [KCTL_COLOR]'
+complete -c kctl -n 'test (__kctl_place) = "kctl registry check"' -s h -l help -d 'Show this message and exit.'
+complete -c kctl -n 'test (__kctl_place) = "kctl registry register"' -l type -x -a 'avro protobuf json' -d 'Schema type (default: from the name of the file).'
+complete -c kctl -n 'test (__kctl_place) = "kctl registry register"' -l reference -r -d 'Schema that the file imports under this name; can be repeated.'
+complete -c kctl -n 'test (__kctl_place) = "kctl registry register"' -l registry -r -d 'URL of the schema registry. [KCTL_SCHEMA_REGISTRY_URL]'
+complete -c kctl -n 'test (__kctl_place) = "kctl registry register"' -l dry-run -d 'Show what would be done without changing anything.'
+complete -c kctl -n 'test (__kctl_place) = "kctl registry register"' -s o -l output -x -a 'table wide json jsonl yaml csv name tree' -d 'Output format: table, wide, json, jsonl, yaml, csv, name or tree. [KCTL_OUTPUT]'
+complete -c kctl -n 'test (__kctl_place) = "kctl registry register"' -l columns -r -d 'Show only these columns, in this order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl registry register"' -l sort-by -r -d 'Sort by these columns; -NAME sorts in descending order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl registry register"' -l no-headers -d 'Omit the headings of tables and CSV.'
+complete -c kctl -n 'test (__kctl_place) = "kctl registry register"' -l color -x -a 'auto always never' -d 'Use colour: auto (on a terminal, unless NO_COLOR is set), always or never. [KCTL_COLOR]'
+complete -c kctl -n 'test (__kctl_place) = "kctl registry register"' -s h -l help -d 'Show this message and exit.'
+complete -c kctl -n 'test (__kctl_place) = "kctl registry delete"' -l permanent -d 'Remove versions that are deleted already: records with their ids become undecodable.'
+complete -c kctl -n 'test (__kctl_place) = "kctl registry delete"' -l registry -r -d 'URL of the schema registry. [KCTL_SCHEMA_REGISTRY_URL]'
+complete -c kctl -n 'test (__kctl_place) = "kctl registry delete"' -s y -l yes -d 'Do not ask for confirmation.'
+complete -c kctl -n 'test (__kctl_place) = "kctl registry delete"' -l dry-run -d 'Show what would be done without changing anything.'
+complete -c kctl -n 'test (__kctl_place) = "kctl registry delete"' -l confirm -r -d 'Confirm for the cluster of this context, even if it is protected; fails on any other cluster.'
+complete -c kctl -n 'test (__kctl_place) = "kctl registry delete"' -s o -l output -x -a 'table wide json jsonl yaml csv name tree' -d 'Output format: table, wide, json, jsonl, yaml, csv, name or tree. [KCTL_OUTPUT]'
+complete -c kctl -n 'test (__kctl_place) = "kctl registry delete"' -l columns -r -d 'Show only these columns, in this order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl registry delete"' -l sort-by -r -d 'Sort by these columns; -NAME sorts in descending order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl registry delete"' -l no-headers -d 'Omit the headings of tables and CSV.'
+complete -c kctl -n 'test (__kctl_place) = "kctl registry delete"' -l color -x -a 'auto always never' -d 'Use colour: auto (on a terminal, unless NO_COLOR is set), always or never. [KCTL_COLOR]'
+complete -c kctl -n 'test (__kctl_place) = "kctl registry delete"' -s h -l help -d 'Show this message and exit.'
+complete -c kctl -n 'test (__kctl_place) = "kctl registry compatibility"' -l set -x -a 'none backward backward_transitive forward forward_transitive full full_transitive' -d 'Set this level: none, backward, forward or full; with _transitive for all versions.'
+complete -c kctl -n 'test (__kctl_place) = "kctl registry compatibility"' -l registry -r -d 'URL of the schema registry. [KCTL_SCHEMA_REGISTRY_URL]'
+complete -c kctl -n 'test (__kctl_place) = "kctl registry compatibility"' -l dry-run -d 'Show what would be done without changing anything.'
+complete -c kctl -n 'test (__kctl_place) = "kctl registry compatibility"' -s o -l output -x -a 'table wide json jsonl yaml csv name tree' -d 'Output format: table, wide, json, jsonl, yaml, csv, name or tree. [KCTL_OUTPUT]'
+complete -c kctl -n 'test (__kctl_place) = "kctl registry compatibility"' -l columns -r -d 'Show only these columns, in this order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl registry compatibility"' -l sort-by -r -d 'Sort by these columns; -NAME sorts in descending order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl registry compatibility"' -l no-headers -d 'Omit the headings of tables and CSV.'
+complete -c kctl -n 'test (__kctl_place) = "kctl registry compatibility"' -l color -x -a 'auto always never' -d 'Use colour: auto (on a terminal, unless NO_COLOR is set), always or never. [KCTL_COLOR]'
+complete -c kctl -n 'test (__kctl_place) = "kctl registry compatibility"' -s h -l help -d 'Show this message and exit.'
+complete -c kctl -n 'test (__kctl_place) = "kctl groups"' -f -a list -d 'List consumer, share and streams groups.'
 complete -c kctl -n 'test (__kctl_place) = "kctl groups"' -f -a describe -d 'Describe groups: committed offsets, lag and members.'
 complete -c kctl -n 'test (__kctl_place) = "kctl groups"' -f -a watch -d 'Watch the lag of groups until Ctrl-C; on a terminal, as many rows as fit.'
 complete -c kctl -n 'test (__kctl_place) = "kctl groups"' -f -a reset-offsets -d 'Reset committed offsets; without --execute or --yes only show the plan.'
@@ -2340,6 +3045,7 @@ complete -c kctl -n 'test (__kctl_place) = "kctl groups"' -l no-headers -d 'Omit
 complete -c kctl -n 'test (__kctl_place) = "kctl groups"' -l color -x -a 'auto always never' -d 'Use colour: auto (on a terminal, unless NO_COLOR is set), always or never. [KCTL_COLOR]'
 complete -c kctl -n 'test (__kctl_place) = "kctl groups"' -s h -l help -d 'Show this message and exit.'
 complete -c kctl -n 'test (__kctl_place) = "kctl groups list"' -l state -r -d 'Only groups in this state, e.g. Stable; can be repeated.'
+complete -c kctl -n 'test (__kctl_place) = "kctl groups list"' -l type -r -d 'Only groups of this type: classic, consumer (KIP-848), share or streams; can be repeated.'
 complete -c kctl -n 'test (__kctl_place) = "kctl groups list"' -l lag -d 'Show the lag of each group; queries offsets of all of them.'
 complete -c kctl -n 'test (__kctl_place) = "kctl groups list"' -l zookeeper -r -d 'Use groups of old consumers, stored in this ZooKeeper.'
 complete -c kctl -n 'test (__kctl_place) = "kctl groups list"' -l format -x -a 'kafka' -d 'Print the output of Kafka'\''s own tool.'
@@ -2389,7 +3095,7 @@ complete -c kctl -n 'test (__kctl_place) = "kctl groups reset-offsets"' -s t -l 
 complete -c kctl -n 'test (__kctl_place) = "kctl groups reset-offsets"' -l all-topics -d 'All topics with committed offsets.'
 complete -c kctl -n 'test (__kctl_place) = "kctl groups reset-offsets"' -l to-earliest -d 'Reset to the log start offset.'
 complete -c kctl -n 'test (__kctl_place) = "kctl groups reset-offsets"' -l to-latest -d 'Reset to the log end offset.'
-complete -c kctl -n 'test (__kctl_place) = "kctl groups reset-offsets"' -l to-current -d 'Keep the committed offset (log end if there is none).'
+complete -c kctl -n 'test (__kctl_place) = "kctl groups reset-offsets"' -l to-current -d 'Keep the committed offset (log end if not committed).'
 complete -c kctl -n 'test (__kctl_place) = "kctl groups reset-offsets"' -l to-offset -r -d 'Reset to this offset.'
 complete -c kctl -n 'test (__kctl_place) = "kctl groups reset-offsets"' -l shift-by -r -d 'Shift by N offsets; negative to go back.'
 complete -c kctl -n 'test (__kctl_place) = "kctl groups reset-offsets"' -l to-datetime -r -d 'Reset to the first record at or after this time.'
@@ -2447,6 +3153,34 @@ complete -c kctl -n 'test (__kctl_place) = "kctl groups delete"' -l sort-by -r -
 complete -c kctl -n 'test (__kctl_place) = "kctl groups delete"' -l no-headers -d 'Omit the headings of tables and CSV.'
 complete -c kctl -n 'test (__kctl_place) = "kctl groups delete"' -l color -x -a 'auto always never' -d 'Use colour: auto (on a terminal, unless NO_COLOR is set), always or never. [KCTL_COLOR]'
 complete -c kctl -n 'test (__kctl_place) = "kctl groups delete"' -s h -l help -d 'Show this message and exit.'
+complete -c kctl -n 'test (__kctl_place) = "kctl streams"' -f -a reset -d 'Reset a Kafka Streams application, so that it processes its input again.'
+complete -c kctl -n 'test (__kctl_place) = "kctl streams"' -s o -l output -x -a 'table wide json jsonl yaml csv name tree' -d 'Output format: table, wide, json, jsonl, yaml, csv, name or tree. [KCTL_OUTPUT]'
+complete -c kctl -n 'test (__kctl_place) = "kctl streams"' -l columns -r -d 'Show only these columns, in this order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl streams"' -l sort-by -r -d 'Sort by these columns; -NAME sorts in descending order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl streams"' -l no-headers -d 'Omit the headings of tables and CSV.'
+complete -c kctl -n 'test (__kctl_place) = "kctl streams"' -l color -x -a 'auto always never' -d 'Use colour: auto (on a terminal, unless NO_COLOR is set), always or never. [KCTL_COLOR]'
+complete -c kctl -n 'test (__kctl_place) = "kctl streams"' -s h -l help -d 'Show this message and exit.'
+complete -c kctl -n 'test (__kctl_place) = "kctl streams reset"' -l input-topics -r -d 'Topics that the application reads; can be repeated.'
+complete -c kctl -n 'test (__kctl_place) = "kctl streams reset"' -l intermediate-topics -r -d 'Topics that it writes and reads: offsets go to the end.'
+complete -c kctl -n 'test (__kctl_place) = "kctl streams reset"' -l internal-topics -r -d 'Delete only these of its internal topics.'
+complete -c kctl -n 'test (__kctl_place) = "kctl streams reset"' -l to-earliest -d 'Input topics: to the log start (default).'
+complete -c kctl -n 'test (__kctl_place) = "kctl streams reset"' -l to-latest -d 'Input topics: to the log end.'
+complete -c kctl -n 'test (__kctl_place) = "kctl streams reset"' -l to-offset -r -d 'Input topics: to this offset.'
+complete -c kctl -n 'test (__kctl_place) = "kctl streams reset"' -l shift-by -r -d 'Input topics: shift by N offsets; negative to go back.'
+complete -c kctl -n 'test (__kctl_place) = "kctl streams reset"' -l to-datetime -r -d 'Input topics: to the first record at or after a time.'
+complete -c kctl -n 'test (__kctl_place) = "kctl streams reset"' -l by-duration -r -d 'Input topics: to this long ago, e.g. 15m or PT15M.'
+complete -c kctl -n 'test (__kctl_place) = "kctl streams reset"' -l from-file -r -d 'Input topics: to the offsets of a CSV file.'
+complete -c kctl -n 'test (__kctl_place) = "kctl streams reset"' -l force -d 'Remove the members of the group that are left; they must be stopped.'
+complete -c kctl -n 'test (__kctl_place) = "kctl streams reset"' -l dry-run -d 'Show what would be done without changing anything.'
+complete -c kctl -n 'test (__kctl_place) = "kctl streams reset"' -s y -l yes -d 'Do not ask for confirmation.'
+complete -c kctl -n 'test (__kctl_place) = "kctl streams reset"' -l format -x -a 'kafka' -d 'Print the output of Kafka'\''s own tool.'
+complete -c kctl -n 'test (__kctl_place) = "kctl streams reset"' -l confirm -r -d 'Confirm for the cluster of this context, even if it is protected; fails on any other cluster.'
+complete -c kctl -n 'test (__kctl_place) = "kctl streams reset"' -s o -l output -x -a 'table wide json jsonl yaml csv name tree' -d 'Output format: table, wide, json, jsonl, yaml, csv, name or tree. [KCTL_OUTPUT]'
+complete -c kctl -n 'test (__kctl_place) = "kctl streams reset"' -l columns -r -d 'Show only these columns, in this order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl streams reset"' -l sort-by -r -d 'Sort by these columns; -NAME sorts in descending order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl streams reset"' -l no-headers -d 'Omit the headings of tables and CSV.'
+complete -c kctl -n 'test (__kctl_place) = "kctl streams reset"' -l color -x -a 'auto always never' -d 'Use colour: auto (on a terminal, unless NO_COLOR is set), always or never. [KCTL_COLOR]'
+complete -c kctl -n 'test (__kctl_place) = "kctl streams reset"' -s h -l help -d 'Show this message and exit.'
 complete -c kctl -n 'test (__kctl_place) = "kctl transactions"' -f -a list -d 'List transactional ids and the states of their transactions.'
 complete -c kctl -n 'test (__kctl_place) = "kctl transactions"' -f -a describe -d 'Describe transactions: duration, timeout, and partitions without a marker.'
 complete -c kctl -n 'test (__kctl_place) = "kctl transactions"' -f -a producers -d 'Show the producers of partitions and the start of their open transactions.'
@@ -2511,12 +3245,14 @@ complete -c kctl -n 'test (__kctl_place) = "kctl transactions abort"' -l color -
 complete -c kctl -n 'test (__kctl_place) = "kctl transactions abort"' -s h -l help -d 'Show this message and exit.'
 complete -c kctl -n 'test (__kctl_place) = "kctl cluster"' -f -a describe -d 'Show the cluster'\''s id, controller and brokers.'
 complete -c kctl -n 'test (__kctl_place) = "kctl cluster"' -f -a id -d 'Print the cluster id.'
+complete -c kctl -n 'test (__kctl_place) = "kctl cluster"' -f -a unregister -d 'Remove a broker that has left for good from the metadata of a KRaft cluster.'
 complete -c kctl -n 'test (__kctl_place) = "kctl cluster"' -s o -l output -x -a 'table wide json jsonl yaml csv name tree' -d 'Output format: table, wide, json, jsonl, yaml, csv, name or tree. [KCTL_OUTPUT]'
 complete -c kctl -n 'test (__kctl_place) = "kctl cluster"' -l columns -r -d 'Show only these columns, in this order.'
 complete -c kctl -n 'test (__kctl_place) = "kctl cluster"' -l sort-by -r -d 'Sort by these columns; -NAME sorts in descending order.'
 complete -c kctl -n 'test (__kctl_place) = "kctl cluster"' -l no-headers -d 'Omit the headings of tables and CSV.'
 complete -c kctl -n 'test (__kctl_place) = "kctl cluster"' -l color -x -a 'auto always never' -d 'Use colour: auto (on a terminal, unless NO_COLOR is set), always or never. [KCTL_COLOR]'
 complete -c kctl -n 'test (__kctl_place) = "kctl cluster"' -s h -l help -d 'Show this message and exit.'
+complete -c kctl -n 'test (__kctl_place) = "kctl cluster describe"' -s z -l zookeeper -r -d 'ZooKeeper connect string of the cluster. [KCTL_ZOOKEEPER]'
 complete -c kctl -n 'test (__kctl_place) = "kctl cluster describe"' -s o -l output -x -a 'table wide json jsonl yaml csv name tree' -d 'Output format: table, wide, json, jsonl, yaml, csv, name or tree. [KCTL_OUTPUT]'
 complete -c kctl -n 'test (__kctl_place) = "kctl cluster describe"' -l columns -r -d 'Show only these columns, in this order.'
 complete -c kctl -n 'test (__kctl_place) = "kctl cluster describe"' -l sort-by -r -d 'Sort by these columns; -NAME sorts in descending order.'
@@ -2530,6 +3266,16 @@ complete -c kctl -n 'test (__kctl_place) = "kctl cluster id"' -l sort-by -r -d '
 complete -c kctl -n 'test (__kctl_place) = "kctl cluster id"' -l no-headers -d 'Omit the headings of tables and CSV.'
 complete -c kctl -n 'test (__kctl_place) = "kctl cluster id"' -l color -x -a 'auto always never' -d 'Use colour: auto (on a terminal, unless NO_COLOR is set), always or never. [KCTL_COLOR]'
 complete -c kctl -n 'test (__kctl_place) = "kctl cluster id"' -s h -l help -d 'Show this message and exit.'
+complete -c kctl -n 'test (__kctl_place) = "kctl cluster unregister"' -s y -l yes -d 'Do not ask for confirmation.'
+complete -c kctl -n 'test (__kctl_place) = "kctl cluster unregister"' -l dry-run -d 'Show what would be done without changing anything.'
+complete -c kctl -n 'test (__kctl_place) = "kctl cluster unregister"' -l format -x -a 'kafka' -d 'Print the output of Kafka'\''s own tool.'
+complete -c kctl -n 'test (__kctl_place) = "kctl cluster unregister"' -l confirm -r -d 'Confirm for the cluster of this context, even if it is protected; fails on any other cluster.'
+complete -c kctl -n 'test (__kctl_place) = "kctl cluster unregister"' -s o -l output -x -a 'table wide json jsonl yaml csv name tree' -d 'Output format: table, wide, json, jsonl, yaml, csv, name or tree. [KCTL_OUTPUT]'
+complete -c kctl -n 'test (__kctl_place) = "kctl cluster unregister"' -l columns -r -d 'Show only these columns, in this order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl cluster unregister"' -l sort-by -r -d 'Sort by these columns; -NAME sorts in descending order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl cluster unregister"' -l no-headers -d 'Omit the headings of tables and CSV.'
+complete -c kctl -n 'test (__kctl_place) = "kctl cluster unregister"' -l color -x -a 'auto always never' -d 'Use colour: auto (on a terminal, unless NO_COLOR is set), always or never. [KCTL_COLOR]'
+complete -c kctl -n 'test (__kctl_place) = "kctl cluster unregister"' -s h -l help -d 'Show this message and exit.'
 complete -c kctl -n 'test (__kctl_place) = "kctl health"' -l wait -r -d 'Repeat the checks until there are no findings, at most for this time.'
 complete -c kctl -n 'test (__kctl_place) = "kctl health"' -l critical -d 'Ignore warnings such as under-replication.'
 complete -c kctl -n 'test (__kctl_place) = "kctl health"' -s o -l output -x -a 'table wide json jsonl yaml csv name tree' -d 'Output format: table, wide, json, jsonl, yaml, csv, name or tree. [KCTL_OUTPUT]'
@@ -2538,6 +3284,99 @@ complete -c kctl -n 'test (__kctl_place) = "kctl health"' -l sort-by -r -d 'Sort
 complete -c kctl -n 'test (__kctl_place) = "kctl health"' -l no-headers -d 'Omit the headings of tables and CSV.'
 complete -c kctl -n 'test (__kctl_place) = "kctl health"' -l color -x -a 'auto always never' -d 'Use colour: auto (on a terminal, unless NO_COLOR is set), always or never. [KCTL_COLOR]'
 complete -c kctl -n 'test (__kctl_place) = "kctl health"' -s h -l help -d 'Show this message and exit.'
+complete -c kctl -n 'test (__kctl_place) = "kctl quorum"' -f -a status -d 'Show the leader of the quorum, its epoch, the voters and how far they are behind.'
+complete -c kctl -n 'test (__kctl_place) = "kctl quorum"' -f -a replication -d 'Show the replicas of the metadata log: leader, followers and observers, with their lag.'
+complete -c kctl -n 'test (__kctl_place) = "kctl quorum"' -s o -l output -x -a 'table wide json jsonl yaml csv name tree' -d 'Output format: table, wide, json, jsonl, yaml, csv, name or tree. [KCTL_OUTPUT]'
+complete -c kctl -n 'test (__kctl_place) = "kctl quorum"' -l columns -r -d 'Show only these columns, in this order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl quorum"' -l sort-by -r -d 'Sort by these columns; -NAME sorts in descending order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl quorum"' -l no-headers -d 'Omit the headings of tables and CSV.'
+complete -c kctl -n 'test (__kctl_place) = "kctl quorum"' -l color -x -a 'auto always never' -d 'Use colour: auto (on a terminal, unless NO_COLOR is set), always or never. [KCTL_COLOR]'
+complete -c kctl -n 'test (__kctl_place) = "kctl quorum"' -s h -l help -d 'Show this message and exit.'
+complete -c kctl -n 'test (__kctl_place) = "kctl quorum status"' -l format -x -a 'kafka' -d 'Print the output of Kafka'\''s own tool.'
+complete -c kctl -n 'test (__kctl_place) = "kctl quorum status"' -s o -l output -x -a 'table wide json jsonl yaml csv name tree' -d 'Output format: table, wide, json, jsonl, yaml, csv, name or tree. [KCTL_OUTPUT]'
+complete -c kctl -n 'test (__kctl_place) = "kctl quorum status"' -l columns -r -d 'Show only these columns, in this order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl quorum status"' -l sort-by -r -d 'Sort by these columns; -NAME sorts in descending order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl quorum status"' -l no-headers -d 'Omit the headings of tables and CSV.'
+complete -c kctl -n 'test (__kctl_place) = "kctl quorum status"' -l color -x -a 'auto always never' -d 'Use colour: auto (on a terminal, unless NO_COLOR is set), always or never. [KCTL_COLOR]'
+complete -c kctl -n 'test (__kctl_place) = "kctl quorum status"' -s h -l help -d 'Show this message and exit.'
+complete -c kctl -n 'test (__kctl_place) = "kctl quorum replication"' -l format -x -a 'kafka' -d 'Print the output of Kafka'\''s own tool.'
+complete -c kctl -n 'test (__kctl_place) = "kctl quorum replication"' -s o -l output -x -a 'table wide json jsonl yaml csv name tree' -d 'Output format: table, wide, json, jsonl, yaml, csv, name or tree. [KCTL_OUTPUT]'
+complete -c kctl -n 'test (__kctl_place) = "kctl quorum replication"' -l columns -r -d 'Show only these columns, in this order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl quorum replication"' -l sort-by -r -d 'Sort by these columns; -NAME sorts in descending order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl quorum replication"' -l no-headers -d 'Omit the headings of tables and CSV.'
+complete -c kctl -n 'test (__kctl_place) = "kctl quorum replication"' -l color -x -a 'auto always never' -d 'Use colour: auto (on a terminal, unless NO_COLOR is set), always or never. [KCTL_COLOR]'
+complete -c kctl -n 'test (__kctl_place) = "kctl quorum replication"' -s h -l help -d 'Show this message and exit.'
+complete -c kctl -n 'test (__kctl_place) = "kctl features"' -f -a describe -d 'Show the levels of features that the brokers support, and those in effect.'
+complete -c kctl -n 'test (__kctl_place) = "kctl features"' -f -a upgrade -d 'Raise the levels of features; all of them or none.'
+complete -c kctl -n 'test (__kctl_place) = "kctl features"' -f -a downgrade -d 'Lower the levels of features; all of them or none. Level 0 switches a feature off.'
+complete -c kctl -n 'test (__kctl_place) = "kctl features"' -f -a disable -d 'Switch features off: the same as downgrading them to level 0.'
+complete -c kctl -n 'test (__kctl_place) = "kctl features"' -f -a versions -d 'Show the levels that each feature has by default in a release; needs no cluster.'
+complete -c kctl -n 'test (__kctl_place) = "kctl features"' -s o -l output -x -a 'table wide json jsonl yaml csv name tree' -d 'Output format: table, wide, json, jsonl, yaml, csv, name or tree. [KCTL_OUTPUT]'
+complete -c kctl -n 'test (__kctl_place) = "kctl features"' -l columns -r -d 'Show only these columns, in this order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl features"' -l sort-by -r -d 'Sort by these columns; -NAME sorts in descending order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl features"' -l no-headers -d 'Omit the headings of tables and CSV.'
+complete -c kctl -n 'test (__kctl_place) = "kctl features"' -l color -x -a 'auto always never' -d 'Use colour: auto (on a terminal, unless NO_COLOR is set), always or never. [KCTL_COLOR]'
+complete -c kctl -n 'test (__kctl_place) = "kctl features"' -s h -l help -d 'Show this message and exit.'
+complete -c kctl -n 'test (__kctl_place) = "kctl features describe"' -l format -x -a 'kafka' -d 'Print the output of Kafka'\''s own tool.'
+complete -c kctl -n 'test (__kctl_place) = "kctl features describe"' -s o -l output -x -a 'table wide json jsonl yaml csv name tree' -d 'Output format: table, wide, json, jsonl, yaml, csv, name or tree. [KCTL_OUTPUT]'
+complete -c kctl -n 'test (__kctl_place) = "kctl features describe"' -l columns -r -d 'Show only these columns, in this order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl features describe"' -l sort-by -r -d 'Sort by these columns; -NAME sorts in descending order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl features describe"' -l no-headers -d 'Omit the headings of tables and CSV.'
+complete -c kctl -n 'test (__kctl_place) = "kctl features describe"' -l color -x -a 'auto always never' -d 'Use colour: auto (on a terminal, unless NO_COLOR is set), always or never. [KCTL_COLOR]'
+complete -c kctl -n 'test (__kctl_place) = "kctl features describe"' -s h -l help -d 'Show this message and exit.'
+complete -c kctl -n 'test (__kctl_place) = "kctl features upgrade"' -l release-version -r -d 'Set all features to the levels of a release, e.g. 4.1.'
+complete -c kctl -n 'test (__kctl_place) = "kctl features upgrade"' -l metadata -r -d 'Same as metadata.version=VERSION.'
+complete -c kctl -n 'test (__kctl_place) = "kctl features upgrade"' -l dry-run -d 'Show what would be done without changing anything.'
+complete -c kctl -n 'test (__kctl_place) = "kctl features upgrade"' -s y -l yes -d 'Do not ask for confirmation.'
+complete -c kctl -n 'test (__kctl_place) = "kctl features upgrade"' -l format -x -a 'kafka' -d 'Print the output of Kafka'\''s own tool.'
+complete -c kctl -n 'test (__kctl_place) = "kctl features upgrade"' -l confirm -r -d 'Confirm for the cluster of this context, even if it is protected; fails on any other cluster.'
+complete -c kctl -n 'test (__kctl_place) = "kctl features upgrade"' -s o -l output -x -a 'table wide json jsonl yaml csv name tree' -d 'Output format: table, wide, json, jsonl, yaml, csv, name or tree. [KCTL_OUTPUT]'
+complete -c kctl -n 'test (__kctl_place) = "kctl features upgrade"' -l columns -r -d 'Show only these columns, in this order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl features upgrade"' -l sort-by -r -d 'Sort by these columns; -NAME sorts in descending order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl features upgrade"' -l no-headers -d 'Omit the headings of tables and CSV.'
+complete -c kctl -n 'test (__kctl_place) = "kctl features upgrade"' -l color -x -a 'auto always never' -d 'Use colour: auto (on a terminal, unless NO_COLOR is set), always or never. [KCTL_COLOR]'
+complete -c kctl -n 'test (__kctl_place) = "kctl features upgrade"' -s h -l help -d 'Show this message and exit.'
+complete -c kctl -n 'test (__kctl_place) = "kctl features downgrade"' -l release-version -r -d 'Set all features to the levels of a release, e.g. 4.1.'
+complete -c kctl -n 'test (__kctl_place) = "kctl features downgrade"' -l metadata -r -d 'Same as metadata.version=VERSION.'
+complete -c kctl -n 'test (__kctl_place) = "kctl features downgrade"' -l unsafe -d 'Also if the downgrade loses metadata for good.'
+complete -c kctl -n 'test (__kctl_place) = "kctl features downgrade"' -l dry-run -d 'Show what would be done without changing anything.'
+complete -c kctl -n 'test (__kctl_place) = "kctl features downgrade"' -s y -l yes -d 'Do not ask for confirmation.'
+complete -c kctl -n 'test (__kctl_place) = "kctl features downgrade"' -l format -x -a 'kafka' -d 'Print the output of Kafka'\''s own tool.'
+complete -c kctl -n 'test (__kctl_place) = "kctl features downgrade"' -l confirm -r -d 'Confirm for the cluster of this context, even if it is protected; fails on any other cluster.'
+complete -c kctl -n 'test (__kctl_place) = "kctl features downgrade"' -s o -l output -x -a 'table wide json jsonl yaml csv name tree' -d 'Output format: table, wide, json, jsonl, yaml, csv, name or tree. [KCTL_OUTPUT]'
+complete -c kctl -n 'test (__kctl_place) = "kctl features downgrade"' -l columns -r -d 'Show only these columns, in this order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl features downgrade"' -l sort-by -r -d 'Sort by these columns; -NAME sorts in descending order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl features downgrade"' -l no-headers -d 'Omit the headings of tables and CSV.'
+complete -c kctl -n 'test (__kctl_place) = "kctl features downgrade"' -l color -x -a 'auto always never' -d 'Use colour: auto (on a terminal, unless NO_COLOR is set), always or never. [KCTL_COLOR]'
+complete -c kctl -n 'test (__kctl_place) = "kctl features downgrade"' -s h -l help -d 'Show this message and exit.'
+complete -c kctl -n 'test (__kctl_place) = "kctl features disable"' -l unsafe -d 'Also if the downgrade loses metadata for good.'
+complete -c kctl -n 'test (__kctl_place) = "kctl features disable"' -l dry-run -d 'Show what would be done without changing anything.'
+complete -c kctl -n 'test (__kctl_place) = "kctl features disable"' -s y -l yes -d 'Do not ask for confirmation.'
+complete -c kctl -n 'test (__kctl_place) = "kctl features disable"' -l format -x -a 'kafka' -d 'Print the output of Kafka'\''s own tool.'
+complete -c kctl -n 'test (__kctl_place) = "kctl features disable"' -l confirm -r -d 'Confirm for the cluster of this context, even if it is protected; fails on any other cluster.'
+complete -c kctl -n 'test (__kctl_place) = "kctl features disable"' -s o -l output -x -a 'table wide json jsonl yaml csv name tree' -d 'Output format: table, wide, json, jsonl, yaml, csv, name or tree. [KCTL_OUTPUT]'
+complete -c kctl -n 'test (__kctl_place) = "kctl features disable"' -l columns -r -d 'Show only these columns, in this order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl features disable"' -l sort-by -r -d 'Sort by these columns; -NAME sorts in descending order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl features disable"' -l no-headers -d 'Omit the headings of tables and CSV.'
+complete -c kctl -n 'test (__kctl_place) = "kctl features disable"' -l color -x -a 'auto always never' -d 'Use colour: auto (on a terminal, unless NO_COLOR is set), always or never. [KCTL_COLOR]'
+complete -c kctl -n 'test (__kctl_place) = "kctl features disable"' -s h -l help -d 'Show this message and exit.'
+complete -c kctl -n 'test (__kctl_place) = "kctl features versions"' -l format -x -a 'kafka' -d 'Print the output of Kafka'\''s own tool.'
+complete -c kctl -n 'test (__kctl_place) = "kctl features versions"' -s o -l output -x -a 'table wide json jsonl yaml csv name tree' -d 'Output format: table, wide, json, jsonl, yaml, csv, name or tree. [KCTL_OUTPUT]'
+complete -c kctl -n 'test (__kctl_place) = "kctl features versions"' -l columns -r -d 'Show only these columns, in this order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl features versions"' -l sort-by -r -d 'Sort by these columns; -NAME sorts in descending order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl features versions"' -l no-headers -d 'Omit the headings of tables and CSV.'
+complete -c kctl -n 'test (__kctl_place) = "kctl features versions"' -l color -x -a 'auto always never' -d 'Use colour: auto (on a terminal, unless NO_COLOR is set), always or never. [KCTL_COLOR]'
+complete -c kctl -n 'test (__kctl_place) = "kctl features versions"' -s h -l help -d 'Show this message and exit.'
+complete -c kctl -n 'test (__kctl_place) = "kctl events"' -l interval -r -d 'Time between two looks. [default: 1; minimum 0.05]'
+complete -c kctl -n 'test (__kctl_place) = "kctl events"' -s n -l count -r -d 'Exit after this many events. [minimum 1]'
+complete -c kctl -n 'test (__kctl_place) = "kctl events"' -l for -r -d 'Exit after this time, e.g. 10m.'
+complete -c kctl -n 'test (__kctl_place) = "kctl events"' -s z -l zookeeper -r -d 'ZooKeeper connect string of the cluster. [KCTL_ZOOKEEPER]'
+complete -c kctl -n 'test (__kctl_place) = "kctl events"' -s o -l output -x -a 'table wide json jsonl yaml csv name tree' -d 'Output format: table, wide, json, jsonl, yaml, csv, name or tree. [KCTL_OUTPUT]'
+complete -c kctl -n 'test (__kctl_place) = "kctl events"' -l columns -r -d 'Show only these columns, in this order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl events"' -l sort-by -r -d 'Sort by these columns; -NAME sorts in descending order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl events"' -l no-headers -d 'Omit the headings of tables and CSV.'
+complete -c kctl -n 'test (__kctl_place) = "kctl events"' -l color -x -a 'auto always never' -d 'Use colour: auto (on a terminal, unless NO_COLOR is set), always or never. [KCTL_COLOR]'
+complete -c kctl -n 'test (__kctl_place) = "kctl events"' -s h -l help -d 'Show this message and exit.'
 complete -c kctl -n 'test (__kctl_place) = "kctl brokers"' -f -a list -d 'List the brokers with their addresses and racks, and the controller.'
 complete -c kctl -n 'test (__kctl_place) = "kctl brokers"' -s o -l output -x -a 'table wide json jsonl yaml csv name tree' -d 'Output format: table, wide, json, jsonl, yaml, csv, name or tree. [KCTL_OUTPUT]'
 complete -c kctl -n 'test (__kctl_place) = "kctl brokers"' -l columns -r -d 'Show only these columns, in this order.'
@@ -2551,6 +3390,17 @@ complete -c kctl -n 'test (__kctl_place) = "kctl brokers list"' -l sort-by -r -d
 complete -c kctl -n 'test (__kctl_place) = "kctl brokers list"' -l no-headers -d 'Omit the headings of tables and CSV.'
 complete -c kctl -n 'test (__kctl_place) = "kctl brokers list"' -l color -x -a 'auto always never' -d 'Use colour: auto (on a terminal, unless NO_COLOR is set), always or never. [KCTL_COLOR]'
 complete -c kctl -n 'test (__kctl_place) = "kctl brokers list"' -s h -l help -d 'Show this message and exit.'
+complete -c kctl -n 'test (__kctl_place) = "kctl top"' -s i -l interval -r -d 'Time between readings. [default: 2; minimum 0.2]'
+complete -c kctl -n 'test (__kctl_place) = "kctl top"' -s w -l window -r -d 'Time over which verdicts of groups are taken. [default: 30; minimum 1]'
+complete -c kctl -n 'test (__kctl_place) = "kctl top"' -l once -d 'Read twice, --interval apart, print VIEW or all of them, and exit.'
+complete -c kctl -n 'test (__kctl_place) = "kctl top"' -l admin -r -d 'Admin ports of the brokers, or endpoints of the JMX exporter with the ids of their brokers. [KCTL_ADMIN]'
+complete -c kctl -n 'test (__kctl_place) = "kctl top"' -l token-file -r -d 'File with the bearer token of the admin ports.'
+complete -c kctl -n 'test (__kctl_place) = "kctl top"' -s o -l output -x -a 'table wide json jsonl yaml csv name tree' -d 'Output format: table, wide, json, jsonl, yaml, csv, name or tree. [KCTL_OUTPUT]'
+complete -c kctl -n 'test (__kctl_place) = "kctl top"' -l columns -r -d 'Show only these columns, in this order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl top"' -l sort-by -r -d 'Sort by these columns; -NAME sorts in descending order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl top"' -l no-headers -d 'Omit the headings of tables and CSV.'
+complete -c kctl -n 'test (__kctl_place) = "kctl top"' -l color -x -a 'auto always never' -d 'Use colour: auto (on a terminal, unless NO_COLOR is set), always or never. [KCTL_COLOR]'
+complete -c kctl -n 'test (__kctl_place) = "kctl top"' -s h -l help -d 'Show this message and exit.'
 complete -c kctl -n 'test (__kctl_place) = "kctl monitor"' -f -a run -d 'Watch clusters until Ctrl-C, and serve their metrics to Prometheus.'
 complete -c kctl -n 'test (__kctl_place) = "kctl monitor"' -f -a history -d 'Show how the lag of a group developed, from the history of `kctl monitor run`.'
 complete -c kctl -n 'test (__kctl_place) = "kctl monitor"' -s o -l output -x -a 'table wide json jsonl yaml csv name tree' -d 'Output format: table, wide, json, jsonl, yaml, csv, name or tree. [KCTL_OUTPUT]'
@@ -2560,7 +3410,7 @@ complete -c kctl -n 'test (__kctl_place) = "kctl monitor"' -l no-headers -d 'Omi
 complete -c kctl -n 'test (__kctl_place) = "kctl monitor"' -l color -x -a 'auto always never' -d 'Use colour: auto (on a terminal, unless NO_COLOR is set), always or never. [KCTL_COLOR]'
 complete -c kctl -n 'test (__kctl_place) = "kctl monitor"' -s h -l help -d 'Show this message and exit.'
 complete -c kctl -n 'test (__kctl_place) = "kctl monitor run"' -l contexts -r -d 'Watch the clusters of these contexts.'
-complete -c kctl -n 'test (__kctl_place) = "kctl monitor run"' -l listen -r -d 'Address of /metrics; port 0: any. [default: 127.0.1:9308]'
+complete -c kctl -n 'test (__kctl_place) = "kctl monitor run"' -l listen -r -d 'Address of /metrics; port 0 is any free one. [default: 127.0.0.1:9308]'
 complete -c kctl -n 'test (__kctl_place) = "kctl monitor run"' -s i -l interval -r -d 'Time between cycles. [default: 15; minimum 0.2]'
 complete -c kctl -n 'test (__kctl_place) = "kctl monitor run"' -s w -l window -r -d 'Time over which trends and verdicts are taken. [default: 120; minimum 1]'
 complete -c kctl -n 'test (__kctl_place) = "kctl monitor run"' -l names -x -a 'kafka-exporter lag-exporter kminion' -d 'Serve only the names of kafka-exporter, lag-exporter or kminion; can be repeated.'
@@ -2776,6 +3626,7 @@ complete -c kctl -n 'test (__kctl_place) = "kctl elect-leaders"' -l sort-by -r -
 complete -c kctl -n 'test (__kctl_place) = "kctl elect-leaders"' -l no-headers -d 'Omit the headings of tables and CSV.'
 complete -c kctl -n 'test (__kctl_place) = "kctl elect-leaders"' -l color -x -a 'auto always never' -d 'Use colour: auto (on a terminal, unless NO_COLOR is set), always or never. [KCTL_COLOR]'
 complete -c kctl -n 'test (__kctl_place) = "kctl elect-leaders"' -s h -l help -d 'Show this message and exit.'
+complete -c kctl -n 'test (__kctl_place) = "kctl replicas"' -f -a list -d 'List replicas with their role, log start, high watermark (HW) and log end offset (LEO).'
 complete -c kctl -n 'test (__kctl_place) = "kctl replicas"' -f -a verify -d 'Read all replicas of partitions and compare them, up to the current high watermark.'
 complete -c kctl -n 'test (__kctl_place) = "kctl replicas"' -s o -l output -x -a 'table wide json jsonl yaml csv name tree' -d 'Output format: table, wide, json, jsonl, yaml, csv, name or tree. [KCTL_OUTPUT]'
 complete -c kctl -n 'test (__kctl_place) = "kctl replicas"' -l columns -r -d 'Show only these columns, in this order.'
@@ -2783,6 +3634,16 @@ complete -c kctl -n 'test (__kctl_place) = "kctl replicas"' -l sort-by -r -d 'So
 complete -c kctl -n 'test (__kctl_place) = "kctl replicas"' -l no-headers -d 'Omit the headings of tables and CSV.'
 complete -c kctl -n 'test (__kctl_place) = "kctl replicas"' -l color -x -a 'auto always never' -d 'Use colour: auto (on a terminal, unless NO_COLOR is set), always or never. [KCTL_COLOR]'
 complete -c kctl -n 'test (__kctl_place) = "kctl replicas"' -s h -l help -d 'Show this message and exit.'
+complete -c kctl -n 'test (__kctl_place) = "kctl replicas list"' -f -a '(kctl complete topics -- (commandline -opc)[2..] 2>/dev/null)'
+complete -c kctl -n 'test (__kctl_place) = "kctl replicas list"' -s r -l regex -d 'Treat TOPIC as regular expressions that match whole names.'
+complete -c kctl -n 'test (__kctl_place) = "kctl replicas list"' -l broker -x -a '(kctl complete brokers -- (commandline -opc)[2..] 2>/dev/null)' -d 'Only replicas on this broker; can be repeated.'
+complete -c kctl -n 'test (__kctl_place) = "kctl replicas list"' -l out-of-sync -d 'Only replicas that are not in the ISR.'
+complete -c kctl -n 'test (__kctl_place) = "kctl replicas list"' -s o -l output -x -a 'table wide json jsonl yaml csv name tree' -d 'Output format: table, wide, json, jsonl, yaml, csv, name or tree. [KCTL_OUTPUT]'
+complete -c kctl -n 'test (__kctl_place) = "kctl replicas list"' -l columns -r -d 'Show only these columns, in this order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl replicas list"' -l sort-by -r -d 'Sort by these columns; -NAME sorts in descending order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl replicas list"' -l no-headers -d 'Omit the headings of tables and CSV.'
+complete -c kctl -n 'test (__kctl_place) = "kctl replicas list"' -l color -x -a 'auto always never' -d 'Use colour: auto (on a terminal, unless NO_COLOR is set), always or never. [KCTL_COLOR]'
+complete -c kctl -n 'test (__kctl_place) = "kctl replicas list"' -s h -l help -d 'Show this message and exit.'
 complete -c kctl -n 'test (__kctl_place) = "kctl replicas verify"' -f -a '(kctl complete topics -- (commandline -opc)[2..] 2>/dev/null)'
 complete -c kctl -n 'test (__kctl_place) = "kctl replicas verify"' -s r -l regex -d 'Treat TOPIC as regular expressions that match whole names.'
 complete -c kctl -n 'test (__kctl_place) = "kctl replicas verify"' -l time -r -d 'Where to start: earliest, or a time (ISO 8601, milliseconds, -1h). [default: earliest]'
@@ -2814,6 +3675,7 @@ complete -c kctl -n 'test (__kctl_place) = "kctl metadata copy"' -s h -l help -d
 complete -c kctl -n 'test (__kctl_place) = "kctl zk"' -f -a ls -d 'List the children of a znode with short descriptions.'
 complete -c kctl -n 'test (__kctl_place) = "kctl zk"' -f -a get -d 'Show one znode: kind, versions, times and data.'
 complete -c kctl -n 'test (__kctl_place) = "kctl zk"' -f -a tree -d 'Show a znode and its descendants as a tree.'
+complete -c kctl -n 'test (__kctl_place) = "kctl zk"' -f -a watch -d 'Follow one znode: its data, its creation and deletion, and its children.'
 complete -c kctl -n 'test (__kctl_place) = "kctl zk"' -s o -l output -x -a 'table wide json jsonl yaml csv name tree' -d 'Output format: table, wide, json, jsonl, yaml, csv, name or tree. [KCTL_OUTPUT]'
 complete -c kctl -n 'test (__kctl_place) = "kctl zk"' -l columns -r -d 'Show only these columns, in this order.'
 complete -c kctl -n 'test (__kctl_place) = "kctl zk"' -l sort-by -r -d 'Sort by these columns; -NAME sorts in descending order.'
@@ -2846,13 +3708,22 @@ complete -c kctl -n 'test (__kctl_place) = "kctl zk tree"' -l sort-by -r -d 'Sor
 complete -c kctl -n 'test (__kctl_place) = "kctl zk tree"' -l no-headers -d 'Omit the headings of tables and CSV.'
 complete -c kctl -n 'test (__kctl_place) = "kctl zk tree"' -l color -x -a 'auto always never' -d 'Use colour: auto (on a terminal, unless NO_COLOR is set), always or never. [KCTL_COLOR]'
 complete -c kctl -n 'test (__kctl_place) = "kctl zk tree"' -s h -l help -d 'Show this message and exit.'
+complete -c kctl -n 'test (__kctl_place) = "kctl zk watch"' -s n -l count -r -d 'Exit after this many changes. [minimum 1]'
+complete -c kctl -n 'test (__kctl_place) = "kctl zk watch"' -l for -r -d 'Exit after this time.'
+complete -c kctl -n 'test (__kctl_place) = "kctl zk watch"' -s z -l zookeeper -r -d 'ZooKeeper connect string of the cluster. [KCTL_ZOOKEEPER]'
+complete -c kctl -n 'test (__kctl_place) = "kctl zk watch"' -s o -l output -x -a 'table wide json jsonl yaml csv name tree' -d 'Output format: table, wide, json, jsonl, yaml, csv, name or tree. [KCTL_OUTPUT]'
+complete -c kctl -n 'test (__kctl_place) = "kctl zk watch"' -l columns -r -d 'Show only these columns, in this order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl zk watch"' -l sort-by -r -d 'Sort by these columns; -NAME sorts in descending order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl zk watch"' -l no-headers -d 'Omit the headings of tables and CSV.'
+complete -c kctl -n 'test (__kctl_place) = "kctl zk watch"' -l color -x -a 'auto always never' -d 'Use colour: auto (on a terminal, unless NO_COLOR is set), always or never. [KCTL_COLOR]'
+complete -c kctl -n 'test (__kctl_place) = "kctl zk watch"' -s h -l help -d 'Show this message and exit.'
 complete -c kctl -n 'test (__kctl_place) = "kctl acls"' -f -a list -d 'List ACLs, of all resources or of some.'
 complete -c kctl -n 'test (__kctl_place) = "kctl acls"' -f -a add -d 'Add ACLs: every combination of resources, principals, hosts and operations.'
 complete -c kctl -n 'test (__kctl_place) = "kctl acls"' -f -a remove -d 'Remove the ACLs of resources or principals.'
 complete -c kctl -n 'test (__kctl_place) = "kctl acls"' -f -a explain -d 'Explain which ACL allows or denies a request, and what would change that.'
 complete -c kctl -n 'test (__kctl_place) = "kctl acls"' -f -a audit -d 'Find ACLs without effect, and ACLs with more effect than they should have.'
 complete -c kctl -n 'test (__kctl_place) = "kctl acls"' -f -a export -d 'Print all ACLs as YAML, for `kctl acls apply`; as JSON with -o json.'
-complete -c kctl -n 'test (__kctl_place) = "kctl acls"' -f -a apply -d 'Add the ACLs of a file that do not exist yet; with --prune make them exactly those.'
+complete -c kctl -n 'test (__kctl_place) = "kctl acls"' -f -a apply -d 'Add the ACLs of a file that do not exist yet; with --prune, remove all others.'
 complete -c kctl -n 'test (__kctl_place) = "kctl acls"' -s o -l output -x -a 'table wide json jsonl yaml csv name tree' -d 'Output format: table, wide, json, jsonl, yaml, csv, name or tree. [KCTL_OUTPUT]'
 complete -c kctl -n 'test (__kctl_place) = "kctl acls"' -l columns -r -d 'Show only these columns, in this order.'
 complete -c kctl -n 'test (__kctl_place) = "kctl acls"' -l sort-by -r -d 'Sort by these columns; -NAME sorts in descending order.'
@@ -3136,6 +4007,8 @@ complete -c kctl -n 'test (__kctl_place) = "kctl tokens expire"' -s h -l help -d
 complete -c kctl -n 'test (__kctl_place) = "kctl dump-log"' -f -a show -d 'Show the contents of log files.'
 complete -c kctl -n 'test (__kctl_place) = "kctl dump-log"' -f -a check -d 'Check log directories for damage and inconsistencies.'
 complete -c kctl -n 'test (__kctl_place) = "kctl dump-log"' -f -a repair -d 'Copy the undamaged part of a log to a new directory.'
+complete -c kctl -n 'test (__kctl_place) = "kctl dump-log"' -f -a segments -d 'List segments: offsets, sizes, times, and when retention will delete them.'
+complete -c kctl -n 'test (__kctl_place) = "kctl dump-log"' -f -a locate -d 'Show where an offset lies, as the steps of the broker'\''s own lookup.'
 complete -c kctl -n 'test (__kctl_place) = "kctl dump-log"' -s o -l output -x -a 'table wide json jsonl yaml csv name tree' -d 'Output format: table, wide, json, jsonl, yaml, csv, name or tree. [KCTL_OUTPUT]'
 complete -c kctl -n 'test (__kctl_place) = "kctl dump-log"' -l columns -r -d 'Show only these columns, in this order.'
 complete -c kctl -n 'test (__kctl_place) = "kctl dump-log"' -l sort-by -r -d 'Sort by these columns; -NAME sorts in descending order.'
@@ -3186,6 +4059,20 @@ complete -c kctl -n 'test (__kctl_place) = "kctl dump-log repair"' -l sort-by -r
 complete -c kctl -n 'test (__kctl_place) = "kctl dump-log repair"' -l no-headers -d 'Omit the headings of tables and CSV.'
 complete -c kctl -n 'test (__kctl_place) = "kctl dump-log repair"' -l color -x -a 'auto always never' -d 'Use colour: auto (on a terminal, unless NO_COLOR is set), always or never. [KCTL_COLOR]'
 complete -c kctl -n 'test (__kctl_place) = "kctl dump-log repair"' -s h -l help -d 'Show this message and exit.'
+complete -c kctl -n 'test (__kctl_place) = "kctl dump-log segments"' -l retention -r -d 'Assume this retention.ms, e.g. 7d or 12h.'
+complete -c kctl -n 'test (__kctl_place) = "kctl dump-log segments"' -l retention-bytes -r -d 'Assume this retention.bytes, e.g. 1GiB.'
+complete -c kctl -n 'test (__kctl_place) = "kctl dump-log segments"' -s o -l output -x -a 'table wide json jsonl yaml csv name tree' -d 'Output format: table, wide, json, jsonl, yaml, csv, name or tree. [KCTL_OUTPUT]'
+complete -c kctl -n 'test (__kctl_place) = "kctl dump-log segments"' -l columns -r -d 'Show only these columns, in this order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl dump-log segments"' -l sort-by -r -d 'Sort by these columns; -NAME sorts in descending order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl dump-log segments"' -l no-headers -d 'Omit the headings of tables and CSV.'
+complete -c kctl -n 'test (__kctl_place) = "kctl dump-log segments"' -l color -x -a 'auto always never' -d 'Use colour: auto (on a terminal, unless NO_COLOR is set), always or never. [KCTL_COLOR]'
+complete -c kctl -n 'test (__kctl_place) = "kctl dump-log segments"' -s h -l help -d 'Show this message and exit.'
+complete -c kctl -n 'test (__kctl_place) = "kctl dump-log locate"' -s o -l output -x -a 'table wide json jsonl yaml csv name tree' -d 'Output format: table, wide, json, jsonl, yaml, csv, name or tree. [KCTL_OUTPUT]'
+complete -c kctl -n 'test (__kctl_place) = "kctl dump-log locate"' -l columns -r -d 'Show only these columns, in this order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl dump-log locate"' -l sort-by -r -d 'Sort by these columns; -NAME sorts in descending order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl dump-log locate"' -l no-headers -d 'Omit the headings of tables and CSV.'
+complete -c kctl -n 'test (__kctl_place) = "kctl dump-log locate"' -l color -x -a 'auto always never' -d 'Use colour: auto (on a terminal, unless NO_COLOR is set), always or never. [KCTL_COLOR]'
+complete -c kctl -n 'test (__kctl_place) = "kctl dump-log locate"' -s h -l help -d 'Show this message and exit.'
 complete -c kctl -n 'test (__kctl_place) = "kctl spark-export"' -f -a run -d 'Export topics to Parquet and other formats.'
 complete -c kctl -n 'test (__kctl_place) = "kctl spark-export"' -f -a verify -d 'Verify exports against their manifests and, if given, against the source.'
 complete -c kctl -n 'test (__kctl_place) = "kctl spark-export"' -f -a list -d 'List the exports in a directory.'
@@ -3209,10 +4096,13 @@ complete -c kctl -n 'test (__kctl_place) = "kctl spark-export run"' -l sample -r
 complete -c kctl -n 'test (__kctl_place) = "kctl spark-export run"' -l isolation -r -d 'Isolation level: read_committed or read_uncommitted. [default: read_committed]'
 complete -c kctl -n 'test (__kctl_place) = "kctl spark-export run"' -l columns -r -d 'Columns to export: topic, partition, offset, timestamp, timestamp_type, key, value, headers (the default); also leader_epoch, producer_id.'
 complete -c kctl -n 'test (__kctl_place) = "kctl spark-export run"' -l key -r -d 'Decode keys as binary, string or json. [default: binary]'
-complete -c kctl -n 'test (__kctl_place) = "kctl spark-export run"' -l value -r -d 'Decode values as binary, string or json. [default: binary]'
+complete -c kctl -n 'test (__kctl_place) = "kctl spark-export run"' -l value -r -d 'Decode values as binary, string, json, or by their schema in a registry. [default: binary]'
+complete -c kctl -n 'test (__kctl_place) = "kctl spark-export run"' -l registry -r -d 'Schema registry for --value registry (default: schema.registry.url of client.properties). [env var: KCTL_SCHEMA_REGISTRY_URL]'
 complete -c kctl -n 'test (__kctl_place) = "kctl spark-export run"' -l schema -r -d 'File with the schema of JSON values in Spark'\''s DDL: '\''id INT, name STRING'\''. By default the schema is inferred from a sample.'
+complete -c kctl -n 'test (__kctl_place) = "kctl spark-export run"' -l schema-evolution -r -d 'What later exports may change in the schema of JSON values: nothing, add fields, or also use wider numbers, which rewrites the earlier exports. [default: none]'
 complete -c kctl -n 'test (__kctl_place) = "kctl spark-export run"' -l flatten -d 'Write the fields of JSON values as columns of their own.'
 complete -c kctl -n 'test (__kctl_place) = "kctl spark-export run"' -l max-undecodable -r -d 'Fail if more records cannot be decoded: a number, or a share such as 0.1%.'
+complete -c kctl -n 'test (__kctl_place) = "kctl spark-export run"' -l groups -d 'Save the committed offsets of consumer groups in the manifest, for kctl import.'
 complete -c kctl -n 'test (__kctl_place) = "kctl spark-export run"' -l partition-by -r -d 'Write directories by topic, partition, date or hour.'
 complete -c kctl -n 'test (__kctl_place) = "kctl spark-export run"' -l compression -r -d 'Compression of files: none, snappy, gzip, lz4 or zstd, with a level as in zstd:3 (default zstd:1 for Parquet, none for text).'
 complete -c kctl -n 'test (__kctl_place) = "kctl spark-export run"' -l file-size -r -d 'Target size of a file (default 256). A file has at most what one task reads. [minimum 1]'
@@ -3238,6 +4128,7 @@ complete -c kctl -n 'test (__kctl_place) = "kctl spark-export run"' -l color -x 
 complete -c kctl -n 'test (__kctl_place) = "kctl spark-export run"' -s h -l help -d 'Show this message and exit.'
 complete -c kctl -n 'test (__kctl_place) = "kctl spark-export verify"' -l from-dir -r -d 'Compare with the log directory of a broker; can be repeated.'
 complete -c kctl -n 'test (__kctl_place) = "kctl spark-export verify"' -l deep -d 'Compare the values of all rows, not only their number.'
+complete -c kctl -n 'test (__kctl_place) = "kctl spark-export verify"' -l registry -r -d 'Schema registry, to compare exports made with --value registry. [env var: KCTL_SCHEMA_REGISTRY_URL]'
 complete -c kctl -n 'test (__kctl_place) = "kctl spark-export verify"' -l engine -r -d 'Engine that runs the tasks: spark (the default), or local, processes of this machine that start at once. A context can have another default (export_engine).'
 complete -c kctl -n 'test (__kctl_place) = "kctl spark-export verify"' -l master -r -d 'Spark master; by default the cores of this machine.'
 complete -c kctl -n 'test (__kctl_place) = "kctl spark-export verify"' -l conf -r -d 'Set a Spark property; can be repeated.'
@@ -3267,6 +4158,21 @@ complete -c kctl -n 'test (__kctl_place) = "kctl spark-export compact"' -l sort-
 complete -c kctl -n 'test (__kctl_place) = "kctl spark-export compact"' -l no-headers -d 'Omit the headings of tables and CSV.'
 complete -c kctl -n 'test (__kctl_place) = "kctl spark-export compact"' -l color -x -a 'auto always never' -d 'Use colour: auto (on a terminal, unless NO_COLOR is set), always or never. [KCTL_COLOR]'
 complete -c kctl -n 'test (__kctl_place) = "kctl spark-export compact"' -s h -l help -d 'Show this message and exit.'
+complete -c kctl -n 'test (__kctl_place) = "kctl import"' -l rename -r -d 'Restore a topic under another name; can be repeated.'
+complete -c kctl -n 'test (__kctl_place) = "kctl import"' -l export -r -d 'Restore only this export; can be repeated. [minimum 1]'
+complete -c kctl -n 'test (__kctl_place) = "kctl import"' -l groups -d 'Restore the committed offsets of groups that the export has saved.'
+complete -c kctl -n 'test (__kctl_place) = "kctl import"' -l configs -l no-configs -d 'Create topics with the configs that the export has saved. [default: configs]'
+complete -c kctl -n 'test (__kctl_place) = "kctl import"' -l replication-factor -r -d 'Replication factor of new topics (default: as exported). [minimum 1]'
+complete -c kctl -n 'test (__kctl_place) = "kctl import"' -l append -d 'Allow a topic that has other records already.'
+complete -c kctl -n 'test (__kctl_place) = "kctl import"' -l missing-timestamps -r -d 'What to do with records that have no timestamp, or one before 1970: fail, or write them with the current time. [default: fail]'
+complete -c kctl -n 'test (__kctl_place) = "kctl import"' -s z -l compression -x -a 'none gzip snappy lz4 zstd' -d 'Compression type of the record batches. [default: none]'
+complete -c kctl -n 'test (__kctl_place) = "kctl import"' -l dry-run -d 'Show what would be done without changing anything.'
+complete -c kctl -n 'test (__kctl_place) = "kctl import"' -s o -l output -x -a 'table wide json jsonl yaml csv name tree' -d 'Output format: table, wide, json, jsonl, yaml, csv, name or tree. [KCTL_OUTPUT]'
+complete -c kctl -n 'test (__kctl_place) = "kctl import"' -l columns -r -d 'Show only these columns, in this order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl import"' -l sort-by -r -d 'Sort by these columns; -NAME sorts in descending order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl import"' -l no-headers -d 'Omit the headings of tables and CSV.'
+complete -c kctl -n 'test (__kctl_place) = "kctl import"' -l color -x -a 'auto always never' -d 'Use colour: auto (on a terminal, unless NO_COLOR is set), always or never. [KCTL_COLOR]'
+complete -c kctl -n 'test (__kctl_place) = "kctl import"' -s h -l help -d 'Show this message and exit.'
 complete -c kctl -n 'test (__kctl_place) = "kctl context"' -f -a list -d 'List the contexts.'
 complete -c kctl -n 'test (__kctl_place) = "kctl context"' -f -a show -d 'Show one context.'
 complete -c kctl -n 'test (__kctl_place) = "kctl context"' -f -a set -d 'Create or change a context.'
@@ -3319,6 +4225,8 @@ complete -c kctl -n 'test (__kctl_place) = "kctl context delete"' -s h -l help -
 complete -c kctl -n 'test (__kctl_place) = "kctl dev"' -f -a up -d 'Start brokers; their data is kept between starts.'
 complete -c kctl -n 'test (__kctl_place) = "kctl dev"' -f -a status -d 'List the development brokers and their ZooKeeper.'
 complete -c kctl -n 'test (__kctl_place) = "kctl dev"' -f -a start -d 'Start a broker with its previous settings.'
+complete -c kctl -n 'test (__kctl_place) = "kctl dev"' -f -a add -d 'Start one more broker of the cluster, with the settings of the others.'
+complete -c kctl -n 'test (__kctl_place) = "kctl dev"' -f -a remove -d 'Stop a broker for good and delete its data.'
 complete -c kctl -n 'test (__kctl_place) = "kctl dev"' -f -a stop -d 'Stop brokers by controlled shutdown. Their data is kept.'
 complete -c kctl -n 'test (__kctl_place) = "kctl dev"' -f -a kill -d 'Kill a broker with SIGKILL, to simulate a crash.'
 complete -c kctl -n 'test (__kctl_place) = "kctl dev"' -f -a down -d 'Stop all brokers and the ZooKeeper that was started with them.'
@@ -3334,6 +4242,9 @@ complete -c kctl -n 'test (__kctl_place) = "kctl dev up"' -l brokers -x -a '(kct
 complete -c kctl -n 'test (__kctl_place) = "kctl dev up"' -l zookeeper -r -d 'Use this ZooKeeper instead of starting one. With --set: zookeeper.auth.digest=USER:PASSWORD, zookeeper.ssl.client.enable and the PEM files zookeeper.ssl.truststore.location and zookeeper.ssl.keystore.location.'
 complete -c kctl -n 'test (__kctl_place) = "kctl dev up"' -l set -r -d 'Broker config; can be repeated.'
 complete -c kctl -n 'test (__kctl_place) = "kctl dev up"' -l secure -d 'TLS, SCRAM logins and ACLs; certificates, an admin user and the context dev-secure are created.'
+complete -c kctl -n 'test (__kctl_place) = "kctl dev up"' -l racks -r -d 'Racks of the brokers, in turn, e.g. a,b,c (broker.rack).'
+complete -c kctl -n 'test (__kctl_place) = "kctl dev up"' -l zookeeper-port -r -d 'Port of the ZooKeeper that is started (default: any free port, then the same). [minimum 1]'
+complete -c kctl -n 'test (__kctl_place) = "kctl dev up"' -l seed-data -d 'Create example data: the topics orders and clicks, and the group billing, which has read a part of the orders.'
 complete -c kctl -n 'test (__kctl_place) = "kctl dev up"' -l dir -r -d 'Directory of the brokers instead of the user'\''s state directory.'
 complete -c kctl -n 'test (__kctl_place) = "kctl dev up"' -s o -l output -x -a 'table wide json jsonl yaml csv name tree' -d 'Output format: table, wide, json, jsonl, yaml, csv, name or tree. [KCTL_OUTPUT]'
 complete -c kctl -n 'test (__kctl_place) = "kctl dev up"' -l columns -r -d 'Show only these columns, in this order.'
@@ -3355,6 +4266,23 @@ complete -c kctl -n 'test (__kctl_place) = "kctl dev start"' -l sort-by -r -d 'S
 complete -c kctl -n 'test (__kctl_place) = "kctl dev start"' -l no-headers -d 'Omit the headings of tables and CSV.'
 complete -c kctl -n 'test (__kctl_place) = "kctl dev start"' -l color -x -a 'auto always never' -d 'Use colour: auto (on a terminal, unless NO_COLOR is set), always or never. [KCTL_COLOR]'
 complete -c kctl -n 'test (__kctl_place) = "kctl dev start"' -s h -l help -d 'Show this message and exit.'
+complete -c kctl -n 'test (__kctl_place) = "kctl dev add"' -l rack -r -d 'Rack of the new broker.'
+complete -c kctl -n 'test (__kctl_place) = "kctl dev add"' -l port -r -d 'Port; default: the one after the last broker'\''s, or any free port.'
+complete -c kctl -n 'test (__kctl_place) = "kctl dev add"' -l dir -r -d 'Directory of the brokers instead of the user'\''s state directory.'
+complete -c kctl -n 'test (__kctl_place) = "kctl dev add"' -s o -l output -x -a 'table wide json jsonl yaml csv name tree' -d 'Output format: table, wide, json, jsonl, yaml, csv, name or tree. [KCTL_OUTPUT]'
+complete -c kctl -n 'test (__kctl_place) = "kctl dev add"' -l columns -r -d 'Show only these columns, in this order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl dev add"' -l sort-by -r -d 'Sort by these columns; -NAME sorts in descending order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl dev add"' -l no-headers -d 'Omit the headings of tables and CSV.'
+complete -c kctl -n 'test (__kctl_place) = "kctl dev add"' -l color -x -a 'auto always never' -d 'Use colour: auto (on a terminal, unless NO_COLOR is set), always or never. [KCTL_COLOR]'
+complete -c kctl -n 'test (__kctl_place) = "kctl dev add"' -s h -l help -d 'Show this message and exit.'
+complete -c kctl -n 'test (__kctl_place) = "kctl dev remove"' -l force -d 'Remove it although it has replicas: they are lost.'
+complete -c kctl -n 'test (__kctl_place) = "kctl dev remove"' -l dir -r -d 'Directory of the brokers instead of the user'\''s state directory.'
+complete -c kctl -n 'test (__kctl_place) = "kctl dev remove"' -s o -l output -x -a 'table wide json jsonl yaml csv name tree' -d 'Output format: table, wide, json, jsonl, yaml, csv, name or tree. [KCTL_OUTPUT]'
+complete -c kctl -n 'test (__kctl_place) = "kctl dev remove"' -l columns -r -d 'Show only these columns, in this order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl dev remove"' -l sort-by -r -d 'Sort by these columns; -NAME sorts in descending order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl dev remove"' -l no-headers -d 'Omit the headings of tables and CSV.'
+complete -c kctl -n 'test (__kctl_place) = "kctl dev remove"' -l color -x -a 'auto always never' -d 'Use colour: auto (on a terminal, unless NO_COLOR is set), always or never. [KCTL_COLOR]'
+complete -c kctl -n 'test (__kctl_place) = "kctl dev remove"' -s h -l help -d 'Show this message and exit.'
 complete -c kctl -n 'test (__kctl_place) = "kctl dev stop"' -l dir -r -d 'Directory of the brokers instead of the user'\''s state directory.'
 complete -c kctl -n 'test (__kctl_place) = "kctl dev stop"' -s o -l output -x -a 'table wide json jsonl yaml csv name tree' -d 'Output format: table, wide, json, jsonl, yaml, csv, name or tree. [KCTL_OUTPUT]'
 complete -c kctl -n 'test (__kctl_place) = "kctl dev stop"' -l columns -r -d 'Show only these columns, in this order.'
