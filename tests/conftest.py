@@ -7,11 +7,12 @@ from pathlib import Path
 from typing import Final
 
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, is_hypothesis_test, settings
 
 from broker.clock import ManualClock
 from tests.support.broker import RunningBroker, running_broker
 from tests.support.kctl import Kctl, run_kctl
+from tests.support.kraft_kafka import KraftKafka, running_kraft
 from tests.support.real_kafka import RealKafka, running_kafka
 from tests.support.zookeeper import ZooKeeper, running_zookeeper
 
@@ -50,8 +51,8 @@ def multiply_examples(items: list[pytest.Item]) -> None:
     for cls in classes:
         if isinstance(own := getattr(cls, "settings", None), settings):
             cls.settings = _multiplied(own)
-    for item in items:
-        if item.get_closest_marker("hypothesis"):
+    for item in functions:  # Hypothesis sets its marker later
+        if is_hypothesis_test(item.obj):
             limit = item.get_closest_marker("timeout")
             seconds = limit.args[0] if limit else DEFAULT_TIMEOUT_S
             item.add_marker(pytest.mark.timeout(EXAMPLES * seconds), append=False)
@@ -129,4 +130,11 @@ def real_kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealKafka]:
 def own_kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealKafka]:
     """A Kafka for one module, whose changes would disturb others: quotas throttle all clients."""
     with running_kafka(tmp_path_factory.mktemp("kafka")) as cluster:
+        yield cluster
+
+
+@pytest.fixture(scope="session")
+def kraft_kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KraftKafka]:
+    """One node of Apache Kafka 4.x in KRaft mode; mark the test `kafka`, use topics of its own."""
+    with running_kraft(tmp_path_factory.mktemp("kraft")) as cluster:
         yield cluster

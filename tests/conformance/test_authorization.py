@@ -6,26 +6,38 @@ from pathlib import Path
 import pytest
 
 from broker.api.table import TABLE
+from broker.errors import ErrorCode
 from broker.protocol.api_keys import ApiKey
+from broker.protocol.messages.produce import ProduceRequest
+from broker.records.builder import BatchSettings
+from broker.security.acls import AclOperation, ResourcePattern, ResourceType
+from tests.api.requests import produce_request
 from tests.conformance.acl_exchanges import CASES as ACL_CASES
 from tests.conformance.acl_exchanges import IDS as ACL_IDS
 from tests.conformance.authorization_runs import (
     AUTHORIZER,
+    CLIENT_HOST,
     OPEN,
     Answers,
+    ClientUnderTest,
     allow_administrator,
+    grant,
     prepare,
     read_answers,
+    revoke,
     run_case,
     state_of,
     talk_of_acls,
 )
-from tests.conformance.authorization_table import CASES, Case, Known
+from tests.conformance.authorization_table import CASES, TOPIC, Case, Known
 from tests.conformance.exchange import Exchange
+from tests.log.support import batch
 from tests.support.broker import running_broker
+from tests.support.wire import WireClient
 
 pytestmark = pytest.mark.xdist_group("authorization")  # one broker
 
+TOPIC_PATTERN = ResourcePattern(ResourceType.TOPIC, TOPIC)
 _QUICK = {"broker_id": 1, "group_initial_rebalance_delay_ms": 0}
 
 
@@ -59,6 +71,41 @@ def test_denied_request_is_answered_as_by_kafka_and_changes_nothing(
     for version, variant, answer in run_case(case, known, address):
         assert answer == recorded[case.name, version, variant], f"v{version} {variant}"
     assert state_of(address) == before
+
+
+def produced(client: WireClient, request: ProduceRequest) -> int:
+    """The error code of the only partition of a produce request."""
+    (topic,) = client.ask(request, 9).responses
+    code: int = topic.partition_responses[0].error_code
+    return code
+
+
+def test_repeated_produce_is_denied_as_soon_as_its_acl_is_removed(ours: tuple[str, Known]) -> None:
+    address, _ = ours
+    request = produce_request(TOPIC, batch("x"))
+    with WireClient(address) as admin, ClientUnderTest(address) as client:
+        assert produced(client, request) == ErrorCode.TOPIC_AUTHORIZATION_FAILED
+        for _ in range(2):
+            grant(admin, CLIENT_HOST, [(AclOperation.WRITE, TOPIC_PATTERN)])
+            assert [produced(client, request) for _ in range(3)] == [0, 0, 0]
+            revoke(admin, CLIENT_HOST)
+            assert produced(client, request) == ErrorCode.TOPIC_AUTHORIZATION_FAILED
+
+
+def test_transactional_batch_needs_its_id_after_plain_ones_were_allowed(
+    ours: tuple[str, Known],
+) -> None:
+    address, _ = ours
+    settings = BatchSettings(
+        producer_id=9, producer_epoch=0, base_sequence=0, is_transactional=True
+    )
+    transactional = produce_request(TOPIC, batch("x", settings=settings))
+    with WireClient(address) as admin, ClientUnderTest(address) as client:
+        grant(admin, CLIENT_HOST, [(AclOperation.WRITE, TOPIC_PATTERN)])
+        assert produced(client, produce_request(TOPIC, batch("x"))) == ErrorCode.NONE
+        denied = ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
+        assert produced(client, transactional) == denied
+        revoke(admin, CLIENT_HOST)
 
 
 @pytest.mark.parametrize(("exchange", "version"), ACL_CASES, ids=ACL_IDS)

@@ -14,12 +14,15 @@ Which helper for what:
 | processes: the test is the controller            |                                              |
 | the metadata store on a real ZooKeeper           | fixture `zookeeper`; `zookeeper.ZooKeeper`   |
 | the same behaviour as Apache Kafka, live         | fixture `real_kafka` (mark `kafka`)          |
+| Apache Kafka 4.x in KRaft mode                   | fixture `kraft_kafka` (mark `kafka`)         |
 | the same as Kafka's tools printed, recorded      | `golden_tools.golden_tool`                   |
 | a kctl command                                   | fixture `kctl`; `kctl.run_kctl`              |
 | batches of records as bytes                      | `tests.log.support.batch`, `produced`        |
 | coroutines as tests                              | `coroutines.pytest_pyfunc_call` in conftest  |
 | sockets and listeners in one event loop          | `tests.net.support.in_loop`, `listening`     |
 | a server process of any kind                     | `processes.ServerProcess`, `free_port`       |
+| a schema registry                                | `registry.running_registry`;                 |
+|                                                  | `running_apicurio` (mark `kafka`)            |
 | TLS                                              | `certificates`, `tls_front`                  |
 | a transaction that stays open                    | `open_transactions`                          |
 """

@@ -13,6 +13,7 @@ from tests.support.consumed import offset_of, partition_of
 
 _PACE_S = 0.005
 _FLUSH_S = 60
+_SOME = 10
 
 
 @dataclass
@@ -37,6 +38,9 @@ class AckLoad:
             "enable.idempotence": True,
             "linger.ms": 0,
             "log_level": 0,
+            # As Java's clients. librdkafka waits up to 10 s before it connects again to a broker
+            # that took some seconds to start, which would hide what the brokers do.
+            "reconnect.backoff.max.ms": 1000,
         }
         producer = Producer(settings)
         number = 0
@@ -63,6 +67,19 @@ class AckLoad:
         """The longest wait since the last call."""
         longest_wait_s, self.longest_wait_s = self.longest_wait_s, 0.0
         return longest_wait_s
+
+    def counts(self) -> list[int]:
+        """By partition: how many records are acknowledged."""
+        return [len(self.acknowledged.get(index, ())) for index in range(self.num_partitions)]
+
+    def has_moved_since(self, before: list[int]) -> bool:
+        """Whether every partition has acknowledged some more records than `before`.
+
+        One partition is not enough: the producer may still wait before it connects again to the
+        leader of another, a second and more after several refused connections.
+        """
+        pairs = zip(before, self.counts(), strict=True)
+        return all(now >= then + _SOME for then, now in pairs)
 
 
 @contextmanager

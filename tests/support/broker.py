@@ -48,5 +48,5 @@ def _running(
     overrides = [f"--override={key}={value}" for key, value in wanted.items()]
     command = [sys.executable, "-m", module, *overrides]
     with ServerProcess(command, directory / "broker.log") as server:
-        address = server.wait_for_line(STARTED, timeout_s=20)[1]
+        address = server.wait_for_line(STARTED, timeout_s=60)[1]
         yield RunningBroker(address, log_dir, server)

@@ -17,6 +17,7 @@ CLEAN_ENVIRONMENT: dict[str, str | None] = {
     "KCTL_COMMAND_CONFIG": None,
     "KCTL_CONFIG": os.devnull,
     "KCTL_SECURITY_PROTOCOL": None,
+    "KCTL_SCHEMA_REGISTRY_URL": None,
     "KCTL_ZOOKEEPER": None,
     "KCTL_OUTPUT": None,
     "KCTL_TIMEOUT": None,

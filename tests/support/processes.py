@@ -1,5 +1,6 @@
 """Server processes of tests, ended by their process ids."""
 
+import os
 import re
 import socket
 import subprocess
@@ -17,6 +18,12 @@ def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
+
+
+def rss_bytes(pid: int) -> int:
+    """The resident memory of a process."""
+    pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE")
 
 
 class ServerProcess:

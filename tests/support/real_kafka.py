@@ -74,7 +74,8 @@ def running_kafka(
 ) -> Iterator[RealKafka]:
     """Start ZooKeeper and `brokers` brokers with their data under `directory`.
 
-    `more.listeners` among the settings (`SSL://127.0.0.1:1234`) stand beside the plaintext one.
+    `more.listeners` among the settings (`SSL://127.0.0.1:1234`) stand beside the plaintext one;
+    `jmx.port` opens a JMX port, of a single broker.
     """
     with ExitStack() as servers:
         zookeeper = f"127.0.0.1:{_start_zookeeper(servers, directory)}"
@@ -135,6 +136,7 @@ def _start_broker(
 ) -> int:
     port = free_port()
     settings = dict(settings)
+    jmx_port = settings.pop("jmx.port", None)
     listeners = [f"PLAINTEXT://127.0.0.1:{port}", *str(settings.pop("more.listeners", "")).split()]
     own = {
         "broker.id": broker_id,
@@ -144,6 +146,10 @@ def _start_broker(
     config = directory / f"server-{broker_id}.properties"
     config.write_text("".join(f"{key}={value}\n" for key, value in (own | settings).items()))
     command = java_command("kafka.Kafka", str(config), heap="1g")
+    if jmx_port is not None:
+        jmx = "-Dcom.sun.management.jmxremote"
+        no_security = (f"{jmx}.authenticate=false", f"{jmx}.ssl=false", f"{jmx}.host=127.0.0.1")
+        command[1:1] = [f"{jmx}.port={jmx_port}", *no_security]
     log_file = directory / f"broker-{broker_id}.log"
     servers.enter_context(ServerProcess(command, log_file)).wait_for_port(port)
     return port
