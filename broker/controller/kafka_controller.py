@@ -396,13 +396,28 @@ class KafkaController:
 
     # Topics
 
-    async def create_topic(self, new: NewTopic, *, validate_only: bool = False) -> CreatedTopic:
+    async def create_topic(self, new: NewTopic) -> CreatedTopic:
         """Create a topic; on an ApiError nothing has changed."""
-        created = await self._run_for_request(
-            "create topic", lambda active: active.topics.create(new, validate_only=validate_only)
+        (outcome,) = await self.create_topics([new])
+        if isinstance(outcome, ApiError):
+            raise outcome
+        return outcome
+
+    async def create_topics(self, topics: Sequence[NewTopic]) -> list[CreatedTopic | ApiError]:
+        """Create topics together, in one event; a failure concerns only its topic."""
+        outcomes = await self._run_for_request(
+            "create topics", lambda active: active.topics.create(topics)
         )
         await self.flush()
-        return created
+        return outcomes
+
+    async def validate_topic(self, new: NewTopic) -> CreatedTopic:
+        """What `create_topic` would create; ApiError if it would fail."""
+
+        async def validate(active: ActiveController) -> CreatedTopic:
+            return active.topics.validate(new)
+
+        return await self._run_for_request("validate topic", validate)
 
     async def create_partitions(
         self,

@@ -15,7 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from heapq import heapify, heapreplace
 from pathlib import Path
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from broker.errors import ApiError, CorruptRecord, ErrorCode
 from broker.log.checkpoints import CorruptCheckpoint
@@ -59,6 +59,15 @@ def _map_in_threads(
 
 def _ignore(log_dir: Path) -> None:
     """The default `on_dir_offline`."""
+
+
+class NewLog(NamedTuple):
+    """A log to create."""
+
+    partition: TopicPartition
+    topic_id: Uuid | None
+    leader_epoch: int
+    """The epoch from which it is led here; -1 on a follower."""
 
 
 class LogManager:
@@ -251,15 +260,8 @@ class LogManager:
                 log.assign_topic_id(topic_id)
             return log
 
-    def create_all(
-        self,
-        partitions: Iterable[TopicPartition],
-        topic_id: Uuid | None,
-        leader_epoch: int,
-        *,
-        is_new: bool,
-    ) -> None:
-        """Create the logs of many partitions, led from `leader_epoch` on, with one flush for all.
+    def create_all(self, logs: Iterable[NewLog], *, is_new: bool) -> None:
+        """Create the logs of many partitions, with one flush for all.
 
         Threads overlap the waits for the file system. If a directory fails, its logs are created
         in the others, one by one. KAFKA_STORAGE_ERROR, after all others were created, if one cannot
@@ -270,6 +272,7 @@ class LogManager:
 
         def make(place: tuple[TopicPartition, LogDir]) -> None:
             partition, log_dir = place
+            _, topic_id, leader_epoch = wanted[partition]
             with self._env.fs.leaving_out_syncs(), suppress(OSError, ApiError):
                 log = self._make(partition, log_dir, str(partition))
                 if topic_id is not None:
@@ -278,13 +281,13 @@ class LogManager:
                 log.flush_leader_epochs()  # here it costs no sync of its own
 
         with self._lock:
-            wanted = [partition for partition in partitions if partition not in self._logs]
+            wanted = {log.partition: log for log in logs if log.partition not in self._logs}
             places = self._spread(wanted)
             with ThreadPoolExecutor(_CREATING_THREADS) as threads:
                 list(threads.map(make, places))
             self._sync({log_dir for _, log_dir in places})
             failed: ApiError | None = None
-            for partition in wanted:
+            for partition, topic_id, leader_epoch in wanted.values():
                 try:
                     log = self.get_or_create(partition, topic_id, is_new=is_new)
                     log.assign_epoch_start_offset(leader_epoch, log.log_end_offset)

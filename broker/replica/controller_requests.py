@@ -17,8 +17,8 @@ LeaderAndIsr, per partition, in this order:
 
 import asyncio
 import logging
-from collections.abc import Iterable, Iterator
-from typing import Final
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Final, NamedTuple
 
 from broker.errors import ApiError, ErrorCode
 from broker.metadata_cache import MetadataCache
@@ -38,7 +38,6 @@ from broker.protocol.messages.stop_replica import (
 )
 from broker.protocol.messages.update_metadata import UpdateMetadataRequest, UpdateMetadataResponse
 from broker.replica.manager import ReplicaManager
-from broker.replica.partition import Partition
 from broker.topic_names import check_partition
 
 logger = logging.getLogger("state.change")
@@ -47,6 +46,14 @@ _ANY_EPOCH: Final = (-1, -2)
 """StopReplica without a leader epoch: from an old controller, or for a topic under deletion."""
 
 Codes = dict[TopicPartition, ErrorCode]
+
+
+class _Accepted(NamedTuple):
+    """A valid decision about a partition."""
+
+    topic_id: Uuid
+    decision: LeaderAndIsr
+    is_new: bool
 
 
 class ControllerRequests:
@@ -95,37 +102,40 @@ class ControllerRequests:
             if code != ErrorCode.NONE:
                 return refused_leader_and_isr(request, code)
             answers: dict[tuple[str, Uuid], Codes] = {}
-            followed: list[Partition] = []
+            accepted: dict[TopicPartition, _Accepted] = {}
             for topic, topic_id, states in topics_of(request):
-                codes = answers[topic, topic_id] = {}
-                await self._lead_and_follow(topic, topic_id, states, codes, followed)
+                answers[topic, topic_id] = self._accept(topic, topic_id, states, accepted)
+            # All logs together: the flush of the file system costs more than anything else.
+            failed = await self._make_logs(accepted)
+            followed = []
+            for name, (topic_id, decision, _) in accepted.items():
+                if name in failed:
+                    answers[name.topic, topic_id][name] = ErrorCode.KAFKA_STORAGE_ERROR
+                    continue
+                partition = self._replicas.get_or_create_partition(name, topic_id)
+                if self._replicas.become_leader_or_follower(partition, decision):
+                    followed.append(partition)
             self._replicas.fetchers.follow(followed)
             return _leader_and_isr_response(answers)
 
-    async def _lead_and_follow(
+    def _accept(
         self,
         topic: str,
         topic_id: Uuid,
         states: Iterable[LeaderAndIsrPartitionState],
-        codes: Codes,
-        followed: list[Partition],
-    ) -> None:
-        """One topic: create all missing logs together, then apply each partition's decision."""
-        accepted: dict[TopicPartition, LeaderAndIsr] = {}
-        new: set[TopicPartition] = set()
+        accepted: dict[TopicPartition, _Accepted],
+    ) -> Codes:
+        """Check one topic's partitions; the valid ones are added to `accepted`."""
+        codes: Codes = {}
         for state in states:
             name = TopicPartition(topic, state.partition_index)
+            if name in accepted:  # named twice: the second decision is as old as the first
+                codes[name] = ErrorCode.STALE_CONTROLLER_EPOCH
+                continue
             codes[name] = self._check(name, topic_id, state)
             if codes[name] == ErrorCode.NONE:
-                accepted[name] = _decision(state)
-                if state.is_new:
-                    new.add(name)
-        codes |= await self._make_logs(topic_id, accepted, new)
-        for name, decision in accepted.items():
-            if codes[name] == ErrorCode.NONE:
-                partition = self._replicas.get_or_create_partition(name, topic_id)
-                if self._replicas.become_leader_or_follower(partition, decision):
-                    followed.append(partition)
+                accepted[name] = _Accepted(topic_id, _decision(state), state.is_new)
+        return codes
 
     def _check(
         self, name: TopicPartition, topic_id: Uuid, state: LeaderAndIsrPartitionState
@@ -153,20 +163,20 @@ class ControllerRequests:
             return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         return ErrorCode.NONE
 
-    async def _make_logs(
-        self, topic_id: Uuid, accepted: dict[TopicPartition, LeaderAndIsr], new: set[TopicPartition]
-    ) -> Codes:
-        """Create the missing logs; the error codes of those that cannot be created."""
-        failed: Codes = {}
+    async def _make_logs(self, accepted: Mapping[TopicPartition, _Accepted]) -> set[TopicPartition]:
+        """Create the missing logs; returns the partitions whose log cannot be created."""
+        failed: set[TopicPartition] = set()
         for is_new in (True, False):
-            wanted = {name: s for name, s in accepted.items() if (name in new) == is_new}
+            wanted = {
+                name: (one.topic_id, one.decision)
+                for name, one in accepted.items()
+                if one.is_new == is_new
+            }
             try:
-                await self._replicas.make_logs(topic_id, wanted, is_new=is_new)
+                await self._replicas.make_logs(wanted, is_new=is_new)
             except ApiError as error:
-                logger.error("cannot create logs topic_id=%s: %s", topic_id, error)
-            for name in wanted:
-                if self._replicas.logs.get(name) is None:
-                    failed[name] = ErrorCode.KAFKA_STORAGE_ERROR
+                logger.error("cannot create logs: %s", error)
+            failed |= {name for name in wanted if self._replicas.logs.get(name) is None}
         self._replicas.offline.update(failed)
         return failed
 

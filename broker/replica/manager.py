@@ -22,7 +22,7 @@ from broker.errors import ApiError, ErrorCode, NotLeaderOrFollower
 from broker.log.checkpoints import CorruptCheckpoint, read_offsets, write_offsets
 from broker.log.config import LogConfig
 from broker.log.files import DISK
-from broker.log.manager import LogManager
+from broker.log.manager import LogManager, NewLog
 from broker.metadata_cache import MetadataCache
 from broker.model import BrokerEpoch, LeaderAndIsr, TopicPartition, Uuid
 from broker.net.broker_connection import Node
@@ -158,17 +158,17 @@ class ReplicaManager:
     # --- becoming leader or follower -------------------------------------------------------------
 
     async def make_logs(
-        self, topic_id: Uuid, states: Mapping[TopicPartition, LeaderAndIsr], *, is_new: bool
+        self, decisions: Mapping[TopicPartition, tuple[Uuid, LeaderAndIsr]], *, is_new: bool
     ) -> None:
-        """Create the missing logs of one topic's partitions; KAFKA_STORAGE_ERROR on failure."""
-        missing: dict[int, list[TopicPartition]] = {}
-        for name, state in states.items():
+        """Create the missing logs of partitions; KAFKA_STORAGE_ERROR on failure."""
+        missing: list[NewLog] = []
+        for name, (topic_id, state) in decisions.items():
             if self.logs.get(name) is None and not await self._make_where_preferred(name, topic_id):
                 # A follower takes leader epochs from the batches that it fetches.
                 epoch = state.leader_epoch if state.leader == self.broker_id else -1
-                missing.setdefault(epoch, []).append(name)
-        for epoch, names in missing.items():
-            await asyncio.to_thread(self.logs.create_all, names, topic_id, epoch, is_new=is_new)
+                missing.append(NewLog(name, topic_id, epoch))
+        if missing:
+            await asyncio.to_thread(self.logs.create_all, missing, is_new=is_new)
 
     async def _make_where_preferred(self, name: TopicPartition, topic_id: Uuid) -> bool:
         """Create a log in the directory that AlterReplicaLogDirs chose; False without a choice."""

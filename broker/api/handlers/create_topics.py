@@ -17,15 +17,16 @@ Deliberately missing: nothing.
 """
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from broker.api.authorization import is_authorized_on_cluster, unauthorized
 from broker.api.context import RequestContext, Services
 from broker.api.controller_mutations import mutation_quota
+from broker.config.broker import BrokerConfig
 from broker.config.description import ConfigSource, describe_topic
 from broker.config.topic import TopicConfig, validate_topic_config
-from broker.controller.topic_admin import NewTopic
+from broker.controller.topic_admin import CreatedTopic, NewTopic
 from broker.controller.topic_plan import BROKER_DEFAULT, check_partition_count
 from broker.errors import ApiError, ErrorCode
 from broker.protocol.messages.create_topics import (
@@ -39,12 +40,16 @@ from broker.quota.client_quota_manager import ControllerMutationQuota
 from broker.security.acls import AclOperation
 
 _STRICT_QUOTA: Final = 6
+_SLICE_PARTITIONS: Final = 500
+"""Topics are created together until they have this many partitions. A slice shares transactions,
+requests to brokers and one flush of the file system, which cost most of the time; between two
+slices the controller can process other events."""
 _METADATA_LOG: Final = "__cluster_metadata"
 """The metadata topic of KRaft clusters; reserved in ZooKeeper clusters too."""
 
 
 async def handle(request: CreateTopicsRequest, context: RequestContext) -> CreateTopicsResponse:
-    """Create one topic after the other; a failure concerns only its topic."""
+    """Create the topics in slices; a failure concerns only its topic."""
     context.services.controller.check_active()
     denied, hidden = _denied(request, context), _hidden(request, context)
     allowed = [topic for topic in request.topics if topic.name not in denied]
@@ -56,8 +61,12 @@ async def handle(request: CreateTopicsRequest, context: RequestContext) -> Creat
         )
     times = Counter(topic.name for topic in request.topics)
     quota = mutation_quota(context, strict_since=_STRICT_QUOTA)
-    creation = _Creation(request, context, times, denied, hidden, quota)
-    topics = [await _answer(topic, creation) for topic in request.topics]
+    creation = _Creation(request, context, times, denied, hidden, quota, described={})
+    topics = [
+        result
+        for topics in _slices(request.topics, context.services)
+        for result in await _answer(topics, creation)
+    ]
     return CreateTopicsResponse(throttle_time_ms=quota.throttle_ms if quota else 0, topics=topics)
 
 
@@ -73,6 +82,8 @@ class _Creation(NamedTuple):
     hidden: Collection[str]
     """Topics whose configs the client may not see in the response."""
     quota: ControllerMutationQuota | None
+    described: dict[tuple[tuple[str, str], ...], list[CreatableTopicConfigs]]
+    """The configs in the response, by the topic's own configs."""
 
 
 def _denied(request: CreateTopicsRequest, context: RequestContext) -> Collection[str]:
@@ -92,39 +103,110 @@ def _names(request: CreateTopicsRequest) -> set[str]:
 def _check_partition_count(topics: Iterable[CreatableTopic], services: Services) -> None:
     """Raise if all topics together have more partitions than one request may create."""
     config = services.dynamic.broker
-    total = 0
-    for topic in topics:
-        if topic.assignments:
-            total += len(topic.assignments)
-        elif topic.num_partitions == BROKER_DEFAULT:
-            total += config.num_partitions
-        else:
-            total += max(topic.num_partitions, 0)
+    total = sum(_num_partitions(topic, config) for topic in topics)
     check_partition_count(total, config.max_partitions_per_request)
 
 
-async def _answer(topic: CreatableTopic, creation: _Creation) -> CreatableTopicResult:
-    config_error = ErrorCode.NONE
-    if topic.name in creation.hidden:
-        config_error = ErrorCode.TOPIC_AUTHORIZATION_FAILED
-    try:
-        _check(topic.name, creation)
-    except ApiError as error:
-        return _failed(topic.name, error.code, error.message, config_error)
-    try:
-        if creation.quota and not creation.request.validate_only:
-            controller = creation.context.services.controller
-            planned = await controller.create_topic(_plan(topic), validate_only=True)
-            creation.quota.record(len(planned.assignment))
-        created = await _create(topic, creation.request, creation.context.services)
-    except ApiError as error:
-        is_throttled = error.code is ErrorCode.THROTTLING_QUOTA_EXCEEDED
-        return _failed(topic.name, error.code, None if is_throttled else error.message)
-    if config_error and not created.error_code:
+def _num_partitions(topic: CreatableTopic, config: BrokerConfig) -> int:
+    if topic.assignments:
+        return len(topic.assignments)
+    if topic.num_partitions == BROKER_DEFAULT:
+        return config.num_partitions
+    return max(topic.num_partitions, 0)
+
+
+def _slices(
+    topics: Iterable[CreatableTopic], services: Services
+) -> Iterator[Sequence[CreatableTopic]]:
+    """The topics, in parts that are each created in one event of the controller."""
+    config = services.dynamic.broker
+    part: list[CreatableTopic] = []
+    size = 0
+    for topic in topics:
+        part.append(topic)
+        size += max(_num_partitions(topic, config), 1)
+        if size >= _SLICE_PARTITIONS:
+            yield part
+            part, size = [], 0
+    if part:
+        yield part
+
+
+async def _answer(
+    topics: Sequence[CreatableTopic], creation: _Creation
+) -> list[CreatableTopicResult]:
+    """The results of one slice, in the order of its topics."""
+    results: dict[str, CreatableTopicResult] = {}
+    valid: dict[str, NewTopic] = {}
+    for topic in topics:
+        try:
+            _check(topic.name, creation)
+        except ApiError as error:
+            # A repeated topic fails as often as it is named, always in the same way.
+            hidden = _config_error(topic.name, creation)
+            results[topic.name] = _failed(topic.name, error.code, error.message, hidden)
+        else:
+            valid[topic.name] = _plan(topic)
+    for name, outcome in (await _outcomes(valid, creation)).items():
+        results[name] = _result(name, outcome, creation)
+    return [results[topic.name] for topic in topics]
+
+
+def _config_error(name: str, creation: _Creation) -> ErrorCode:
+    if name in creation.hidden:
+        return ErrorCode.TOPIC_AUTHORIZATION_FAILED
+    return ErrorCode.NONE
+
+
+async def _outcomes(
+    topics: Mapping[str, NewTopic], creation: _Creation
+) -> dict[str, CreatedTopic | ApiError]:
+    """Create topics, or validate them with `validate_only`."""
+    outcomes: dict[str, CreatedTopic | ApiError] = {}
+    controller, quota = creation.context.services.controller, creation.quota
+    accepted = dict(topics)
+    if creation.request.validate_only or quota:
+        for name, new in topics.items():
+            try:
+                outcomes[name] = planned = await controller.validate_topic(new)
+                if quota and not creation.request.validate_only:
+                    quota.record(len(planned.assignment))
+            except ApiError as error:
+                outcomes[name] = error
+                del accepted[name]
+    if not creation.request.validate_only and accepted:
+        try:
+            created = await controller.create_topics(list(accepted.values()))
+        except ApiError as error:
+            created = [error] * len(accepted)
+        outcomes |= zip(accepted, created, strict=True)
+    return outcomes
+
+
+def _result(
+    name: str, outcome: CreatedTopic | ApiError, creation: _Creation
+) -> CreatableTopicResult:
+    request = creation.request
+    if isinstance(outcome, ApiError):
+        is_throttled = outcome.code is ErrorCode.THROTTLING_QUOTA_EXCEEDED
+        return _failed(name, outcome.code, None if is_throttled else outcome.message)
+    if not request.validate_only and (request.timeout_ms <= 0 or not outcome.is_led):
         return CreatableTopicResult(
-            name=topic.name, error_message=None, topic_config_error_code=config_error
+            name=name,
+            topic_id=outcome.topic_id,
+            error_code=ErrorCode.REQUEST_TIMED_OUT,
+            error_message=None,
         )
-    return created
+    if hidden := _config_error(name, creation):
+        return CreatableTopicResult(name=name, error_message=None, topic_config_error_code=hidden)
+    return CreatableTopicResult(
+        name=name,
+        topic_id=outcome.topic_id,
+        error_message=None,
+        num_partitions=len(outcome.assignment),
+        replication_factor=len(outcome.assignment[0]),
+        configs=_configs(outcome.configs, creation),
+    )
 
 
 def _check(name: str, creation: _Creation) -> None:
@@ -138,29 +220,6 @@ def _check(name: str, creation: _Creation) -> None:
         raise ApiError(ErrorCode.TOPIC_AUTHORIZATION_FAILED, "Authorization failed.")
 
 
-async def _create(
-    topic: CreatableTopic, request: CreateTopicsRequest, services: Services
-) -> CreatableTopicResult:
-    created = await services.controller.create_topic(
-        _plan(topic), validate_only=request.validate_only
-    )
-    if not request.validate_only and (request.timeout_ms <= 0 or not created.is_led):
-        return CreatableTopicResult(
-            name=topic.name,
-            topic_id=created.topic_id,
-            error_code=ErrorCode.REQUEST_TIMED_OUT,
-            error_message=None,
-        )
-    return CreatableTopicResult(
-        name=topic.name,
-        topic_id=created.topic_id,
-        error_message=None,
-        num_partitions=len(created.assignment),
-        replication_factor=len(created.assignment[0]),
-        configs=_configs(created.configs, services),
-    )
-
-
 def _plan(topic: CreatableTopic) -> NewTopic:
     return NewTopic(
         name=topic.name,
@@ -171,9 +230,17 @@ def _plan(topic: CreatableTopic) -> NewTopic:
     )
 
 
-def _configs(own: Mapping[str, str], services: Services) -> list[CreatableTopicConfigs]:
-    """All configs of the new topic; with validate_only there is no topic to describe."""
+def _configs(own: Mapping[str, str], creation: _Creation) -> list[CreatableTopicConfigs]:
+    """All configs of a topic; most topics of a large request have the same ones."""
+    key = tuple(sorted(own.items()))
+    if key not in creation.described:
+        creation.described[key] = _describe(own, creation.context.services)
+    return creation.described[key]
+
+
+def _describe(own: Mapping[str, str], services: Services) -> list[CreatableTopicConfigs]:
     config = validate_topic_config(services.dynamic.broker, own)
+    # With validate_only there is no topic to describe.
     described = {found.name: found for found in describe_topic(services.dynamic, "")}
     return [
         CreatableTopicConfigs(
