@@ -40,7 +40,7 @@ from broker.quota.client_quota_manager import ControllerMutationQuota
 from broker.security.acls import AclOperation
 
 _STRICT_QUOTA: Final = 6
-_SLICE_PARTITIONS: Final = 500
+_SLICE_PARTITIONS: Final = 200
 """Topics are created together until they have this many partitions. A slice shares transactions,
 requests to brokers and one flush of the file system, which cost most of the time; between two
 slices the controller can process other events."""
