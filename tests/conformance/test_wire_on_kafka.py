@@ -62,7 +62,7 @@ async def test_every_route_leads_to_an_answer(real_kafka: RealKafka) -> None:
 
         # The first request makes Kafka create and load __consumer_offsets.
         groups = await client.send_to_coordinator(
-            "nobody", DescribeGroupsRequest(groups=["nobody"])
+            "unknown", DescribeGroupsRequest(groups=["unknown"])
         )
         assert (groups.groups[0].error_code, groups.groups[0].group_state) == (0, "Dead")
         transactions = await client.send_to_coordinator(
