@@ -43,7 +43,7 @@ def main() -> None:
 
 
 def make_parser() -> argparse.ArgumentParser:
-    """The parser of the command line, from which the manual page is made, too."""
+    """The command-line parser; the manual page is generated from it."""
     parser = argparse.ArgumentParser(
         prog="kctl-broker", description="Run a Kafka-compatible broker."
     )

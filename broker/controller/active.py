@@ -168,7 +168,7 @@ class ActiveController:
         """Repeat what a full disk may have interrupted, a few seconds from now.
 
         An event that fails half-way leaves partitions that have no leader yet, or topics whose
-        deletion has begun. Nothing else would take these up before the next broker comes or goes.
+        deletion has begun. Without a retry they would wait until a broker starts or fails.
         """
         if self._retrying is None:
             loop = asyncio.get_running_loop()

@@ -283,10 +283,10 @@ class KafkaController:
     ) -> None:
         """Queue an event of the controller that won this election; dropped if it has resigned.
 
-        It belongs to that election, whichever controller is active when it is queued: a timer of
-        the previous one may fire late, and must not make the present one resign. For the same
-        reason the epoch is part of the name: an event that is going to be dropped must not stand
-        for one that is not.
+        The event belongs to that election, whichever controller is active when it is queued: a
+        timer of the previous controller may fire late and must not make the present one resign.
+        For the same reason the epoch is part of the name: an event that will be dropped must not
+        suppress a later one of the present controller.
         """
 
         async def guarded() -> None:
@@ -305,10 +305,11 @@ class KafkaController:
     async def _run_without_caller(
         self, active: ActiveController, event: Callable[[], Awaitable[object]]
     ) -> None:
-        """Run an event without a caller: the end of the services is no error then.
+        """Run an event without a caller.
 
-        Neither is a store that cannot be written: it has logged that, and the event is repeated
-        by `ActiveController.retry_later`.
+        Two failures need no further report: the services were closed (this broker resigned), or
+        the store cannot be written. The store has logged the latter, and
+        `ActiveController.retry_later` repeats the event.
         """
         try:
             await self._run_fenced(active, event)
@@ -338,7 +339,7 @@ class KafkaController:
     async def _run_for_request(
         self, name: str, work: Callable[[ActiveController], Awaitable[T]]
     ) -> T:
-        """Run what a request asks for as an event, and return its result.
+        """Run a request as an event, and return its result.
 
         Checked twice: a request that arrives at the wrong broker fails at once, without waiting
         for the queue; one that was queued fails if this broker has resigned meanwhile.

@@ -384,10 +384,10 @@ def _produced(address: str, bad: Bad, prefix: str) -> str:
     if isinstance(frame, str):
         return frame
     response: Any = read_response(frame, 0, bad.version)
-    return _told(response.responses[0].partition_responses[0])
+    return _outcome(response.responses[0].partition_responses[0])
 
 
-def _told(answer: PartitionProduceResponse) -> str:
+def _outcome(answer: PartitionProduceResponse) -> str:
     text = ErrorCode.name_of(answer.error_code)
     if answer.error_code == ErrorCode.NONE:
         return text

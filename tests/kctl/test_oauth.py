@@ -101,7 +101,8 @@ def test_unusable_options_are_refused(options: dict[str, str], words: str) -> No
 
 def test_unknown_login_handler_is_refused() -> None:
     with pytest.raises(CliError, match=r"com\.acme|Handler"):
-        read_security(jaas() | {"sasl.login.callback.handler.class": "com.acme.Handler"}, no_environment)
+        handler = {"sasl.login.callback.handler.class": "com.acme.Handler"}
+        read_security(jaas() | handler, no_environment)
 
 
 @pytest.mark.parametrize("text", ["", "a.b", "a.b.c", "a.e30.c"])

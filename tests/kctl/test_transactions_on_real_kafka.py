@@ -14,7 +14,7 @@ from broker.protocol.messages.produce import (
     TopicProduceData,
 )
 from tests.support.kctl import KctlResult, run_kctl
-from tests.support.open_transactions import UNKNOWN_PRODUCER_ID, open_transaction
+from tests.support.open_transactions import LOST_ID, open_transaction
 from tests.support.real_kafka import RealKafka, running_kafka
 from tests.txn.clients import Confluent
 
@@ -92,6 +92,6 @@ def test_description_is_kafkas_but_for_the_time_that_passes(both: Both) -> None:
 def test_hanging_transaction_is_found_and_aborted(both: Both) -> None:
     found = both.ours("hanging", "-o", "json")
     assert found.exit_code == 3
-    assert [(row["topic"], row["producer_id"]) for row in found.json] == [("hanging", UNKNOWN_PRODUCER_ID)]
+    assert [(row["topic"], row["producer_id"]) for row in found.json] == [("hanging", LOST_ID)]
     assert both.ours("abort", "hanging:2", "--start-offset", "0", "--yes").exit_code == 0
     assert both.ours("hanging").exit_code == 0
