@@ -16,7 +16,7 @@ from broker.net.file_descriptors import raise_soft_limit
 from broker.net.poller import BrokerLoop
 from broker.server import Server, StartAborted
 from broker.server.identity import IdentityError
-from broker.server.jaas_file import with_jaas_file
+from broker.server.kafka_opts import with_jaas_file
 from broker.server.log_format import configure_logging
 
 logger = logging.getLogger("broker")
@@ -43,7 +43,7 @@ def main() -> None:
 
 
 def make_parser() -> argparse.ArgumentParser:
-    """The parser of the command line, from which the manual page is made, too."""
+    """The command-line parser; the manual page is generated from it."""
     parser = argparse.ArgumentParser(
         prog="kctl-broker", description="Run a Kafka-compatible broker."
     )

@@ -29,7 +29,7 @@ class SystemClock:
 
 
 class ManualClock:
-    """A clock that advances only when told to; for tests and simulations."""
+    """A clock that advances only by `advance`; for tests and simulations."""
 
     def __init__(self, now_ms: int = 0) -> None:
         self._now_ms = now_ms

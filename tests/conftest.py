@@ -23,7 +23,7 @@ os.environ["XDG_STATE_HOME"] = _state_home.name
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """`--rewrite`: golden texts (tests/scenarios) take what happens now; read the diff."""
-    parser.addoption("--rewrite", action="store_true", help="write golden texts anew")
+    parser.addoption("--rewrite", action="store_true", help="rewrite the golden texts")
 
 
 # How long an example takes, or takes to make, says more of the machine than of the code.

@@ -1,8 +1,9 @@
 """The endpoints of the admin port.
 
-/metrics   Prometheus or OpenMetrics, as the client accepts
+/metrics   Prometheus or OpenMetrics, depending on the Accept header
 /livez     200 if the event loop responds within a second
-/readyz    200 if the broker serves clients; with ?strict also if all it leads is in sync
+/readyz    200 if the broker serves clients; with ?strict, only if no partition it leads is
+under-replicated
 /version   versions of this program and of the protocol, as JSON
 """
 
@@ -58,7 +59,7 @@ class AdminServer:
 
     @property
     def url(self) -> str:
-        """Where it is found, with the port that it is bound to."""
+        """The base URL, with the port that was bound."""
         return f"{self._scheme}://{self._host}:{self._server.port}"
 
     def start(self) -> None:
@@ -114,7 +115,7 @@ class AdminServer:
         return Answer(HTTPStatus.SERVICE_UNAVAILABLE, "".join(f"{r}\n" for r in reasons).encode())
 
     def _not_ready(self, *, is_strict: bool) -> Iterator[str]:
-        """Why clients should not be sent here."""
+        """Reasons why clients should not be sent to this broker."""
         sources = self._sources
         if sources.state is not BrokerState.RUNNING or sources.services is None:
             yield f"the broker is not running: {sources.state.name.lower().replace('_', ' ')}"

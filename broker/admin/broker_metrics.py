@@ -24,7 +24,7 @@ _PAGE_BYTES: Final = resource.getpagesize()
 
 
 def broker_metrics(sources: AdminSources) -> Iterator[Metric]:
-    """Everything that has no label of a topic, an API or a group."""
+    """All metrics that are not labelled with a topic, an API or a group."""
     yield gauge("server_kafkaserver_brokerstate", "State of the broker; 3: running.").add(
         sources.state
     )

@@ -12,7 +12,7 @@ from broker.admin.exposition import Family, Kind, Sample
 
 
 class Dialect(StrEnum):
-    """Whose dashboards the names fit."""
+    """The rule file that metric names follow."""
 
     JMX = "jmx"
     CONFLUENT = "confluent"

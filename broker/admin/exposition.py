@@ -20,7 +20,7 @@ _ESCAPES: Final = str.maketrans({"\\": "\\\\", "\n": "\\n", '"': '\\"'})
 
 
 Sample = tuple[Sequence[str], float]
-"""The values of the first labels of the family, perhaps of none, and the value."""
+"""Label values, for the family's first labels or for none of them, and the value of the series."""
 
 
 class Kind(StrEnum):

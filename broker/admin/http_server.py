@@ -109,7 +109,7 @@ class AdminHttpServer(ThreadingHTTPServer):
             self._slots.release()
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Log one line: a client that breaks off is not worth a traceback."""
+        """Log one line: a client that disconnects early does not deserve a traceback."""
         logger.debug("request on the admin port failed peer=%s", client_address, exc_info=True)
 
 
@@ -133,7 +133,7 @@ class _Handler(BaseHTTPRequestHandler):
             self._send(Answer(HTTPStatus.UNAUTHORIZED, b"a valid bearer token is required\n"))
         elif endpoint is None:
             known = " ".join(sorted(server.endpoints))
-            text = f"there is no {url.path[:100]!r}; this port has {known}\n"
+            text = f"not found: {url.path[:100]!r}; available: {known}\n"
             self._send(Answer(HTTPStatus.NOT_FOUND, text.encode()))
         else:
             query = parse_qs(url.query, keep_blank_values=True)
@@ -142,7 +142,7 @@ class _Handler(BaseHTTPRequestHandler):
     do_HEAD = do_GET  # noqa: N815  # the name is given
 
     def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
-        """Refuse the request, of which a part may not have been read."""
+        """Refuse the request; part of it may still be unread."""
         self._is_refused = True
         super().send_error(code, message, explain)
 

@@ -1,4 +1,4 @@
-"""Metrics of client quotas: what clients with a quota use, and how long they are throttled."""
+"""Metrics of client quotas: usage and throttle times of the clients that have a quota."""
 
 import threading
 from collections.abc import Iterator
@@ -52,7 +52,7 @@ def _confluent(resource: str, uses: list[QuotaUse]) -> Iterator[Family]:
 
 
 def _uses(sources: AdminSources) -> dict[str, list[QuotaUse]]:
-    """What is measured, by type of quota; only the types that have quotas."""
+    """Measured usage by quota type; only types for which a quota is set."""
     quotas, services, run_in_loop = sources.quotas, sources.services, sources.run_in_loop
     if quotas is None or services is None or run_in_loop is None or not quotas.is_enabled:
         return {}

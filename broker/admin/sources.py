@@ -1,4 +1,4 @@
-"""What the admin port reads of a broker. Everything is read in threads, nothing is changed."""
+"""The parts of a broker that the admin port reads, in its own threads. It changes nothing."""
 
 import time
 from collections import deque
@@ -15,7 +15,7 @@ from broker.quota.quota_managers import QuotaManagers
 
 
 class CountedListener(Protocol):
-    """What is read of a listener."""
+    """The listener counters that the admin port reads."""
 
     @property
     def num_connections(self) -> int:
@@ -55,7 +55,7 @@ class AdminSources:
     """Runs a callback in the event loop's next iteration; may be called in any thread."""
     started_s: float = field(default_factory=time.perf_counter)
     marks: deque[Mark] = field(default_factory=lambda: deque(maxlen=2))
-    """The last two minutes' ends: rates are taken since the older one."""
+    """Counters at the ends of the last two minutes. Rates are computed since the older one."""
     quotas: QuotaManagers | None = None
 
     def rotate(self) -> None:

@@ -39,10 +39,10 @@ def traffic_metrics(services: Services) -> Iterator[Metric]:
 
 
 def partition_metrics(services: Services, max_partitions: int) -> Iterator[Metric]:
-    """Offsets and sizes of replicas, and the ISR of led partitions; up to a number of partitions.
+    """Offsets and sizes of replicas, and the ISR of led partitions; at most `max_partitions`.
 
-    A limit, because every partition is a dozen series: past it, monitoring systems suffer more
-    than dashboards gain. How many are left out is a metric of its own.
+    The limit exists because every partition adds a dozen series, and beyond some number they cost
+    monitoring systems more than they help. The number of omitted partitions is itself a metric.
     """
     labels = ("topic", "partition")
     size = gauge("log_log_size", "Bytes on disk.", *labels)

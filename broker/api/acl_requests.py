@@ -20,7 +20,7 @@ _UNKNOWN: Final = 0
 
 
 def check_known(*elements: int) -> None:
-    """CloseConnection if an element is UNKNOWN: Kafka takes such a request for a malformed one."""
+    """CloseConnection if an element is UNKNOWN: Kafka treats such a request as malformed."""
     if _UNKNOWN in elements:
         raise CloseConnection("ACL request contains UNKNOWN elements")
 

@@ -27,14 +27,14 @@ MANY: Final = 500
 
 _CHUNK: Final = 100
 _SLOW_CHUNK: Final = 1000
-"""Entries that are handled at once if there are more; the second is for APIs where each chunk waits
-for other replicas, so that there must be few."""
+"""Entries per chunk of a larger request. Chunks of APIs that wait for other replicas are larger,
+because every chunk waits once."""
 
 
 class Path(NamedTuple):
-    """Where a request has its entries, and a response their results.
+    """The paths to the entries of a request and to their results in its response.
 
-    ("topics", "partitions") says that they are the partitions of topics.
+    ("topics", "partitions") means the partitions of all topics.
     """
 
     entries: tuple[str, ...]
@@ -151,8 +151,8 @@ LIMITS: Final[Mapping[int, tuple[Limit, ...]]] = {
     ApiKey.DESCRIBE_DELEGATION_TOKEN: (Limit(("owners",), 1000),),
     ApiKey.CONSUMER_GROUP_DESCRIBE: (Limit(("group_ids",), 20_000),),
 }
-"""Arrays that are never so long in a request that makes sense. For an API that is cut into chunks
-the limit applies to each chunk."""
+"""Limits far above what a meaningful request contains. For an API that is cut into chunks, the
+limit applies to each chunk."""
 
 ERROR_PATHS: Final[Mapping[int, Path]] = {
     ApiKey.CREATE_TOPICS: Path(("topics",), ("topics",)),

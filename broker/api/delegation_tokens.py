@@ -14,9 +14,9 @@ NO_TIMESTAMP: Final = -1
 
 
 def check_allowed(context: RequestContext) -> None:
-    """DELEGATION_TOKEN_REQUEST_NOT_ALLOWED for clients that are not authenticated by themselves.
+    """DELEGATION_TOKEN_REQUEST_NOT_ALLOWED unless the client has authenticated itself.
 
-    A client that logged in with a token is one of those: it must not get another one.
+    A client that logged in with a token must not get another one.
     """
     peer = context.peer
     is_anonymous = peer.security_protocol == "SSL" and peer.principal == ANONYMOUS
@@ -38,9 +38,9 @@ def may_create_for(context: RequestContext, owner: KafkaPrincipal) -> bool:
 
 
 def may_describe(context: RequestContext, token: TokenInformation) -> bool:
-    """Whether the client may see a token of others.
+    """Whether the client may see another principal's token.
 
-    With Describe on the token, or DescribeTokens on its owner.
+    It needs Describe on the token, or DescribeTokens on its owner.
     """
     return is_authorized(
         context, AclOperation.DESCRIBE, ResourceType.DELEGATION_TOKEN, token.token_id

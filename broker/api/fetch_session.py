@@ -87,7 +87,7 @@ class FetchSessionPartition:
             (watchers.followers if self.session.is_follower else watchers.consumers)[self] = None
 
     def unwatch(self) -> None:
-        """Be notified no more."""
+        """Stop being notified."""
         if self.partition is not None:
             self.partition.watchers.followers.pop(self, None)
             self.partition.watchers.consumers.pop(self, None)
@@ -102,7 +102,7 @@ class FetchSessionPartition:
         session.wake()
 
     def high_watermark_advanced(self) -> None:
-        """There are more records for a consumer; a follower gets the new value with the next."""
+        """There are more records for a consumer. A follower gets the value with its next fetch."""
         session = self.session
         session.pending[self] = None
         if not session.is_follower:
@@ -135,7 +135,7 @@ class FetchSessionPartition:
         )
 
     def update_sent(self, data: PartitionData) -> bool:
-        """Take note of what the client is sent; whether it has to be sent at all."""
+        """Record what the client is sent; returns whether the partition must be in the response."""
         is_changed = (
             bool(data.records)
             or data.error_code != ErrorCode.NONE
@@ -198,7 +198,7 @@ class FetchSession:
                 self.pending[partition] = None
 
     def forget(self, request: FetchRequest) -> None:
-        """Remove the partitions that a request to continue the session wants forgotten."""
+        """Remove the partitions that the request lists as forgotten."""
         for forgotten in request.forgotten_topics_data:
             name: str | Uuid = forgotten.topic_id if self.uses_topic_ids else forgotten.topic
             for index in forgotten.partitions:
@@ -218,7 +218,7 @@ class FetchSession:
                 partition.watch()
 
     def wake(self) -> None:
-        """Let a request that waits, or is about to, read again."""
+        """Make the waiting request read again; a request about to wait does not wait."""
         self.is_woken = True
         if self._delayed is not None:
             self._delayed.force_complete()
@@ -234,7 +234,7 @@ class FetchSession:
         return delayed
 
     def close(self) -> None:
-        """Watch nothing any more."""
+        """Stop watching all partitions."""
         if self.is_watching:
             for partition in self.partitions.values():
                 partition.unwatch()
@@ -245,7 +245,7 @@ class FetchSession:
 class FetchPlan(NamedTuple):
     """What one request fetches: everything in its session.
 
-    `is_incremental`: partitions without news are left out of the response.
+    `is_incremental`: unchanged partitions are left out of the response.
     """
 
     session: FetchSession

@@ -52,9 +52,9 @@ LARGE_BYTES: Final = 32 * 1024
 
 _HUGE_ELEMENTS: Final = 300_000
 _MAX_HUGE: Final = 2
-"""At most this many requests with more elements than that are processed at the same time."""
+"""The number of huge requests that are processed at the same time."""
 _MAX_WAIT_S = 60.0
-"""The connection of a huge request that could not be processed for so long is closed."""
+"""How long a huge request waits for its turn before its connection is closed."""
 
 Decoded = tuple[Row, Request[Any], RequestContext]
 

@@ -21,7 +21,7 @@ _KEY_AND_VERSION: Final = Struct(">hh").unpack_from
 
 
 class MeasuredDispatcher:
-    """A dispatcher with a stopwatch; see `net.connection.RequestHandler`."""
+    """A dispatcher that measures itself; see `net.connection.RequestHandler`."""
 
     def __init__(self, dispatch: Dispatcher, metrics: RequestMetrics, poller: Poller) -> None:
         self._dispatch = dispatch

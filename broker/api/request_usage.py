@@ -1,10 +1,10 @@
-"""What one request uses of its client's quotas. Only created when a quota was set.
+"""The share of its client's quotas that one request uses. Created only if a quota is set.
 
 The response is sent at once, with the throttle time in it; then the connection is muted for that
-time (KIP-219). A handler that finds out itself that its client is to be throttled sets
-`throttle_time_ms` of its response.
+time (KIP-219). A handler that itself determines that its client must be throttled
+sets `throttle_time_ms` in its response.
 
-Request time is that of the event loop: the synchronous part of the handler, and the encoding of
+Request time is time on the event loop: the synchronous part of the handler, and the encoding of
 its response. Deliberately missing: time spent in tasks of handlers that wait for the controller.
 """
 
@@ -38,7 +38,7 @@ _CLUSTER_ACTIONS: Final = frozenset(
 
 
 class RequestUsage:
-    """The use of one request.
+    """Quota usage of one request.
 
     Field `_started_ns`: since when the request is being processed.
     Field `_spent_ns`: for how long it was processed before.
@@ -69,7 +69,10 @@ class RequestUsage:
         return self._quotas.fetch.max_value_in_window(self._client)
 
     def record_fetch(self, num_bytes: int) -> int:
-        """Record a fetch, unless it is too much; the throttle time, then nothing may be sent."""
+        """Record a fetch within the quota and return 0; otherwise return the throttle time in ms.
+
+        With a throttle time nothing is recorded, and the response must contain no records.
+        """
         fetch, now_ms = self._quotas.fetch, self._now_ms()
         delay_ms = fetch.record(self._client, num_bytes, now_ms)
         if delay_ms:
@@ -83,7 +86,7 @@ class RequestUsage:
         )
 
     def record(self, row: Row, request: Request[Any], response: Response | None) -> int:
-        """Record what was used; how long to mute, which is set in the response too."""
+        """Record the usage; returns how long to mute the connection, also set in the response."""
         if _is_exempt(row.api_key, request, response):
             return 0
         has_field = hasattr(response, "throttle_time_ms")

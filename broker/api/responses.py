@@ -46,7 +46,7 @@ def encode_throttled(
 def record_usage(
     row: Row, request: Request[Any], context: RequestContext, response: Response | None
 ) -> int:
-    """Record what the request has used; for how long to mute its connection, in milliseconds."""
+    """Record the request's usage; returns how long to mute its connection, in milliseconds."""
     return 0 if context.usage is None else context.usage.record(row, request, response)
 
 

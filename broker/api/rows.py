@@ -1,4 +1,4 @@
-"""Rows of the API table, and the kinds of handlers: when the response of a request is there.
+"""Rows of the API table, and the kinds of handlers: when a handler's response is available.
 
 A handler module has two functions: `handle`, and `error_response`, which puts the error of a
 handler that failed as a whole into the form of its API. The protocols below are checked by mypy

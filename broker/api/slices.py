@@ -58,7 +58,7 @@ async def in_slices(
 
 
 def run_first_slice(work: Slices[Any]) -> tuple[bool, Any]:
-    """Run until the work is done or a slice's time is over; whether it is done, and its result."""
+    """Run until the work is done or a slice's time is over; returns (is done, result)."""
     deadline = time.monotonic() + SLICE_S
     try:
         while True:
@@ -70,10 +70,10 @@ def run_first_slice(work: Slices[Any]) -> tuple[bool, Any]:
 
 
 async def run_in_slices(work: Slices[Any], max_steps: int = sys.maxsize) -> tuple[bool, Any]:
-    """Run until the work is done or has taken this many steps; whether it is done, and its result.
+    """Run until the work is done or has taken this many steps; returns (is done, result).
 
-    If the task is cancelled meanwhile, the work still goes on to its end: what it has built could
-    only be freed at once, which may take longer than a slice.
+    If the task is cancelled meanwhile, the work still runs to its end: freeing its intermediate
+    results at once may take longer than a slice.
     """
     cancelled: asyncio.CancelledError | None = None
     is_done, result = False, None

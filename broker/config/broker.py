@@ -180,13 +180,6 @@ class BrokerConfig(
             return self.zookeeper_session_timeout_ms
         return self.zookeeper_connection_timeout_ms
 
-    @property
-    def alter_log_dirs_threads(self) -> int:
-        """Threads that move replicas between log directories."""
-        if self.num_replica_alter_log_dirs_threads is None:
-            return len(self.log_directories)
-        return self.num_replica_alter_log_dirs_threads
-
 
 class DynamicOnlySettings(Settings):
     """Broker settings that can only be set dynamically, not in the file."""

@@ -20,8 +20,8 @@ Every setting of Apache Kafka 3.9 that the broker knows, and what it does with i
 | status | meaning |
 |---|---|
 | obeyed | as in Kafka |
-| fixed | the broker always behaves as with the default; another value is warned of at start |
-| without effect | nothing reads it; giving it is warned of at start |
+| fixed | the broker always behaves as with the default; another value logs a warning at start |
+| without effect | nothing reads it; setting it logs a warning at start |
 | rejected | the broker does not start with any value but the default |
 
 Keys that are unknown are ignored with a warning. `ssl.*` and `sasl.*` settings can be given for

@@ -1,4 +1,4 @@
-"""The controller: decides over topics, replicas and leaders, for the whole cluster.
+"""The controller: decides on topics, replicas and leaders for the whole cluster.
 
 Every broker has a KafkaController; the one that wins the election of /controller is active. All its
 work happens in one event queue, so that events never overlap, and every write to the store is

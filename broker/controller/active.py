@@ -53,7 +53,12 @@ _RETRY_DELAY_S = 5.0
 
 
 class ActiveController:
-    """The parts of a controller in one controller epoch, and the watches that trigger them."""
+    """The parts of a controller in one controller epoch, and the watches that trigger them.
+
+    The parts share the ControllerContext and are called by events only, one at a time. Each of them
+    can be called again after it failed half-way: it compares the store with the context and does
+    what is missing.
+    """
 
     def __init__(self, services: ControllerServices) -> None:
         self.services = services
@@ -70,9 +75,11 @@ class ActiveController:
         self.elections = ReplicaLeaderElection(services, self.partitions)
         self.isr_changes = IsrChangeHandler(services, self.reassigner)
         self._watches: dict[str, Watch] = {}
+        """By path. Invariant: while this controller is active, every path has at most one."""
         self._watched: tuple[frozenset[str], frozenset[int]] = (frozenset(), frozenset())
         """The topics and brokers whose own nodes are watched."""
         self._rebalancing: asyncio.TimerHandle | None = None
+        """The next check for preferred leaders; None if auto.leader.rebalance.enable is false."""
         self._retrying: asyncio.TimerHandle | None = None
         """Set while a retry after a failed write is scheduled."""
 
@@ -80,21 +87,24 @@ class ActiveController:
 
     async def start(self) -> None:
         """Become the controller, in the order that the module describes."""
+        # The steps of the module's description. 1:
         await self._enable_feature_versioning()
         self._watch_all()
-        await self._delete_notifications()
-        await self._load()
+        await self._delete_notifications()  # 2
+        await self._load()  # 3
+        # Before anything is elected or sent: topics that are being deleted get neither.
         await self.deletion.init(
             set(await self.services.store.children(DELETE_TOPICS_PATH))
             & self.services.context.assignments.keys()
         )
-        self.services.send_metadata([])
-        self.partitions.initialize()
+        self.services.send_metadata([])  # 4
+        self.partitions.initialize()  # 5
         self.replicas.initialize()
         # Leaders before ISRs: a partition without leader serves no client, one with a dead member
         # in its ISR does.
         await self.partitions.elect_missing()
         await self.replicas.start()
+        # 6. Requests in znodes first: they replace reassignments of the same partitions.
         resumed = await self.reassigner.process_reassign_znode()
         await self.reassigner.resume_all(resumed)
         await self.deletion.resume_deletions()
@@ -104,7 +114,10 @@ class ActiveController:
             self._rebalance_in(_FIRST_REBALANCE_S)
 
     def close(self) -> None:
-        """Stop at once: nothing is written, sent or received any more."""
+        """Stop at once: nothing is written, sent or received any more.
+
+        The store is closed first: an event that is waiting for it may continue after this.
+        """
         self.services.store.close()
         for watch in self._watches.values():
             watch.cancel()
@@ -141,6 +154,11 @@ class ActiveController:
             await self.services.store.delete([join(parent, name) for name in names])
 
     async def _load(self) -> None:
+        """Read brokers, topics and partition states, and open a channel to every broker.
+
+        Brokers are read first. One that registers later gives an event of the watch, so that it is
+        at worst seen twice; one that dies in between is removed by the next event.
+        """
         store, context = self.services.store, self.services.context
         context.brokers.update(await store.brokers())
         topics = await self.topics.with_ids(await store.topics(await store.topic_names()))
@@ -168,7 +186,7 @@ class ActiveController:
         """Repeat what a full disk may have interrupted, a few seconds from now.
 
         An event that fails half-way leaves partitions that have no leader yet, or topics whose
-        deletion has begun. Nothing else would take these up before the next broker comes or goes.
+        deletion has begun. Without a retry they would wait until a broker starts or fails.
         """
         if self._retrying is None:
             loop = asyncio.get_running_loop()
@@ -177,6 +195,7 @@ class ActiveController:
             )
 
     async def _retry(self) -> None:
+        """Everything that an interrupted event may have left undone; harmless if it has not."""
         self._retrying = None
         await self.topics.process_topic_change()
         await self.topics.process_topic_deletion()
@@ -187,6 +206,11 @@ class ActiveController:
     # Watches
 
     def _watch_all(self) -> None:
+        """Watch the nodes through which brokers and tools notify the controller.
+
+        An event does not say what has changed. Its handler reads the node and compares it with the
+        context, so that one event may stand for many changes.
+        """
         store = self.services.store.store
         children: dict[str, Callable[[], Awaitable[object]]] = {
             BROKER_IDS_PATH: self.brokers.process_broker_change,
@@ -231,6 +255,8 @@ class ActiveController:
     def _on(
         self, path: str, event: Callable[[], Awaitable[object]]
     ) -> Callable[[WatchEvent], None]:
+        """A callback that queues `event`, once per path however often the watch fires."""
+
         def noticed(change: WatchEvent) -> None:
             if change.kind is not EventKind.SESSION_EXPIRED:
                 self.services.later(path, event)
@@ -248,6 +274,8 @@ class ActiveController:
         a reassignment are among them, and need no further action.
         """
         context = self.services.context
+        # A response may be late: the topic's deletion may have been halted, or the topic created
+        # again. Only replicas that are still in DELETION_STARTED are concerned.
         going = {
             name
             for name in asked
@@ -270,6 +298,7 @@ class ActiveController:
         )
 
     def _rebalance_in(self, seconds: float) -> None:
+        """Schedule the next check for preferred leaders."""
         loop = asyncio.get_running_loop()
         self._rebalancing = loop.call_later(
             seconds, self.services.later, "leader rebalance", self._rebalance

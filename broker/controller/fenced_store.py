@@ -233,10 +233,11 @@ class FencedStore:
     async def _applied_before(self, update: Operation) -> dict[str, Stat]:
         """The update's node if the store has exactly what was to be written; otherwise nothing.
 
-        A write whose connection broke may have been applied, and is then refused when it is
-        repeated. Taken for the change of another, it would be read back and found to need no
-        change, so that the brokers would never be sent the new leader epoch. Only this controller
-        can have written the next version with the same data: the fence excludes others.
+        A write whose connection broke may have been applied; the repeated write is then refused.
+        If that were mistaken for a change by another writer, the state would be read back and
+        found to need no change, and the brokers would never be sent the new leader epoch. Only
+        this controller can have written the next version with the same data: the fence excludes
+        others.
         """
         if not isinstance(update, SetData):
             return {}

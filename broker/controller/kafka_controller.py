@@ -81,7 +81,11 @@ brokers do not elect and resign in a tight loop."""
 
 
 class KafkaController:
-    """The controller as the rest of the broker sees it, whether or not it is this broker."""
+    """The controller as the rest of the broker sees it, whether or not it is this broker.
+
+    Everything that changes `_active` runs as an event of `_events`, with two exceptions that must
+    not wait for the queue: an expired session (`_expired`) and the broker's shutdown (`stop`).
+    """
 
     def __init__(
         self,
@@ -105,6 +109,7 @@ class KafkaController:
         self._is_registered = False
         """Whether this broker may be elected: not between an expired session and `rejoined`."""
         self._watch: Watch | None = None
+        """On /controller, from `start` to `stop`; on every broker, not only on the controller."""
         configs.on_topic_change(self._topic_config_changed)
         configs.on_broker_change(self._broker_config_changed)
 
@@ -143,6 +148,8 @@ class KafkaController:
         If it is elected, this returns when it has read the store and when this broker has processed
         the first requests it sent. New partitions may still be coming online then.
         """
+        # The watch is set before the first election: a controller that is elected, or dies, in
+        # between is noticed.
         self._events.start()
         self._is_registered = True
         self._store.session.on_expired(self._expired)
@@ -152,6 +159,8 @@ class KafkaController:
 
     async def stop(self) -> None:
         """Resign, and take part in no further election."""
+        # Events first, so that nothing is elected or sent during the rest. /controller is deleted
+        # last: the next controller must not be elected while this one could still write.
         self._is_registered = False
         if self._watch is not None:
             self._watch.cancel()
@@ -180,6 +189,7 @@ class KafkaController:
         self._resign()
 
     def _controller_changed(self, event: WatchEvent) -> None:
+        """/controller was created, changed or deleted, perhaps by this broker itself."""
         if event.kind is EventKind.DELETED:
             self._stand_for_election()
         elif event.kind is not EventKind.SESSION_EXPIRED:
@@ -189,6 +199,7 @@ class KafkaController:
         self._events.put("reelect", self._reelect)
 
     async def _reelect(self) -> None:
+        """Resign if the deleted node was ours, then try to be elected."""
         await self._maybe_resign()
         await self._elect()
 
@@ -199,11 +210,15 @@ class KafkaController:
         try:
             stat = await self._store.exists(ControllerZnode.PATH)
         except SessionExpired:
-            stat = None  # and with the session the node
+            stat = None  # the node was deleted with the session
         if stat is None or stat.ephemeral_owner != self._store.session.id:
             self._resign()
 
     def _resign(self) -> None:
+        """Stop being the controller, in memory: nothing is written or sent from here on.
+
+        /controller is not deleted. Mostly it is gone already, or belongs to another broker.
+        """
         active, self._active, self._elected = self._active, None, None
         if active is not None:
             active.close()
@@ -214,6 +229,11 @@ class KafkaController:
             )
 
     async def _elect(self) -> None:
+        """Try to be elected once, and start the controller if that succeeds.
+
+        Losing is not an error: the watch on /controller starts the next election. A store that
+        does not answer is retried here, because then no watch fires.
+        """
         if self._active is not None or not self._is_registered:
             return
         try:
@@ -234,14 +254,20 @@ class KafkaController:
             await self._take_over(elected)
 
     async def _take_over(self, elected: ElectedEpoch) -> None:
+        """Start the elected controller; resign if it cannot start.
+
+        A. A newer controller exists: resign, it owns the node.
+        B. The start failed otherwise: resign and delete the node after a pause, so that another
+           broker, whose disk or connection may be better, gets its turn.
+        """
         active = ActiveController(self._make_services(elected))
         self._active, self._elected = active, elected
         try:
             await active.start()
         except (ControllerMoved, SessionExpired) as error:
             logger.info("Controller moved to another broker during startup: %s", error)
-            self._resign()
-        except Exception as error:
+            self._resign()  # A
+        except Exception as error:  # B
             if not isinstance(error, StoreWriteFailed):  # which the store has logged
                 logger.exception("Error while starting the elected controller, resigning")
             self._resign()
@@ -249,6 +275,7 @@ class KafkaController:
             await self._election.resign(elected)
 
     def _make_services(self, elected: ElectedEpoch) -> ControllerServices:
+        """Everything that belongs to one controller epoch; nothing of it is reused later."""
         config = self._configs.broker
         channels = ControllerChannelManager(self._open_channel)
         sender = RequestSender(
@@ -283,10 +310,10 @@ class KafkaController:
     ) -> None:
         """Queue an event of the controller that won this election; dropped if it has resigned.
 
-        It belongs to that election, whichever controller is active when it is queued: a timer of
-        the previous one may fire late, and must not make the present one resign. For the same
-        reason the epoch is part of the name: an event that is going to be dropped must not stand
-        for one that is not.
+        The event belongs to that election, whichever controller is active when it is queued: a
+        timer of the previous controller may fire late and must not make the present one resign.
+        For the same reason the epoch is part of the name: an event that will be dropped must not
+        suppress a later one of the present controller.
         """
 
         async def guarded() -> None:
@@ -305,10 +332,11 @@ class KafkaController:
     async def _run_without_caller(
         self, active: ActiveController, event: Callable[[], Awaitable[object]]
     ) -> None:
-        """Run an event without a caller: the end of the services is no error then.
+        """Run an event without a caller.
 
-        Neither is a store that cannot be written: it has logged that, and the event is repeated
-        by `ActiveController.retry_later`.
+        Two failures need no further report: the services were closed (this broker resigned), or
+        the store cannot be written. The store has logged the latter, and
+        `ActiveController.retry_later` repeats the event.
         """
         try:
             await self._run_fenced(active, event)
@@ -319,26 +347,32 @@ class KafkaController:
                 raise
 
     async def _run_fenced(self, active: ActiveController, event: Callable[[], Awaitable[T]]) -> T:
-        """Run an event of the active controller; resign if the store rejects its epoch."""
+        """Run an event of the active controller.
+
+        A. The store rejected the epoch, or the session expired: resign. The event may have been
+           queued for an earlier controller of this broker, which then is no longer `_active`.
+        B. The store cannot be written (disk full): stay the controller and repeat later.
+        C. The event succeeded: watch the nodes of topics and brokers that it has added.
+        """
         try:
             result = await event()
-        except (ControllerMoved, SessionExpired) as error:
+        except (ControllerMoved, SessionExpired) as error:  # A
             logger.info("Controller moved to another broker: %s", error)
             if active is self._active:
                 self._resign()
                 self._stand_for_election()
             raise ApiError(ErrorCode.NOT_CONTROLLER) from error
-        except StoreWriteFailed:
+        except StoreWriteFailed:  # B
             active.retry_later()
             raise
-        if active is self._active:
+        if active is self._active:  # C
             active.watch_topics_and_brokers()
         return result
 
     async def _run_for_request(
         self, name: str, work: Callable[[ActiveController], Awaitable[T]]
     ) -> T:
-        """Run what a request asks for as an event, and return its result.
+        """Run a request as an event, and return its result.
 
         Checked twice: a request that arrives at the wrong broker fails at once, without waiting
         for the queue; one that was queued fails if this broker has resigned meanwhile.
@@ -363,6 +397,11 @@ class KafkaController:
     def _leader_and_isr_answered(
         self, broker_id: int, broker_epoch: int, response: LeaderAndIsrResponse
     ) -> None:
+        """A broker answered LeaderAndIsr; its errors name replicas in failed log directories.
+
+        The id of the response makes the event's name unique: every response must be processed.
+        """
+
         async def process(active: ActiveController) -> None:
             if active.services.context.is_registered(broker_id, broker_epoch):
                 await active.brokers.process_leader_and_isr_response(broker_id, response)
@@ -376,6 +415,8 @@ class KafkaController:
         response: StopReplicaResponse,
         asked: frozenset[TopicPartition],
     ) -> None:
+        """A broker answered StopReplica; `asked` are the replicas that it was to delete."""
+
         # A response of the broker's previous session says nothing about the present one. It may be
         # queued behind the event that has begun the deletion again, whose result it is not.
         async def process(active: ActiveController) -> None:
@@ -386,6 +427,7 @@ class KafkaController:
             self._put(f"StopReplica {id(response)}", process)
 
     def _topic_config_changed(self, topic: str, config: TopicConfig) -> None:
+        """Elect leaders of offline partitions as soon as unclean elections are allowed."""
         if config.unclean_leader_election_enable:
             name = f"unclean election of {topic}"
             self._put(name, lambda active: active.partitions.elect_missing(topic))

@@ -1,4 +1,4 @@
-"""A partition's leader and ISR as they stand in the store: Kafka's LeaderIsrAndControllerEpoch."""
+"""A partition's leader and ISR as stored: Kafka's LeaderIsrAndControllerEpoch."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

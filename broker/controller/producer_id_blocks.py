@@ -1,6 +1,6 @@
 """Allocates blocks of producer ids to brokers (AllocateProducerIds, KIP-730).
 
-The last allocated block stands in /latest_producer_id_block; the next one begins after it. The
+/latest_producer_id_block holds the last allocated block; the next one begins after it. The
 write is guarded by the node's version, so that no id is in two blocks.
 """
 

@@ -1,7 +1,7 @@
 """Leader elections by request, by znode, and by the periodic check for preferred leaders.
 
-ElectLeaders (KIP-460) asks for preferred or unclean elections; /admin/preferred_replica_election is
-the older way to ask for preferred ones. With `auto.leader.rebalance.enable` the controller checks
+ElectLeaders (KIP-460) requests preferred or unclean elections; /admin/preferred_replica_election is
+the older way to request preferred ones. With `auto.leader.rebalance.enable` the controller checks
 every `leader.imbalance.check.interval.seconds` which brokers lead too few of the partitions that
 prefer them, and elects these.
 """

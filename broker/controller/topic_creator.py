@@ -36,7 +36,7 @@ def topic_creator(
 def local_topic_creator(
     controller: KafkaController,
 ) -> Callable[[CreateTopicsRequest], Awaitable[CreateTopicsResponse]]:
-    """A function that serves such a request when this broker became the controller meanwhile."""
+    """A function that creates a topic on this broker, after it has become the controller."""
 
     async def create(request: CreateTopicsRequest) -> CreateTopicsResponse:
         for topic in request.topics:

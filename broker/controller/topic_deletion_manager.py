@@ -42,7 +42,7 @@ class TopicDeletionManager:
         self._partitions = partitions
         self._replicas = replicas
         self._waiting: dict[str, asyncio.Future[None]] = {}
-        """By topic, what is done when the topic is gone or its deletion must wait."""
+        """By topic, a future that completes when the topic is gone or its deletion must wait."""
 
     async def init(self, wanted: Collection[str]) -> None:
         """Take over the deletions that were requested before this controller was elected."""

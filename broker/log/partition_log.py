@@ -64,10 +64,11 @@ logger = logging.getLogger(__name__)
 class PartitionLog(LogFiles):
     """One partition's log.
 
-    Field `log_start_offset`: the first offset that can be read. Invariant: it never moves back,
-      except in a truncation below it.
-    Field `high_watermark`: the offset up to which all in-sync replicas have the log. Invariant:
-      log start offset ≤ high watermark ≤ log end offset.
+    Field `log_start_offset`: the first offset that can be read. Retention and DeleteRecords raise
+    it. Invariant: it never moves back, except in a truncation below it.
+    Field `high_watermark`: the offset up to which all in-sync replicas have the log; consumers read
+    no further. A loaded log has its log start offset here until the replica manager sets the
+    checkpointed value. Invariant: log start offset ≤ high watermark ≤ log end offset.
     Fields `_writer`, `_fast`: the full and the fast path of an append. Invariant: both leave the
       same bytes and the same state behind; the fast one declines what it cannot do.
     """
@@ -90,7 +91,11 @@ class PartitionLog(LogFiles):
 
     @property
     def last_stable_offset(self) -> int:
-        """The offset at which read_committed fetches end."""
+        """The offset at which read_committed fetches end: the first one of an open transaction.
+
+        A transaction is open here until its marker is below the high watermark, so that consumers
+        never see the outcome of a transaction that a failover could undo.
+        """
         unstable = self.producer_state.first_unstable_offset()
         if unstable is None:  # nearly always, and needed by every fetch
             return self.high_watermark
@@ -121,6 +126,8 @@ class PartitionLog(LogFiles):
         A retry of one of the producer's last five batches returns the original offsets and writes
         nothing. ApiError says why a batch was refused; nothing has changed then.
         """
+        # For callers that may block: tools and tests. The broker calls the two halves itself, with
+        # `validated` in a thread.
         try:
             return self.append_on_loop(records, leader_epoch, origin, verification)
         except HeavyBatch:
@@ -141,6 +148,8 @@ class PartitionLog(LogFiles):
         verification: Verification | None = None,
     ) -> LogAppendInfo:
         """As `append_as_leader`, but HeavyBatch if the batch must be `validated` first."""
+        # Three stages: the fast path for plain batches, which most are; then the checks that need
+        # no lock; then, under the lock, the rest, because offsets depend on the log end.
         if origin is CLIENT and (info := self._append_fast(records, leader_epoch)) is not None:
             return info
         if origin is CLIENT and is_large_message_set(records):
@@ -162,7 +171,7 @@ class PartitionLog(LogFiles):
         if header is None:
             return None
         with self._lock:
-            if self._is_offline:
+            if self._is_offline:  # the full path raises the error
                 return None
             try:
                 now_ms = self.environment.clock.now_ms()
@@ -176,6 +185,8 @@ class PartitionLog(LogFiles):
 
     def append_as_follower(self, records: BytesLike) -> LogAppendInfo:
         """Write the leader's batches unchanged, with their offsets and epochs."""
+        # The leader has checked sizes against its own max.message.bytes, which may be larger than
+        # ours by now. A follower must not refuse what the leader has accepted.
         batches = analyze(records, MAX_INT32, REPLICATION)
         with self._lock:
             if not batches:
@@ -195,6 +206,7 @@ class PartitionLog(LogFiles):
         origin: AppendOrigin,
         verification: Verification | None,
     ) -> LogAppendInfo:
+        """Write prepared batches and update everything that follows from them; the lock is held."""
         local = self.local
         if prepared.size > local.config.segment_bytes:
             raise ApiError(
@@ -205,7 +217,7 @@ class PartitionLog(LogFiles):
             repeated = self._writer.append(prepared, now_ms, origin, verification)
         except OSError as error:
             raise self._failed("append", error) from error
-        if repeated is not None:
+        if repeated is not None:  # a retry: the response repeats that of the first attempt
             first, last, time = repeated.first_offset, repeated.last_offset, repeated.timestamp
             return LogAppendInfo(first, last, time, time, self.log_start_offset, 0)
         if prepared.last_offset + 1 - local.recovery_point >= local.config.flush_messages:
@@ -257,6 +269,7 @@ class PartitionLog(LogFiles):
             self.check_readable(offset)
             end_offset = self.local.log_end_offset
             wants_aborted = isolation is TXN_COMMITTED
+            # A reader at the log end is the most frequent one, and needs no file.
             if offset == end_offset:
                 is_beyond = isolation is not LOG_END and offset > self._end_for(isolation)
                 return FetchData(None, False, [] if wants_aborted else None, is_beyond)
@@ -288,6 +301,7 @@ class PartitionLog(LogFiles):
         return self.local.place_of(self._end_for(isolation))
 
     def _end_for(self, isolation: FetchIsolation) -> int:
+        """The first offset that a consumer of this isolation level must not read."""
         return self.last_stable_offset if isolation is TXN_COMMITTED else self.high_watermark
 
     def collect_aborted_txns(self, start_offset: int, upper_bound: int) -> list[AbortedTxn]:
@@ -305,6 +319,7 @@ class PartitionLog(LogFiles):
             return offset
 
     def _set_high_watermark(self, offset: int) -> None:
+        """Set the mark and advance the first unstable offset, which depends on it."""
         self.high_watermark = offset
         self.producer_state.on_high_watermark_updated(offset)
 
@@ -334,6 +349,8 @@ class PartitionLog(LogFiles):
             if offset <= self.log_start_offset:
                 return False
             self.log_start_offset = offset
+            # Deleted records need no recovery; and a recovery point below the start would make
+            # the next unclean start read segments that are about to be deleted.
             self.local.recovery_point = max(self.local.recovery_point, offset)
             self.leader_epochs.truncate_from_start(offset)
             self.producer_state.on_log_start_offset_incremented(offset)

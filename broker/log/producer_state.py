@@ -31,8 +31,6 @@ from broker.records.layout import CONTROL_MASK, TRANSACTIONAL_MASK
 
 logger = logging.getLogger(__name__)
 
-LATE_TRANSACTION_BUFFER_MS = 5 * 60 * 1000
-
 
 class CompletedTxn(NamedTuple):
     """A transaction whose marker, at `last_offset`, has been written."""
@@ -204,13 +202,6 @@ class ProducerState:
             self._unreplicated = {
                 first: last for first, last in self._unreplicated.items() if last >= high_watermark
             }
-
-    def has_late_transaction(self, now_ms: int) -> bool:
-        """Whether the oldest ongoing transaction exceeds the maximum transaction timeout."""
-        producer_id = next(iter(self._ongoing.values()), None)
-        entry = None if producer_id is None else self.producers.get(producer_id)
-        limit_ms = self._config.max_transaction_timeout_ms + LATE_TRANSACTION_BUFFER_MS
-        return entry is not None and 0 < entry.last_timestamp < now_ms - limit_ms
 
     def start_verification(
         self, producer_id: int, sequence: int, producer_epoch: int, now_ms: int

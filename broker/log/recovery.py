@@ -62,8 +62,14 @@ class LoadFrom:
     """What the log directory's checkpoints say about a partition; the defaults are a new log's."""
 
     is_clean: bool = True
+    """Whether the log directory was shut down cleanly: all of its logs were flushed and closed."""
     log_start_offset: int = 0
+    """The first offset that may be read, from `log-start-offset-checkpoint`. Segments may begin
+    earlier (DeleteRecords keeps whole segments) or later (retention ran after the checkpoint)."""
     recovery_point: int = 0
+
+
+"""Everything below it is flushed; from `recovery-point-offset-checkpoint`."""
 
 
 FROM_SCRATCH = LoadFrom()
@@ -164,6 +170,9 @@ class _Loader:
         marked = [name for name in names if name.endswith((DELETED, CLEANED, SWAP))]
         if not marked:
             return names
+        # Kafka's order of renames makes the lowest `.cleaned` offset the boundary: every `.swap`
+        # file below it belongs to a swap that has begun and must be completed, every one at or
+        # above it to a cleaning that is repeated from the originals.
         cleaned = [_offset(name) for name in marked if name.endswith(CLEANED)]
         first_cleaned = min(cleaned, default=2**63)
         for name in marked:
@@ -182,10 +191,11 @@ class _Loader:
         swaps = sorted(name for name in self._list() if name.endswith(SWAP))
         for name in swaps:
             if name.endswith(LOG + SWAP):
+                # As in Kafka: it replaces the originals that begin before its own next offset.
                 segment = self._segment(_offset(name), SWAP)
                 self._remove_replaced(segment.base_offset, segment.read_next_offset())
                 segment.release()
-        for name in swaps:
+        for name in swaps:  # the log and its indexes
             path = self._directory / name
             if path.exists():
                 logger.info("completing swap file=%s", path)
@@ -207,6 +217,8 @@ class _Loader:
     # --- 2. segments ---------------------------------------------------------------------------
 
     def _load_epochs(self) -> None:
+        # Only the derived checkpoint is damaged, and the log contains all it says: a partition must
+        # not fail to start because of it.
         try:
             self._epochs.load()
         except CorruptCheckpoint as error:
@@ -215,6 +227,7 @@ class _Loader:
 
     def _load_segments(self, names: set[str]) -> None:
         """Load every segment in offset order: recovering one needs the producer state before it."""
+        # `file[2]` is the suffix of files that are marked for deletion or replacement.
         parsed = [file for file in map(parse_offset_file, names) if file and not file[2]]
         logs = sorted(offset for offset, kind, _ in parsed if kind == LOG)
         for offset, kind, _ in parsed:
@@ -230,6 +243,12 @@ class _Loader:
 
     @staticmethod
     def _has_sound_indexes(segment: LogSegment, names: set[str]) -> bool:
+        """Whether the offset and time index exist and the transaction index, if any, is valid.
+
+        The contents of offset and time index are not read here, because that would open every
+        segment of every partition at start. A transaction index exists only where a transaction
+        was aborted, and a damaged one would show aborted records to read_committed consumers.
+        """
         for kind in (OFFSET_INDEX, TIME_INDEX):
             if f"{segment.base_offset:020d}{kind}" not in names:
                 logger.warning("recovering segment=%s: no %s", segment.log.path, kind)
@@ -251,6 +270,8 @@ class _Loader:
         After a damaged batch nothing is kept, not even segments that are sound: offsets in a log
         have no gaps that a leader did not make, and followers would miss the lost records for good.
         """
+        # Includes the segment that contains the recovery point, from its first batch on: indexes
+        # and producer state are rebuilt per segment.
         unflushed = self._segments.between(self._from.recovery_point, 2**63)
         for index, segment in enumerate(unflushed):
             dropped = self._recover(segment)
@@ -265,6 +286,10 @@ class _Loader:
                 return
 
     def _delete(self, segments: list[LogSegment]) -> None:
+        """Delete segments and their snapshots at once, without file.delete.delay.ms.
+
+        No client can be reading them: the log is not open yet.
+        """
         self._names = None
         self._segments.remove(segments)
         for segment in segments:
@@ -283,6 +308,8 @@ class _Loader:
         start = self._from.log_start_offset
         rebuild_producer_state(state, self._segments, start, segment.base_offset, now_ms)
         segment.indexes.txn.reset()
+        # One pass over the batches drives everything: `_SoundBatches` checks and stops at the first
+        # damaged one, `_noted` records epochs and producers, `rebuild_indexes` adds index entries.
         sound = _SoundBatches(segment)
         segment.rebuild_indexes(self._noted(sound, segment, state))
         dropped = segment.size - sound.end_position
@@ -301,7 +328,7 @@ class _Loader:
         """Yield the headers, after recording epochs, producers and completed transactions."""
         for position, batch in sound:
             header = batch.header
-            if header.magic >= CURRENT_MAGIC:
+            if header.magic >= CURRENT_MAGIC:  # older formats have neither epochs nor producers
                 self._note_epoch(header)
                 txn = state.append(batch, header)
                 aborted = state.complete(txn) if txn is not None else None
@@ -311,6 +338,10 @@ class _Loader:
             yield position, header
 
     def _note_epoch(self, header: BatchHeader) -> None:
+        """Start a new epoch at this batch if its leader epoch is higher than all before it.
+
+        Epochs in a log never decrease, so a lower one adds nothing: the checkpoint knew it already.
+        """
         latest = self._epochs.latest_epoch
         if latest is None or header.partition_leader_epoch > latest:
             self._epochs.assign(header.partition_leader_epoch, header.base_offset)
@@ -349,6 +380,10 @@ class _Loader:
         return start
 
     def _load_producers(self, start: int, end: int) -> ProducerState:
+        """The producer state at the log end: the latest valid snapshot, and the batches after it.
+
+        Snapshots beyond the end describe truncated batches; `rebuild_producer_state` removes them.
+        """
         state = ProducerState(self._directory, self._env.producer_state, self._env.fs)
         state.load_snapshot_names(self._list() if self._names is None else self._names)
         state.remove_stray_snapshots(self._segments.base_offsets)
@@ -363,7 +398,11 @@ class _Loader:
 
 
 class _SoundBatches:
-    """The batches of a segment up to the first damaged one; `end_position` is where they end."""
+    """The batches of a segment up to the first damaged one.
+
+    Field `end_position`: where the batches yielded so far end. It advances only after the consumer
+    of the iterator has finished with a batch, so a batch on which that fails is truncated as well.
+    """
 
     def __init__(self, segment: LogSegment) -> None:
         self._segment = segment

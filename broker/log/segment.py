@@ -150,6 +150,9 @@ class LogSegment:
 
     def should_roll(self, size: int, max_timestamp: int, last_offset: int, now_ms: int) -> bool:
         """Whether an append of `size` bytes needs a new segment: full, old, or out of range."""
+        # In the order of Kafka's shouldRoll. The index check costs nothing while `entries_left` is
+        # positive: only then are the entries counted again. The last condition is for offsets
+        # that do not fit into an index entry, which stores them relative to the base in 32 bits.
         used = self.log.size
         return (
             used > self.config.segment_bytes - size
@@ -159,6 +162,11 @@ class LogSegment:
         )
 
     def _is_roll_due(self, now_ms: int, max_timestamp: int) -> bool:
+        """Whether segment.ms has passed, less the jitter.
+
+        Time is counted from the first batch's timestamp to the new batch's, as in Kafka; without
+        timestamps, by the wall clock since the segment was created.
+        """
         first = self._rolling_timestamp
         if first is None:
             first = self._first_timestamp()
@@ -166,6 +174,7 @@ class LogSegment:
         return waited_ms > self.config.max_segment_ms - self._roll_jitter_ms
 
     def _first_timestamp(self) -> int:
+        """The timestamp of the first batch, read once; NO_TIMESTAMP for an empty segment."""
         if self._rolling_timestamp is None:
             first = next(self.log.headers(), None)
             if first is None:
@@ -186,6 +195,8 @@ class LogSegment:
         """
         self.was_used = self._is_dirty = True
         log = self.log
+        # What `_index_batch` changes is saved, so that an index that cannot be written (disk full,
+        # too many open files) takes the batches back too: an indexed log and its offsets agree.
         start = position = log.size
         before = self._max_timestamp, self._bytes_since_last_index_entry
         log.append(buffers, size)
@@ -200,16 +211,23 @@ class LogSegment:
             raise
 
     def _index_batch(self, position: int, size: int, last_offset: int, max_timestamp: int) -> None:
+        """Account for one batch that was written at `position`, by the rules of this module.
+
+        The entry is written before the batch's own size is counted, as in Kafka: the first batch
+        of a segment never gets one, because a lookup below the first entry starts at position 0.
+        """
         largest = self._max_timestamp or self.max_timestamp
         if max_timestamp > largest[0]:
             largest = TimestampOffset(max_timestamp, last_offset)
-        if not position:
+        if not position:  # the first batch
             self._rolling_timestamp = max_timestamp
         if self._bytes_since_last_index_entry > self.config.index_interval_bytes:
             self.indexes.append(last_offset, position, largest)
             self._bytes_since_last_index_entry = 0
         self._max_timestamp = largest
         self._bytes_since_last_index_entry += size
+        # The end before this batch is the offset that a reader of the previous one requests next.
+        # It is unknown after a start or a truncation; the first append then only sets it.
         if self._tail_end >= 0:
             self._tail[self._tail_end] = BatchPosition(position, size, last_offset)
             if len(self._tail) > _TAIL_BATCHES:
@@ -217,6 +235,7 @@ class LogSegment:
         self._tail_end = last_offset + 1
 
     def _forget_tail(self) -> None:
+        """Forget all cached positions, after anything but an append has changed the file."""
         self._tail.clear()
         self._tail_end = -1
         self._next.clear()
@@ -248,6 +267,8 @@ class LogSegment:
         here: the batch at its position has other offsets. Both indexes are rebuilt then.
         """
         self.was_used = True
+        # A. at the end of the log; B. where this reader's last read ended; C. through the index.
+        # The position of B is removed: one reader uses it once, and `read` adds the next.
         if (found := self._tail.get(offset)) is not None:
             return found
         if (position := self._next.pop(offset, None)) is not None:
@@ -287,6 +308,8 @@ class LogSegment:
         found = self.find_batch(offset)
         if found is None:
             return None
+        # Assumes that the reader gets one batch. If it gets more, its next offset is not in
+        # `_next`, and this entry is evicted when it has become the oldest.
         self._next[found.last_offset + 1] = found.position + found.size
         if len(self._next) > _READERS:
             del self._next[next(iter(self._next))]
@@ -296,6 +319,7 @@ class LogSegment:
 
     def read_next_offset(self) -> int:
         """The offset after the last batch; the base offset of an empty segment."""
+        # The last index entry is at most index.interval.bytes and one append before the end.
         next_offset = self.base_offset
         for _, header in self.log.headers(self.indexes.offset.last_entry.position):
             next_offset = header.next_offset
@@ -316,6 +340,7 @@ class LogSegment:
 
     def truncate_to(self, offset: int) -> int:
         """Remove the batch that holds `offset` and all after it; returns the bytes removed."""
+        # Found before the indexes are truncated: the lookup uses them.
         found = self.find_batch(offset)
         self._is_dirty = True
         self.indexes.truncate_to(offset)
@@ -355,7 +380,7 @@ class LogSegment:
         if not (self._is_dirty or self.indexes.was_rebuilt):
             return []
         files = [self.log.open_file(), *self.indexes.open_files()]
-        # Only now: if a file cannot be opened, the segment has not been flushed.
+        # Only now: if a file cannot be opened, the segment still needs a flush.
         self._is_dirty = self.indexes.was_rebuilt = False
         return files
 

@@ -168,19 +168,6 @@ class Client:
             request, lambda: self._coordinator_connection(key, key_type)
         )
 
-    async def send_to_all(self, request: Request[ResponseT]) -> dict[int, ResponseT | Exception]:
-        """Send to all brokers concurrently; the result has the exception of each that failed."""
-        await self.refresh_metadata()
-        nodes = sorted(self.cluster.nodes)
-        responses = await asyncio.gather(
-            *(self.send_to(node_id, request) for node_id in nodes), return_exceptions=True
-        )
-        failures = (ConnectionFailed, RequestTimedOut, ApiError)
-        for response in responses:
-            if isinstance(response, BaseException) and not isinstance(response, failures):
-                raise response
-        return dict(zip(nodes, responses, strict=True))  # type: ignore[arg-type]
-
     async def probe(self, node_id: int) -> None:
         """Open another connection to a broker, which must answer ApiVersions, and close it.
 

@@ -17,9 +17,7 @@ from broker.records.layout import (
     ATTRIBUTES_POSITION,
     CODEC_MASK,
     CONTROL_MASK,
-    CRC_POSITION,
     CURRENT_MAGIC,
-    DEFINED_ATTRIBUTES_MASK,
     DELETE_HORIZON_MASK,
     HEADER,
     HEADER_SIZE,
@@ -27,7 +25,6 @@ from broker.records.layout import (
     LOG_OVERHEAD,
     MAGIC_POSITION,
     MAX_INT32,
-    MAX_TIMESTAMP_POSITION,
     MESSAGE_V0,
     MESSAGE_V1,
     MIN_BATCH_LENGTH,
@@ -38,7 +35,6 @@ from broker.records.layout import (
     NO_PRODUCER_ID,
     NO_SEQUENCE,
     NO_TIMESTAMP,
-    PARTITION_LEADER_EPOCH_POSITION,
     TIMESTAMP_TYPE_MASK,
     TRANSACTIONAL_MASK,
     BytesLike,
@@ -390,32 +386,3 @@ def iterate_batches(buffer: BytesLike, position: int = 0, end: int | None = None
     """The batches, of any format, from `position` up to `end` (the end of the buffer)."""
     view = memoryview(buffer)
     return BatchIterator(view, position, len(view) if end is None else end)
-
-
-def assign_offset_and_epoch(
-    buffer: bytearray | memoryview, position: int, base_offset: int, leader_epoch: int
-) -> None:
-    """Set base offset and leader epoch of the format 2 batch at `position`; the crc stays valid."""
-    _INT64.pack_into(buffer, position, base_offset)
-    _INT32.pack_into(buffer, position + PARTITION_LEADER_EPOCH_POSITION, leader_epoch)
-
-
-def set_max_timestamp(
-    buffer: bytearray | memoryview, position: int, timestamp_type: TimestampType, timestamp: int
-) -> None:
-    """Set timestamp type and max timestamp of the format 2 batch at `position`, and its crc.
-
-    With LogAppendTime every record then has this timestamp. A batch that has both already is not
-    changed, so the crc is computed only when needed.
-    """
-    header = read_header(buffer, position)
-    if header.timestamp_type == timestamp_type and header.max_timestamp == timestamp:
-        return
-    attributes = header.attributes & (DEFINED_ATTRIBUTES_MASK & ~TIMESTAMP_TYPE_MASK)
-    if timestamp_type == TimestampType.LOG_APPEND_TIME:
-        attributes |= TIMESTAMP_TYPE_MASK
-    _INT16.pack_into(buffer, position + ATTRIBUTES_POSITION, attributes)
-    _INT64.pack_into(buffer, position + MAX_TIMESTAMP_POSITION, timestamp)
-    end = position + header.size_in_bytes
-    crc = crc32c(memoryview(buffer)[position + ATTRIBUTES_POSITION : end])
-    _UINT32.pack_into(buffer, position + CRC_POSITION, crc)

@@ -81,14 +81,19 @@ class ReplicaFetcher:
     """Fetches from one leader broker.
 
     Field `_states`: every partition of this fetcher.
-    Field `_session`: what the leader has been sent, and what the next request must name.
+    Field `_session`: the positions that the leader has been sent, and those that the next request
+    must contain.
     Field `_delayed`: partitions that are not fetched for a while. Invariant: every partition is
     either in the session or delayed.
     Field `_connection`: to the leader; None before the first request and after an error.
-    Field `_woken`: set when a partition is added, for a fetcher that has nothing to fetch.
+    Field `_woken`: set when a partition is added; ends the wait of a fetcher without partitions.
+    Field `_task`: the loop. Invariant: it ends only when it is cancelled. An error of one request
+    costs a backoff, never the fetcher.
     """
 
     def __init__(self, find_leader: Callable[[], Node | None], context: FetcherContext) -> None:
+        # The leader's address is looked up for every connection: the broker may come back with
+        # another one.
         self._find_leader = find_leader
         self._context = context
         self._connection: BrokerConnection | None = None
@@ -143,6 +148,12 @@ class ReplicaFetcher:
     # --- the loop --------------------------------------------------------------------------------
 
     async def _run(self) -> None:
+        """Fetch until cancelled.
+
+        Errors of the connection, timeouts and errors of the whole request end here: the connection
+        is closed and a new session is opened after a backoff. Errors of single partitions do not
+        reach this loop; `_process_partition` handles them.
+        """
         while True:
             try:
                 await self._wait_for_work()
@@ -156,6 +167,7 @@ class ReplicaFetcher:
                 await self._back_off()
 
     async def _wait_for_work(self) -> None:
+        """Wait until at least one partition is in the session: added, or no longer delayed."""
         timeout_s = self._return_delayed()
         while self._session.is_empty:
             self._woken.clear()
@@ -176,12 +188,14 @@ class ReplicaFetcher:
         return min((s.delayed_until_s - now_s for s in self._delayed.values()), default=None)
 
     async def _fetch_once(self) -> None:
+        """Send one request and process its response, over a new connection if needed."""
         connection = self._connection
         if connection is None or not connection.is_open:
             connection = await self._connect()
         await self._fetch(connection)
 
     async def _connect(self) -> BrokerConnection:
+        """Connect to the leader. A fetch session does not survive its connection here."""
         self._session.restart()
         node = self._find_leader()
         if node is None:
@@ -195,11 +209,16 @@ class ReplicaFetcher:
             self._connection = None
 
     async def _back_off(self) -> None:
+        """Close the connection and wait: an unreachable leader must not be polled in a loop."""
         self._disconnect()
         self._session.restart()
         await asyncio.sleep(self._context.settings.backoff_s)
 
     def _delay(self, state: FollowerState) -> None:
+        """Leave a partition out of the next requests for `replica.fetch.backoff.ms`.
+
+        No effect if the partition was removed, or removed and added again, in the meantime.
+        """
         name = state.partition.name
         if self._states.get(name) is state:
             self._session.forget(state)
@@ -210,6 +229,11 @@ class ReplicaFetcher:
     # --- fetching --------------------------------------------------------------------------------
 
     async def _fetch(self, connection: BrokerConnection) -> None:
+        """Send a request with all changed positions, and process the response.
+
+        An error of the session itself (the leader has evicted or restarted it) needs no backoff:
+        the next request opens a new session with all partitions.
+        """
         context = self._context
         version = connection.version_for(_ANY_FETCH)
         request = self._session.request(
@@ -231,12 +255,16 @@ class ReplicaFetcher:
     async def _process_response(
         self, connection: BrokerConnection, response: FetchResponse
     ) -> None:
+        """Process every partition of a response; those out of range last, as they need requests.
+
+        Partitions may be removed while these requests are awaited, and by `_process_partition`.
+        """
         out_of_range = []
         for topic in response.responses:
             key = topic.topic or topic.topic_id
             for data in topic.partitions:
                 state = self._session.find(key, data.partition_index)
-                if state is None:
+                if state is None:  # removed since the request was sent
                     continue
                 if data.error_code == ErrorCode.OFFSET_OUT_OF_RANGE:
                     out_of_range.append(state)
@@ -246,6 +274,7 @@ class ReplicaFetcher:
             await self._reset(connection, state)
 
     def _process_partition(self, state: FollowerState, data: PartitionData) -> None:
+        """Append or truncate, by the table of this module; never raises an error of the data."""
         name = state.partition.name
         if data.error_code:
             self._failed(state, ErrorCode(data.error_code))
@@ -265,6 +294,11 @@ class ReplicaFetcher:
             self.remove([name])
 
     def _append(self, state: FollowerState, data: PartitionData) -> None:
+        """Append the records, then take over the leader's watermarks, in this order.
+
+        The high watermark is limited to the log end, so records must be appended first. They may be
+        missing: a response can consist of a new watermark alone.
+        """
         partition, records = state.partition, data.records
         if records:
             assert isinstance(records, memoryview)  # noqa: S101  # decoded from the wire
@@ -277,6 +311,8 @@ class ReplicaFetcher:
         partition, throttle = state.partition, self._context.throttle
         if not state.refresh():
             return
+        # A follower in sync is never throttled: that would remove it from the ISR. Its lag is known
+        # from the leader's high watermark, as in Kafka.
         is_lagging = state.fetch_offset < partition.leader_high_watermark
         if is_lagging and throttle.holds_back(partition.name):
             self._delay(state)
@@ -284,6 +320,12 @@ class ReplicaFetcher:
             self._session.change(state)
 
     def _failed(self, state: FollowerState, code: ErrorCode) -> None:
+        """Delay or drop a partition after an error of the leader.
+
+        Fenced means that the leader has a newer epoch. If this broker's own epoch has changed since
+        the request, that is expected, and the next request has the new one. Otherwise only the
+        controller can help.
+        """
         name = state.partition.name
         if code == ErrorCode.FENCED_LEADER_EPOCH:
             if state.leader_epoch == state.partition.state.leader_epoch:
@@ -297,6 +339,11 @@ class ReplicaFetcher:
     # --- truncating ------------------------------------------------------------------------------
 
     def _truncate(self, state: FollowerState, offset: int) -> None:
+        """Truncate the log, and the future log of a move, to `offset`.
+
+        Removing records below the high watermark loses committed ones. That is possible after an
+        unclean election only, hence the warning.
+        """
         partition, log = state.partition, state.partition.log
         if offset < log.log_end_offset:
             logger.info(
@@ -330,7 +377,7 @@ class ReplicaFetcher:
         try:
             end = await self._list_offset(connection, state, LATEST_TIMESTAMP)
             start = await self._list_offset(connection, state, EARLIEST_TIMESTAMP)
-            if self._states.get(name) is not state:
+            if self._states.get(name) is not state:  # removed while the offsets were requested
                 return
             log = partition.log
             if end < log.log_end_offset:
@@ -346,6 +393,7 @@ class ReplicaFetcher:
     async def _list_offset(
         self, connection: BrokerConnection, state: FollowerState, timestamp: int
     ) -> int:
+        """The start or end of the leader's log, fenced by the leader epoch; ApiError if refused."""
         name = state.partition.name
         asked = ListOffsetsPartition(
             partition_index=name.partition,
@@ -370,6 +418,7 @@ _SESSION_ERRORS: Final = (
     ErrorCode.INVALID_FETCH_SESSION_EPOCH,
     ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR,
 )
+"""Errors that a new session resolves."""
 _TRANSIENT: Final = (
     ErrorCode.NOT_LEADER_OR_FOLLOWER,
     ErrorCode.UNKNOWN_LEADER_EPOCH,

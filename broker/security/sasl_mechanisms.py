@@ -1,7 +1,7 @@
 """The SASL mechanisms of a listener, built from its settings; and the client's side of them.
 
 JAAS options are taken from `listener.name.<listener>.<mechanism>.sasl.jaas.config` (or from a JAAS
-file, see `broker.server.jaas_file`):
+file, see `broker.server.kafka_opts`):
 
     PLAIN         user_<name>="password": the users that can log in
     SCRAM-…       nothing for clients: their credentials are in the metadata store

@@ -184,9 +184,9 @@ class SaslServerAuthenticator:
                 return Step(response(auth_bytes=identity))
             session = self._session(identity)
         except SaslError as error:
-            told = self._told_to_client(error)
+            message = self._client_message(error)
             code = ErrorCode.SASL_AUTHENTICATION_FAILED
-            raise _Failed(str(error), response(error_code=code, error_message=told)) from error
+            raise _Failed(str(error), response(error_code=code, error_message=message)) from error
         self._state = _State.OVER
         lifetime_ms = session.lifetime_ms or 0
         last = response(auth_bytes=identity.last_token, session_lifetime_ms=lifetime_ms)
@@ -236,7 +236,7 @@ class SaslServerAuthenticator:
             limits.append(identity.expires_at_ms - self._settings.clock.now_ms())
         return max(0, min(limits)) if limits else None
 
-    def _told_to_client(self, error: SaslError) -> str:
+    def _client_message(self, error: SaslError) -> str:
         if isinstance(error, SaslAuthenticationFailed):
             return str(error)
         what = "authentication" if self._previous is None else "re-authentication"

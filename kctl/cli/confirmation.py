@@ -79,7 +79,7 @@ def confirm_plan(session: Session, plan: Plan, *, yes: bool, dry_run: bool) -> b
         return True
     session.out.plan(plan.rows, plan.columns)
     if not can_ask():
-        raise _nobody_to_ask(plan, guards)
+        raise _cannot_confirm(plan, guards)
     if guards:
         _ask_for_name(plan, guards[0])
     else:
@@ -116,7 +116,7 @@ def _ask_for_name(plan: Plan, name: str) -> None:
         raise typer.Abort
 
 
-def _nobody_to_ask(plan: Plan, guards: Sequence[str]) -> CliError:
+def _cannot_confirm(plan: Plan, guards: Sequence[str]) -> CliError:
     if guards:
         return CliError(
             f"{plan.question} Context {guards[0]!r} is protected: nothing was changed",

@@ -81,7 +81,7 @@ class Session:
     """Names of the options above that were given on the command line, at any level."""
     may_ask: bool = True
     """Whether the user may be prompted for a password: not during shell completion."""
-    told: set[str] = field(default_factory=set)
+    printed: set[str] = field(default_factory=set)
     """Messages that were printed and are not repeated in this run."""
     unanswered: dict[int, str] = field(default_factory=dict)
     """Messages about brokers that did not answer; their part of the result is missing."""
@@ -105,7 +105,7 @@ class Session:
     @property
     def out(self) -> Output:
         """Output of results and messages."""
-        return Output(self.output, self.row_options, self.told)
+        return Output(self.output, self.row_options, self.printed)
 
     @property
     def row_options(self) -> RowOptions:

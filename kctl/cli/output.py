@@ -63,11 +63,11 @@ class Output:
         self,
         output_format: OutputFormat = OutputFormat.TABLE,
         options: RowOptions | None = None,
-        told: set[str] | None = None,
+        printed: set[str] | None = None,
     ) -> None:
         self.format = output_format
         self.options = options or RowOptions()
-        self._told = set() if told is None else told
+        self._printed = set() if printed is None else printed
         """Messages that are printed once per run."""
 
     @property
@@ -236,8 +236,8 @@ class Output:
             self._note_once(f"columns that did not fit: {', '.join(hidden)}; see --columns")
 
     def _note_once(self, message: str) -> None:
-        if message not in self._told:
-            self._told.add(message)
+        if message not in self._printed:
+            self._printed.add(message)
             self.note(message, Style.FAINT)
 
     def _documents(self, documents: list[dict[str, object]]) -> None:

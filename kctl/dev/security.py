@@ -14,12 +14,13 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
+from broker.java_properties import parse_properties
 from broker.net.authentication import Security
 from broker.security.scram import MIN_ITERATIONS, ScramMechanism
 from kctl.admin.metadata_place import Place
 from kctl.admin.user_znodes import write_credentials
 from kctl.admin.users import new_credential
-from kctl.cli.client_properties import parse_properties, read_client_properties
+from kctl.cli.client_properties import read_client_properties
 from kctl.cli.contexts import Context, Contexts, config_path, read_contexts, write_contexts
 from kctl.cli.errors import CliError
 from kctl.cli.private_files import write_private

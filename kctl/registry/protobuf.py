@@ -64,10 +64,6 @@ class ProtobufCodec:
         except (ParseError, ValueError, TypeError, AttributeError) as error:
             raise UnencodableValue(str(error)) from error
 
-    def message_names(self) -> list[str]:
-        """The full names of all messages, nested ones too."""
-        return [descriptor.full_name for _, descriptor in self._all(self._messages, ())]
-
     def descriptor(self, payload: bytes) -> "Descriptor":
         """The message type of a value."""
         return self._message(payload).DESCRIPTOR

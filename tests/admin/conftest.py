@@ -47,7 +47,7 @@ def scrape(url: str) -> Samples:
 
 
 def value(samples: Samples, name: str, **labels: str) -> float:
-    """The value of one series; KeyError if there is none."""
+    """The value of one series; KeyError if it is missing."""
     return samples[name, frozenset(labels.items())]
 
 

@@ -197,7 +197,7 @@ def test_api_that_is_not_served_closes_the_connection(monkeypatch: pytest.Monkey
         dispatch(request_frame(FetchRequest(), 12))
 
 
-def test_api_that_nobody_knows_closes_the_connection() -> None:
+def test_unknown_api_closes_the_connection() -> None:
     with pytest.raises(DecodeError, match="unknown API key 999"):
         dispatch((999).to_bytes(2, "big") + bytes(20))
 

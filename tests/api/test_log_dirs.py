@@ -47,7 +47,7 @@ def test_new_partitions_spread_over_the_directories(broker: RunningBroker) -> No
     assert all(result.total_bytes > result.usable_bytes > 0 for result in described.results)
 
 
-def test_topic_that_is_made_later_goes_where_it_was_told(
+def test_topic_created_later_is_placed_in_the_requested_directory(
     broker: RunningBroker, dirs: list[Path]
 ) -> None:
     with WireClient(broker.bootstrap_servers) as wire:

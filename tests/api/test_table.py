@@ -9,8 +9,8 @@ from tests.support.golden_tools import golden_tool
 _API: Final = re.compile(r"\t(\w+)\((\d+)\): (\d+)(?: to (\d+))? \[usable: \d+\],?")
 
 INTENDED_DIFFERENCES: Final[dict[int, str]] = {}
-"""API keys whose row differs from Kafka's, each with the reason. There is none: clients such as
-franz-go, kminion and kafka-python guess the version of a broker from this table."""
+"""API keys whose row differs from Kafka's, each with the reason. Keep it empty: clients such as
+franz-go, kminion and kafka-python infer a broker's version from this table."""
 
 
 def kafka_apis() -> dict[int, tuple[int, int]]:

@@ -73,10 +73,10 @@ class ClientConsumer(Protocol):
         """Commit without waiting."""
 
     def committed(self, topic: str, partition: int) -> int | None:
-        """The committed offset; None if there is none."""
+        """The committed offset; None if the group has not committed one."""
 
     def offset_at(self, topic: str, partition: int, timestamp_ms: int) -> int | None:
-        """The first offset with at least this timestamp; None if there is none."""
+        """The first offset with at least this timestamp; None if all records are older."""
 
     def bounds(self, topic: str, partition: int) -> tuple[int, int]:
         """First and end offset."""

@@ -101,7 +101,7 @@ class LibrdkafkaConsumer:
     def __init__(self, servers: str, how: Joining) -> None:
         settings: dict[str, Any] = {
             "bootstrap.servers": servers,
-            "group.id": how.group_id or "nobody",
+            "group.id": how.group_id or "unknown",
             "auto.offset.reset": "earliest",
             "enable.auto.commit": False,
             "isolation.level": how.isolation_level,

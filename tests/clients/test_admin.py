@@ -41,7 +41,7 @@ class TestAdministering:
         with pytest.raises(Refused, match=r"invalidtopic|^topic"):
             admin.create_topic("spaces are not allowed", 1, {})
 
-    def test_config_is_set_and_told(self, admin: ClientAdmin, topic: str) -> None:
+    def test_config_is_set_and_described(self, admin: ClientAdmin, topic: str) -> None:
         assert admin.topic_config(topic, "cleanup.policy") == "delete"
         admin.set_topic_config(topic, "cleanup.policy", "compact")
         assert admin.topic_config(topic, "cleanup.policy") == "compact"

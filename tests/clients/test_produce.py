@@ -59,7 +59,7 @@ class TestProducing:
 class TestProducingFromALibrary:
     needs: ClassVar = ("produce", "timestamps")
 
-    def test_offsets_are_told_and_timestamps_kept(
+    def test_offsets_are_reported_and_timestamps_kept(
         self, client: Client, servers: str, topic: str
     ) -> None:
         sent = [Message(b"%d" % n, timestamp_ms=1_600_000_000_000 + n) for n in range(10)]

@@ -46,7 +46,9 @@ def test_preferred_leader_leads_again_when_asked_to(calm_cluster: Cluster) -> No
     assert elect(cluster, ElectionType.PREFERRED, name) == ErrorCode.ELECTION_NOT_NEEDED
 
 
-def test_all_replicas_down_waits_for_the_isr_unless_told_otherwise(calm_cluster: Cluster) -> None:
+def test_all_replicas_down_waits_for_the_isr_unless_unclean_is_on(
+    calm_cluster: Cluster,
+) -> None:
     """The seeds' two policies, one after the other."""
     cluster, name = calm_cluster, TopicPartition("waiting", 0)
     controller = the_controller(cluster)

@@ -112,7 +112,6 @@ def test_computed_values() -> None:
     )
     assert (config.roll_ms, config.roll_jitter_ms) == (5, 6)
     assert config.log_directories == (Path("/b"), Path("/c"))
-    assert config.alter_log_dirs_threads == 2
     assert config.flush_ms == 7
     assert config.zookeeper_connect_timeout_ms == 8
     assert (config.timestamp_before_max_ms, config.timestamp_after_max_ms) == (9, 10)

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from broker.config import ConfigError, read_properties
-from broker.config.properties import parse_properties
+from broker.java_properties import parse_properties
 
 
 @pytest.mark.parametrize(

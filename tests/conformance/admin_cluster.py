@@ -192,7 +192,7 @@ def _where(described: Any) -> list[tuple[str, bool]]:
 # --- features -------------------------------------------------------------------------------------
 
 
-def features_that_nobody_has(prefix: str, version: int) -> Talk:
+def unknown_features(prefix: str, version: int) -> Talk:
     for feature, level, downgrade, upgrade_type in (
         ("", 1, False, 1),
         ("x", 1, False, 1),
@@ -224,5 +224,5 @@ EXCHANGES = [
     Exchange(ListPartitionReassignmentsRequest, reassignments_under_way),
     Exchange(DescribeLogDirsRequest, log_directories),
     Exchange(AlterReplicaLogDirsRequest, moves_that_cannot_be),
-    Exchange(UpdateFeaturesRequest, features_that_nobody_has),
+    Exchange(UpdateFeaturesRequest, unknown_features),
 ]

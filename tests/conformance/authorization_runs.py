@@ -1,8 +1,8 @@
 """Runs the APIs by permission matrix against a broker, ours or Apache Kafka.
 
-Clients of PLAINTEXT listeners are all User:ANONYMOUS, so host ACLs tell them apart: whoever
-connects from 127.0.0.1 (brokers, and the administrator here) may do everything, the client under
-test connects from 127.0.0.2 and has only the permissions of the current case.
+Clients of PLAINTEXT listeners are all User:ANONYMOUS, so host ACLs distinguish them: clients on
+127.0.0.1 (the brokers and the administrator) may do everything; the client under test connects
+from 127.0.0.2 and has only the permissions of the current case.
 """
 
 import json

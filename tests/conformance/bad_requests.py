@@ -179,9 +179,9 @@ def _wrong_records() -> Iterator[Bad]:
     yield Bad("offset delta 7 in the only record", with_records(one_record(far)), topic=compacted)
     yield Bad("no key, compacted", good_batch(3, None, None), topic=compacted)
     for codec in (Codec.GZIP, Codec.SNAPPY, Codec.LZ4, Codec.ZSTD):
-        garbage = with_records(b"\x1f\x8b\x08garbage that nobody compressed", 1, codec)
-        yield Bad(f"{codec.name} that is none", garbage)
-        yield Bad(f"{codec.name} that is none, to be recompressed", garbage, topic="gzip")
+        garbage = with_records(b"\x1f\x8b\x08garbage that is not compressed", 1, codec)
+        yield Bad(f"{codec.name}, malformed", garbage)
+        yield Bad(f"{codec.name}, malformed, to be recompressed", garbage, topic="gzip")
 
 
 def _wrong_versions() -> Iterator[Bad]:
@@ -256,9 +256,9 @@ def _wrong_producers() -> Iterator[Bad]:
         1, BatchSettings(producer_id=5, producer_epoch=0, base_sequence=0, is_transactional=True)
     )
     yield Bad("transactional batch without an id", transactional, topic=topic)
-    yield Bad("transaction nobody began", transactional, topic=topic, transactional_id="nobody")
-    yield Bad("transaction nobody began, v11", transactional, 11, topic, transactional_id="nobody")
-    yield Bad("plain batch with a transactional id", GOOD, topic=topic, transactional_id="nobody")
+    yield Bad("unknown transaction", transactional, topic=topic, transactional_id="unknown")
+    yield Bad("unknown transaction, v11", transactional, 11, topic, transactional_id="unknown")
+    yield Bad("plain batch with a transactional id", GOOD, topic=topic, transactional_id="unknown")
     yield Bad("empty transactional id", transactional, topic=topic, transactional_id="")
 
 
@@ -312,7 +312,7 @@ def fetch_cases(topic: str, topic_id: Uuid) -> Iterator[tuple[str, FetchRequest,
         yield case("leader epoch -5", version, current_leader_epoch=-5)
         yield case("leader epoch 0", version, current_leader_epoch=0)
     for version in (7, 12, 17):
-        yield case("session 5 nobody opened", version, session_id=5, session_epoch=1)
+        yield case("unknown session 5", version, session_id=5, session_epoch=1)
         yield case("session 5, closed", version, session_id=5, session_epoch=-1)
         yield case("session 0 at epoch 3", version, session_id=0, session_epoch=3)
         yield case("session epoch -9", version, session_id=0, session_epoch=-9)
@@ -384,10 +384,10 @@ def _produced(address: str, bad: Bad, prefix: str) -> str:
     if isinstance(frame, str):
         return frame
     response: Any = read_response(frame, 0, bad.version)
-    return _told(response.responses[0].partition_responses[0])
+    return _outcome(response.responses[0].partition_responses[0])
 
 
-def _told(answer: PartitionProduceResponse) -> str:
+def _outcome(answer: PartitionProduceResponse) -> str:
     text = ErrorCode.name_of(answer.error_code)
     if answer.error_code == ErrorCode.NONE:
         return text

@@ -135,7 +135,7 @@ def levels_off(work: Callable[[], None], broker: RunningBroker) -> bool:
     return False
 
 
-def test_thousands_of_bad_requests_cost_no_memory_and_disturb_nobody(tmp_path: Path) -> None:
+def test_thousands_of_bad_requests_cost_no_memory_and_disturb_no_client(tmp_path: Path) -> None:
     with running_broker(tmp_path, num_partitions=1) as broker:
         servers = broker.bootstrap_servers
         frames = hostile_frames(random.Random(5))

@@ -56,7 +56,7 @@ def test_announced_gigabytes_cost_no_memory(tmp_path: Path) -> None:
             wire.socket.close()
 
 
-def test_clients_that_do_not_read_cost_little_memory_and_nobody_elses_time(
+def test_clients_that_do_not_read_cost_little_memory_and_delay_no_other_client(
     shared_broker: RunningBroker,
 ) -> None:
     request = ApiVersionsRequest(client_software_name="slow", client_software_version="1")

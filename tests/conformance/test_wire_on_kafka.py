@@ -62,7 +62,7 @@ async def test_every_route_leads_to_an_answer(real_kafka: RealKafka) -> None:
 
         # The first request makes Kafka create and load __consumer_offsets.
         groups = await client.send_to_coordinator(
-            "nobody", DescribeGroupsRequest(groups=["nobody"])
+            "unknown", DescribeGroupsRequest(groups=["unknown"])
         )
         assert (groups.groups[0].error_code, groups.groups[0].group_state) == (0, "Dead")
         transactions = await client.send_to_coordinator(
@@ -71,8 +71,8 @@ async def test_every_route_leads_to_an_answer(real_kafka: RealKafka) -> None:
         (state,) = transactions.transaction_states
         assert state.error_code == ErrorCode.TRANSACTIONAL_ID_NOT_FOUND
 
-        answers = await client.send_to_all(ListGroupsRequest())
-        assert set(answers) == {1}
+        listed = await client.send_to(1, ListGroupsRequest())
+        assert listed.error_code == 0
 
 
 @in_loop

@@ -16,7 +16,7 @@ BASH = """
     _kctl
     printf '%s\\n' "${{COMPREPLY[@]}}"
 """
-# zsh's completion system needs a terminal; these lines stand in for it and print what it is told.
+# zsh's completion system needs a terminal; these functions replace it and print their arguments.
 ZSH = """
     _describe() {{ print -rl -- ${{${{(P)argv[-1]}}%%:*}} }}
     _files() {{ }}

@@ -26,7 +26,7 @@ BROKER_LAYERS = [
     {"protocol"},
     {"config", "metrics", "assignment", "tasks"},
     {"topic_names"},
-    {"model", "java_strings", "errors", "clock", "__version__"},
+    {"model", "java_properties", "java_strings", "errors", "clock", "__version__"},
 ]
 KCTL_LAYERS = [
     {"__main__", "docs", "pytest_plugin"},
@@ -66,6 +66,7 @@ KCTL_MAY_USE = {
     "broker.net.failures",
     "broker.security",
     "broker.assignment",
+    "broker.java_properties",
     "broker.java_strings",
     "broker.model",
     "broker.errors",

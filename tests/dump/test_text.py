@@ -24,7 +24,7 @@ REPLACEMENT = "\ufffd"
         (b"\xed\xa0", 1),
     ],
 )
-def test_java_prints_so_many_replacements(data: bytes, replacements: int) -> None:
+def test_java_prints_the_same_number_of_replacements(data: bytes, replacements: int) -> None:
     assert java_utf_8(b"<" + data + b">").decode() == f"<{REPLACEMENT * replacements}>"
 
 

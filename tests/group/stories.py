@@ -260,7 +260,7 @@ async def everyday(teller: Teller, version: int) -> None:
     await teller.fetch(version, 0)
 
 
-async def nobody(teller: Teller) -> None:
+async def missing(teller: Teller) -> None:
     """Requests for an unknown group."""
     stranger = JoinGroupResponse(generation_id=1, member_id="stranger")
     await teller.heartbeat(4, stranger)
@@ -308,17 +308,17 @@ async def refused(teller: Teller) -> None:
     await teller.join(9, protocols=other)
     await teller.join(9, protocol_type="connect")
     await teller.join(9, member_id="stranger")
-    await teller.join(5, member_id="stranger", group_instance_id="nobody")
+    await teller.join(5, member_id="stranger", group_instance_id="unknown")
     await teller.sync(5, joined, protocol_type=None)
     await teller.sync(5, joined, protocol_name=None)
     await teller.sync(5, joined, protocol_name="other")
     await teller.sync(5, joined, protocol_type="connect")
     await teller.sync(4, joined, generation_id=7)
-    await teller.sync(3, joined, group_instance_id="nobody")
+    await teller.sync(3, joined, group_instance_id="unknown")
     await teller.sync(3, joined, member_id="stranger")
     await teller.heartbeat(4, joined, generation_id=0)
     await teller.heartbeat(4, joined, member_id="stranger")
-    await teller.heartbeat(4, joined, group_instance_id="nobody")
+    await teller.heartbeat(4, joined, group_instance_id="unknown")
     await teller.leave(5, "stranger", "")
     await teller.delete()
     member = {
@@ -332,7 +332,7 @@ async def refused(teller: Teller) -> None:
     await teller.commit(9, offset, **(member | {"generation_id_or_member_epoch": 9}))
     await teller.commit(9, offset, **(member | {"generation_id_or_member_epoch": -1}))
     await teller.commit(9, offset, **(member | {"member_id": "stranger"}))
-    await teller.commit(9, offset, **member, group_instance_id="nobody")
+    await teller.commit(9, offset, **member, group_instance_id="unknown")
     await teller.delete()
     await teller.leave(5, "stranger", joined.member_id, joined.member_id)
 
@@ -513,7 +513,7 @@ async def transaction(teller: Teller, version: int) -> None:
     if version >= 3:
         await commit(6, member_id="stranger")
         await commit(6, generation_id=5)
-        await commit(6, group_instance_id="nobody")
+        await commit(6, group_instance_id="unknown")
     await commit(7, group_id="")
     await end(committed=True)
     await teller.fetch(9)
@@ -577,7 +577,7 @@ def _transaction(version: int) -> Story:
 STORIES: dict[str, Story] = {
     story.__name__.replace("_", "-"): story
     for story in (
-        nobody,
+        missing,
         refused,
         static,
         two_members,

@@ -15,8 +15,9 @@ from broker.group.member import JoiningMember
 from broker.group.offset_manager import VerifyTransaction
 from broker.group.offsets import OffsetAndMetadata
 from broker.model import TopicPartition
-from broker.records.batch import Batch, assign_offset_and_epoch, iterate_batches
+from broker.records.batch import Batch, iterate_batches
 from broker.records.record import Record
+from tests.support.batches import assign_offset_and_epoch
 
 NUM_PARTITIONS = 4
 

@@ -23,9 +23,10 @@ from broker.group.records import (
     read_subscribed_topics,
 )
 from broker.model import ProducerIdAndEpoch, TopicPartition
-from broker.records.batch import Batch, assign_offset_and_epoch, iterate_batches
+from broker.records.batch import Batch, iterate_batches
 from broker.records.coordinator_records import build_tombstones
 from broker.records.layout import Codec
+from tests.support.batches import assign_offset_and_epoch
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "logs" / "magic2"
 LOGS = sorted(GOLDEN.glob("__consumer_offsets-*/*.log"))

@@ -18,7 +18,7 @@ from broker.group.records import (
 from broker.group.replay import Replay
 from broker.group.states import EMPTY, STABLE
 from broker.model import ProducerIdAndEpoch, TopicPartition
-from broker.records.batch import Batch, assign_offset_and_epoch, iterate_batches
+from broker.records.batch import Batch, iterate_batches
 from broker.records.builder import build_batch
 from broker.records.control import (
     ControlRecordType,
@@ -26,6 +26,7 @@ from broker.records.control import (
     build_end_transaction_batch,
 )
 from broker.records.coordinator_records import build_tombstones
+from tests.support.batches import assign_offset_and_epoch
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "logs" / "magic2"
 A, B = TopicPartition("t", 0), TopicPartition("t", 1)

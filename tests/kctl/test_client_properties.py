@@ -3,36 +3,26 @@
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from kctl.cli.client_properties import parse_properties
+from kctl.cli.client_properties import read_client_properties
+from kctl.cli.errors import CliError
 from tests.support.kctl import Kctl
 
 
-@pytest.mark.parametrize(
-    ("text", "properties"),
-    [
-        ("a=1\nb = 2\nc:3\nd 4", {"a": "1", "b": "2", "c": "3", "d": "4"}),
-        ("# a=1\n! b=2\n\n  c = 3  ", {"c": "3  "}),
-        ("servers=one,\\\n   two", {"servers": "one,two"}),
-        ("path=C:\\\\dir\\\nmore=x", {"path": "C:\\dirmore=x"}),
-        ("key\\ with\\=both=\\u00e9\\t!", {"key with=both": "é\t!"}),
-        ("empty=\nalone", {"empty": "", "alone": ""}),
-    ],
-)
-def test_properties_are_read_as_java_reads_them(text: str, properties: dict[str, str]) -> None:
-    assert parse_properties(text) == properties
+def test_regression_separators_that_java_ignores_do_not_end_a_line(tmp_path: Path) -> None:
+    """A password may contain U+2028 or a vertical tab: Java ends lines at CR and LF only."""
+    path = tmp_path / "client.properties"
+    path.write_text("a=one\u2028two\x0bthree\x85\n")
+    assert read_client_properties(path) == {"a": "one\u2028two\x0bthree\x85"}
 
 
-@given(
-    st.dictionaries(
-        st.from_regex(r"[a-z.]+", fullmatch=True), st.from_regex(r"[\w,:=/.-]*", fullmatch=True)
-    )
-)
-def test_plain_pairs_come_back_as_they_were_written(pairs: dict[str, str]) -> None:
-    text = "".join(f"{key}={value}\n" for key, value in pairs.items())
-    assert parse_properties(text) == pairs
+def test_malformed_escape_is_refused_without_quoting_the_value(tmp_path: Path) -> None:
+    path = tmp_path / "client.properties"
+    path.write_text("sasl.password=secret\\u00g0\n")
+    with pytest.raises(CliError, match="Malformed") as caught:
+        read_client_properties(path)
+    assert str(path) in caught.value.message
+    assert "secret" not in caught.value.message
 
 
 def test_refusal_reaches_the_user_before_anything_is_sent(kctl: Kctl, tmp_path: Path) -> None:

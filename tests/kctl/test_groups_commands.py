@@ -130,10 +130,10 @@ def test_views_of_a_group_with_a_member(run: Run, group_broker: RunningBroker) -
 
 
 def test_group_that_does_not_exist_is_named(run: Run) -> None:
-    result = run("groups", "describe", "nobody")
-    assert (result.exit_code, "'nobody'" in result.stderr) == (1, True)
-    kafka = run("groups", "describe", "nobody", "--format", "kafka")
-    assert kafka.output == "\nError: Consumer group 'nobody' does not exist.\n"
+    result = run("groups", "describe", "unknown")
+    assert (result.exit_code, "'unknown'" in result.stderr) == (1, True)
+    kafka = run("groups", "describe", "unknown", "--format", "kafka")
+    assert kafka.output == "\nError: Consumer group 'unknown' does not exist.\n"
     assert run("groups", "describe").exit_code == 2
 
 
@@ -209,7 +209,7 @@ def test_every_scenario_of_a_reset(run: Run, tmp_path: Path) -> None:
         (["--to-earliest", "--topic", "not-there"], 1),
         (["--shift-by", "1", "--topic", "not-there:0"], 1),
         (["--from-file", "/not/there"], 1),
-        (["--to-group", "nobody", "--topic", "not-there:0"], 1),
+        (["--to-group", "unknown", "--topic", "not-there:0"], 1),
     ],
 )
 def test_invalid_reset_is_refused(run: Run, words: list[str], status: int) -> None:
@@ -254,17 +254,17 @@ def test_members_are_removed_by_id_instance_or_all(run: Run, group_broker: Runni
     assert done == {"member": "gone", "status": "removed"}
     assert run("groups", "describe", "rm", "--members", "-o", "json").json == []
     assert run(*words).exit_code == 2
-    assert run("groups", "remove-members", "nobody", "--all").exit_code == 1
+    assert run("groups", "remove-members", "unknown", "--all").exit_code == 1
 
 
 def test_delete_offsets_forgets_the_topic(run: Run) -> None:
     read_all(run, "forgotten", "forget")
     words = ["groups", "delete-offsets", "forget", "--topic", "forgotten"]
-    assert run(*words).exit_code == 1  # nobody to ask
+    assert run(*words).exit_code == 1  # no terminal to confirm on
     (planned,) = run(*words, "--dry-run", "-o", "json").json
     assert planned == {"topic": "forgotten", "partition": 0, "current_offset": 5}
     assert run(*words, "--yes").output.splitlines()[1:] == ["forgotten-0   deleted"]
-    assert run("groups", "delete-offsets", "nobody", "-t", "forgotten", "--yes").exit_code == 1
+    assert run("groups", "delete-offsets", "unknown", "-t", "forgotten", "--yes").exit_code == 1
     assert run("groups", "delete-offsets", "forget").exit_code == 2
 
 

@@ -77,7 +77,7 @@ def test_certificate_of_a_store_is_accepted(
     assert result.exit_code == 0, result.stderr
 
 
-def test_client_without_certificate_is_told_what_is_missing(listening: Listening) -> None:
+def test_client_without_certificate_gets_a_clear_error(listening: Listening) -> None:
     result = listening.kctl("brokers", "list")
     assert result.exit_code == 1
     assert "requires a client certificate" in result.stderr

@@ -23,7 +23,7 @@ HANDLER = "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginCallback
 BASE = {"security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": "OAUTHBEARER"}
 
 
-def nobody(_: str) -> str | None:
+def no_environment(_: str) -> str | None:
     return None
 
 
@@ -39,7 +39,7 @@ def jaas(**options: str) -> dict[str, str]:
 
 
 def first_message(properties: dict[str, str]) -> str:
-    sasl = client_security(read_security(properties, nobody)).sasl
+    sasl = client_security(read_security(properties, no_environment)).sasl
     assert sasl is not None
     assert sasl.mechanism == "OAUTHBEARER"
     return next(sasl.begin()).decode()
@@ -95,13 +95,14 @@ def test_refused_token_is_acknowledged_and_explained() -> None:
 )
 def test_unusable_options_are_refused(options: dict[str, str], words: str) -> None:
     with pytest.raises(CliError) as caught:
-        client_security(read_security(jaas(**options), nobody))
+        client_security(read_security(jaas(**options), no_environment))
     assert words in caught.value.message
 
 
 def test_unknown_login_handler_is_refused() -> None:
     with pytest.raises(CliError, match=r"com\.acme|Handler"):
-        read_security(jaas() | {"sasl.login.callback.handler.class": "com.acme.Handler"}, nobody)
+        handler = {"sasl.login.callback.handler.class": "com.acme.Handler"}
+        read_security(jaas() | handler, no_environment)
 
 
 @pytest.mark.parametrize("text", ["", "a.b", "a.b.c", "a.e30.c"])
@@ -124,7 +125,7 @@ def test_token_in_a_file_is_used(tmp_path: Path) -> None:
 
 
 class Endpoint(BaseHTTPRequestHandler):
-    """A token endpoint: fails as often as it is told, then issues a token."""
+    """A token endpoint: first returns each status in `failures`, then issues a token."""
 
     failures: list[int]
     seen: list[tuple[str, str]]
@@ -170,7 +171,7 @@ def from_endpoint(url: str) -> dict[str, str]:
 
 def test_token_of_an_endpoint_is_requested_as_java_does() -> None:
     with endpoint() as (url, seen):
-        settings = read_security(from_endpoint(url), nobody)
+        settings = read_security(from_endpoint(url), no_environment)
         callback: Any = librdkafka_properties(settings)["oauth_cb"]
         token, expires_at, subject, extensions = callback("")
     assert (subject, extensions) == ("shop", {})

@@ -107,9 +107,9 @@ def test_members_and_state_are_shown_without_a_coordinator(old: Old) -> None:
 
 
 def test_unknown_group_is_reported(old: Old) -> None:
-    result = old.run("describe", "nobody")
+    result = old.run("describe", "unknown")
     assert result.exit_code == 1
-    assert "no such group: 'nobody'" in result.stderr
+    assert "no such group: 'unknown'" in result.stderr
 
 
 def test_offsets_of_an_idle_group_are_reset_in_zookeeper(old: Old) -> None:

@@ -153,7 +153,7 @@ def log_dir(path: str, *, future: bool) -> LogDir:
         ),
     ],
 )
-def test_moves_between_directories_are_told_apart(dirs: list[LogDir], words: str) -> None:
+def test_moves_between_directories_are_distinguished(dirs: list[LogDir], words: str) -> None:
     moves = log_dir_moves({(T0, 1): "/b"}, dirs)
     assert list(verification_lines([], moves))[1:] == [words]
 

@@ -63,7 +63,7 @@ def tasks(draw: st.DrawFn) -> tuple[Layout, Goals]:
 
 
 def planned(layout: Layout, goals: Goals) -> Layout:
-    """The layout when the plan has been carried out."""
+    """The layout after the plan has been executed."""
     return replace(layout, replicas={**layout.replicas, **plan_reassignment(layout, goals)})
 
 

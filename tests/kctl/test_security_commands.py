@@ -98,7 +98,7 @@ def test_removal_shows_a_plan_and_needs_a_confirmation(run: Run) -> None:
     dry = run("acls remove --principal alice --dry-run -o json")
     assert [row["principal"] for row in dry.json] == ["User:alice"]
     assert len(acls(run)) == 2
-    assert run("acls remove --principal nobody --yes").exit_code == 1
+    assert run("acls remove --principal unknown --yes").exit_code == 1
     assert run("acls remove --yes").exit_code == 2
 
 

@@ -51,7 +51,7 @@ class Secured:
 
 
 def quoted(password: str) -> str:
-    """As it stands in a JAAS setting in a properties file, both of which have escapes."""
+    """The password as written in a JAAS setting in a properties file: escaped for both."""
     return password.replace('"', '\\\\"').replace("€", "\\u20ac")
 
 

@@ -26,7 +26,7 @@ LOGIN = {
 }
 
 
-def nobody(_: str) -> str | None:
+def no_environment(_: str) -> str | None:
     return None
 
 
@@ -52,12 +52,12 @@ def test_jaas_that_cannot_be_read_is_not_quoted(text: str) -> None:
 
 
 def test_default_is_plaintext() -> None:
-    assert read_security({"bootstrap.servers": "h:1"}, nobody) == SecuritySettings()
+    assert read_security({"bootstrap.servers": "h:1"}, no_environment) == SecuritySettings()
     assert librdkafka_properties(SecuritySettings()) == {}
 
 
 def test_login_reaches_librdkafka_under_its_names() -> None:
-    found = librdkafka_properties(read_security(LOGIN, nobody))
+    found = librdkafka_properties(read_security(LOGIN, no_environment))
     assert found == {
         "security.protocol": "sasl_ssl",
         "ssl.endpoint.identification.algorithm": "https",
@@ -124,7 +124,7 @@ def test_missing_password_is_prompted_for() -> None:
 )
 def test_unusable_settings_are_refused_with_a_message(change: dict[str, str], words: str) -> None:
     with pytest.raises(CliError) as caught:
-        read_security(LOGIN | change, nobody)
+        read_security(LOGIN | change, no_environment)
     assert words in caught.value.message
     assert "open-sesame" not in f"{caught.value.message} {caught.value.hint}"
 
@@ -139,7 +139,7 @@ def test_trust_store_of_java_is_read(name: str) -> None:
         "ssl.truststore.password": "storepass",
         "ssl.truststore.type": name.rpartition(".")[2].upper(),
     }
-    found = read_security(LOGIN | store, nobody)
+    found = read_security(LOGIN | store, no_environment)
     assert found.tls is not None and found.tls.trusted == (STORES / "own.pem").read_text()
 
 
@@ -147,7 +147,7 @@ def test_trust_store_of_java_is_read(name: str) -> None:
 def test_key_store_of_java_is_usable(name: str, key: str | None) -> None:
     store = {"security.protocol": "SSL", "ssl.keystore.location": str(STORES / name)}
     store |= {"ssl.keystore.password": "storepass"} | ({"ssl.key.password": key} if key else {})
-    settings = read_security(store, nobody)
+    settings = read_security(store, no_environment)
     assert client_security(settings).tls is not None
     assert "PRIVATE KEY" in str(librdkafka_properties(settings)["ssl.key.pem"])
 
@@ -178,7 +178,7 @@ def test_unreadable_store_is_refused_by_its_name(
     path = tmp_path / "store.jks"
     path.write_bytes(data)
     with pytest.raises(CliError) as caught:
-        read_security(LOGIN | {f"ssl.{store}.location": str(path)}, nobody)
+        read_security(LOGIN | {f"ssl.{store}.location": str(path)}, no_environment)
     assert str(path) in caught.value.message and words in caught.value.message
     assert f"ssl.{store}." in caught.value.hint
 
@@ -186,7 +186,7 @@ def test_unreadable_store_is_refused_by_its_name(
 def test_wrong_password_of_a_store_is_not_quoted() -> None:
     store = {"ssl.truststore.location": str(STORES / "trust.p12")}
     with pytest.raises(CliError) as caught:
-        read_security(LOGIN | store | {"ssl.truststore.password": "canary"}, nobody)
+        read_security(LOGIN | store | {"ssl.truststore.password": "canary"}, no_environment)
     assert caught.value.hint == "set ssl.truststore.password"
     assert caught.value.status is ExitStatus.USAGE
     assert "canary" not in caught.value.message
@@ -194,7 +194,7 @@ def test_wrong_password_of_a_store_is_not_quoted() -> None:
 
 def test_delegation_token_is_recognized_and_refused_for_librdkafka() -> None:
     jaas = f'{SCRAM} required username="id" password="hmac" tokenauth="true";'
-    settings = read_security(LOGIN | {"sasl.jaas.config": jaas}, nobody)
+    settings = read_security(LOGIN | {"sasl.jaas.config": jaas}, no_environment)
     security = client_security(settings)
     assert security.sasl is not None
     assert next(security.sasl.begin()).endswith(b",tokenauth=true")

@@ -16,7 +16,7 @@ from kctl.views.kafka_text.transactions import (
 )
 from tests.support.broker import running_broker
 from tests.support.golden_tools import TOOLS, golden_tool
-from tests.support.open_transactions import NOBODY, leave_open
+from tests.support.open_transactions import LOST_ID, leave_open
 from tests.support.streaming import Run, kctl_on
 from tests.txn.clients import Confluent
 
@@ -48,7 +48,7 @@ def test_transactions_are_listed_with_their_state(run: Run) -> None:
     [
         (["--state", "Ongoing"], "payments\n"),
         (["--state", "CompleteCommit"], ""),
-        (["--producer-id", str(NOBODY)], ""),
+        (["--producer-id", str(LOST_ID)], ""),
         (["--longer-than", "1h"], ""),
         (["--duration-filter", "0"], "payments\n"),
     ],
@@ -72,9 +72,9 @@ def test_open_transaction_is_described_with_its_partitions(run: Run, which: list
 
 
 def test_unknown_transactional_id_is_reported(run: Run) -> None:
-    result = run("transactions", "describe", "nobody")
+    result = run("transactions", "describe", "unknown")
     assert result.exit_code == 1
-    assert "no such transactional id: 'nobody'" in result.stderr
+    assert "no such transactional id: 'unknown'" in result.stderr
 
 
 def test_describing_nothing_is_a_usage_error(run: Run) -> None:
@@ -88,14 +88,14 @@ def test_producers_of_partitions_are_shown_with_their_open_transactions(
     run: Run, which: list[str]
 ) -> None:
     [row] = run("transactions", "producers", *which, "-o", "json").json
-    assert (row["producer_id"], row["producer_epoch"], row["start_offset"]) == (NOBODY, 7, 0)
+    assert (row["producer_id"], row["producer_epoch"], row["start_offset"]) == (LOST_ID, 7, 0)
 
 
 def test_only_transactions_unknown_to_the_coordinator_hang(run: Run) -> None:
     result = run("transactions", "hanging", "-o", "json")
     assert result.exit_code == 3
     [row] = result.json
-    assert (row["topic"], row["partition"], row["producer_id"]) == ("hanging", 1, NOBODY)
+    assert (row["topic"], row["partition"], row["producer_id"]) == ("hanging", 1, LOST_ID)
 
 
 @pytest.mark.parametrize("where", [["orders"], ["hanging:0"], ["--max-transaction-timeout", "90"]])
@@ -113,7 +113,7 @@ def test_search_for_a_topic_that_does_not_exist_fails(run: Run) -> None:
 def test_nothing_is_aborted_without_a_yes(run: Run, option: list[str]) -> None:
     result = run("transactions", "abort", "hanging:1", "--start-offset", "0", *option)
     assert result.exit_code == (0 if option else 1)
-    assert str(NOBODY) in result.output + result.stderr
+    assert str(LOST_ID) in result.output + result.stderr
     assert run("transactions", "hanging").exit_code == 3
 
 
@@ -146,7 +146,7 @@ def test_aborted_transaction_is_no_longer_hanging(tmp_path: Path) -> None:
     with running_broker(tmp_path) as broker:
         run = kctl_on(broker)
         assert run("transactions", "hanging").exit_code == 3
-        wrong = ["--producer-id", str(NOBODY), "--producer-epoch", "3", "--coordinator-epoch", "0"]
+        wrong = ["--producer-id", str(LOST_ID), "--producer-epoch", "3", "--coordinator-epoch", "0"]
         fenced = run("transactions", "abort", "t:0", *wrong, "--yes")
         assert fenced.exit_code == 1
         assert "INVALID_PRODUCER_EPOCH" in fenced.stderr

@@ -14,7 +14,7 @@ from broker.protocol.messages.produce import (
     TopicProduceData,
 )
 from tests.support.kctl import KctlResult, run_kctl
-from tests.support.open_transactions import NOBODY, open_transaction
+from tests.support.open_transactions import LOST_ID, open_transaction
 from tests.support.real_kafka import RealKafka, running_kafka
 from tests.txn.clients import Confluent
 
@@ -28,7 +28,7 @@ async def leave_open(servers: str, place: TopicPartition) -> None:
     data = PartitionProduceData(index=place.partition, records=open_transaction())
     topics = [TopicProduceData(name=place.topic, partition_data=[data])]
     request = ProduceRequest(
-        transactional_id="nobody", acks=-1, timeout_ms=10_000, topic_data=topics
+        transactional_id="unknown", acks=-1, timeout_ms=10_000, topic_data=topics
     )
     async with Client(servers) as client:
         answer = await client.send_to_leader(place, request)
@@ -92,6 +92,6 @@ def test_description_is_kafkas_but_for_the_time_that_passes(both: Both) -> None:
 def test_hanging_transaction_is_found_and_aborted(both: Both) -> None:
     found = both.ours("hanging", "-o", "json")
     assert found.exit_code == 3
-    assert [(row["topic"], row["producer_id"]) for row in found.json] == [("hanging", NOBODY)]
+    assert [(row["topic"], row["producer_id"]) for row in found.json] == [("hanging", LOST_ID)]
     assert both.ours("abort", "hanging:2", "--start-offset", "0", "--yes").exit_code == 0
     assert both.ours("hanging").exit_code == 0

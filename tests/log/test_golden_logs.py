@@ -24,7 +24,7 @@ from broker.log.layout import LOG, OFFSET_INDEX, SNAPSHOT, TIME_INDEX, TXN_INDEX
 from broker.log.producer_snapshot import encode_snapshot, read_snapshot
 from broker.log.recovery import LoadFrom
 from broker.log.segment import LogSegment
-from broker.records.batch import assign_offset_and_epoch, iterate_batches, set_max_timestamp
+from broker.records.batch import iterate_batches
 from broker.records.layout import TimestampType
 from tests.log.support import (
     GOLDEN,
@@ -36,6 +36,7 @@ from tests.log.support import (
     golden_copy,
     open_log,
 )
+from tests.support.batches import assign_offset_and_epoch, set_max_timestamp
 
 LOGS = sorted(GOLDEN.glob("magic*/*/*.log"))
 DIRECTORIES = sorted({path.parent for path in LOGS})

@@ -137,7 +137,6 @@ class TestExpiry:
         clock.advance(7 * 24 * 60 * 60 * 1000)
         log.remove_expired_producers()
         assert len(log.active_producers) == 1
-        assert log.producer_state.has_late_transaction(clock.now_ms())
 
     def test_expired_producer_in_a_snapshot_is_not_loaded(self, tmp_path: Path) -> None:
         log = open_log(tmp_path / "orders-0")

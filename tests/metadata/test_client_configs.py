@@ -29,7 +29,7 @@ async def test_written_configs_are_read_by_entity_and_by_parent(maker: StoreMake
         assert await configs.read("users/alice") == RATE
         assert await configs.read_all("users") == {"alice": RATE, "bob": {}}
         assert await configs.read_all("users/bob/clients") == {"c1": RATE}
-        assert await configs.read("users/nobody") == {}
+        assert await configs.read("users/unknown") == {}
         assert await configs.read_all("users/alice/clients") == {}
 
 
@@ -61,9 +61,9 @@ async def test_every_write_leaves_a_notification(maker: StoreMaker) -> None:
     async with maker.open() as store:
         configs = await opened(store)
         await configs.write("users/alice", RATE)
-        await configs.write("users/nobody/clients/c1", {})
+        await configs.write("users/unknown/clients/c1", {})
         notes = await read_branch(store, "/config/changes")
         assert sorted(note.data or b"" for note in notes[1:]) == [
             b'{"version":2,"entity_path":"users/alice"}',
-            b'{"version":2,"entity_path":"users/nobody/clients/c1"}',
+            b'{"version":2,"entity_path":"users/unknown/clients/c1"}',
         ]

@@ -334,18 +334,6 @@ async def test_error_names_a_broker_that_is_not_in_the_cluster() -> None:
 
 
 @in_loop
-async def test_send_to_all_returns_failures_beside_responses() -> None:
-    async with running({ApiKey.LIST_GROUPS: lambda _: ListGroupsResponse()}) as broker:
-        async with running() as gone:
-            pass
-        broker.scripts[ApiKey.METADATA] = lambda _: cluster_of(broker, gone)
-        async with Client(broker.address) as client:
-            answers = await client.send_to_all(ListGroupsRequest())
-    assert answers[0] == ListGroupsResponse()
-    assert isinstance(answers[1], ConnectionFailed)
-
-
-@in_loop
 async def test_partitions_are_grouped_by_leader_with_one_metadata_request() -> None:
     async with running() as broker:
         broker.scripts[ApiKey.METADATA] = lambda _: cluster_of(

@@ -88,7 +88,7 @@ def test_short_way_reads_a_header_as_the_declared_one_wherever_it_ends(
             assert read_request_header(frame) == (*fields, told.client_id, body)
 
 
-def test_version_that_nobody_has_yet_still_gives_a_header() -> None:
+def test_unknown_version_still_gives_a_header() -> None:
     header = RequestHeader(request_api_key=18, request_api_version=99, correlation_id=3)
     assert decode_request_header(encode(header, 2))[0].request_api_version == 99
 

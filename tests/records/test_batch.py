@@ -9,18 +9,17 @@ import pytest
 from broker.errors import CorruptRecord
 from broker.records.batch import (
     Batch,
-    assign_offset_and_epoch,
     check_crc,
     increment_sequence,
     iterate_batches,
     read_header,
-    set_max_timestamp,
 )
 from broker.records.builder import BatchSettings, build_batch
 from broker.records.layout import HEADER_SIZE, LOG_ENTRY, Codec, TimestampType
 from broker.records.legacy import build_messages
 from broker.records.record import RecordTuple
 from tests.records.golden import segments
+from tests.support.batches import assign_offset_and_epoch, set_max_timestamp
 
 RECORDS: list[RecordTuple] = [(7, 1000, b"k", b"v", ()), (9, 1005, None, b"w", ())]
 PRODUCER = BatchSettings(producer_id=5, producer_epoch=1, base_sequence=2**31 - 2)

@@ -7,9 +7,7 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 
 from broker.records.batch import (
     Batch,
-    assign_offset_and_epoch,
     iterate_batches,
-    set_max_timestamp,
 )
 from broker.records.builder import BatchSettings, build_batch
 from broker.records.convert import down_convert, up_convert
@@ -17,6 +15,7 @@ from broker.records.layout import Codec, TimestampType
 from broker.records.legacy import build_messages, read_crcs
 from broker.records.record import RecordTuple
 from tests.records.wire import RecordsClient
+from tests.support.batches import assign_offset_and_epoch, set_max_timestamp
 from tests.support.real_kafka import RealKafka
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(180)]

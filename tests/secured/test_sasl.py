@@ -110,7 +110,7 @@ def test_unknown_mechanism_is_refused_with_the_enabled_ones(secured: SecuredBrok
     ("token", "message"),
     [
         (plain_token("alice", "wrong"), "Authentication failed: Invalid username or password"),
-        (plain_token("nobody", "wrong"), "Authentication failed: Invalid username or password"),
+        (plain_token("unknown", "wrong"), "Authentication failed: Invalid username or password"),
         (
             plain_token("alice", password_of("alice"), "bob"),
             "Authentication failed: Client requested an authorization id that is different from "
@@ -131,7 +131,7 @@ def test_plain_failure_has_kafkas_message(
         assert client.receive() is None
 
 
-@pytest.mark.parametrize("user", ["bob", "nobody"])
+@pytest.mark.parametrize("user", ["bob", "unknown"])
 def test_scram_failure_does_not_tell_whether_the_user_exists(
     secured: SecuredBroker, user: str
 ) -> None:

@@ -95,7 +95,7 @@ def test_token_lives_a_day_and_at_most_a_week(alice: WireClient) -> None:
     brief = create(alice, lifetime_ms=1000)
     assert brief.expiry_timestamp_ms == brief.max_timestamp_ms == brief.issue_timestamp_ms + 1000
     assert {token.token_id, brief.token_id} <= listed(alice)
-    assert listed(alice, "nobody") == set()
+    assert listed(alice, "unknown") == set()
 
 
 def test_only_owner_and_renewers_change_a_token(alice: WireClient, admin: WireClient) -> None:

@@ -7,7 +7,7 @@ import pytest
 from broker.config import BrokerConfig, ConfigError, parse_config
 from broker.security.jaas import JaasError, parse_jaas
 from broker.security.jaas_file import parse_jaas_file
-from broker.server.jaas_file import with_jaas_file
+from broker.server.kafka_opts import with_jaas_file
 
 PLAIN = "org.apache.kafka.common.security.plain.PlainLoginModule"
 SCRAM = "org.apache.kafka.common.security.scram.ScramLoginModule"

@@ -1,5 +1,6 @@
 """What must hold: nothing acknowledged is lost, and all is healthy again after the faults."""
 
+import asyncio
 from collections import defaultdict
 
 from broker.model import TopicPartition
@@ -72,8 +73,12 @@ def _missed_wakeups(cluster: SimulatedCluster) -> list[str]:
 
 async def _open_transactions(client: Client) -> list[str]:
     problems = []
-    for answer in (await client.send_to_all(ListTransactionsRequest())).values():
-        if isinstance(answer, Exception):
+    await client.refresh_metadata()
+    asked = (
+        client.send_to(node, ListTransactionsRequest()) for node in sorted(client.cluster.nodes)
+    )
+    for answer in await asyncio.gather(*asked, return_exceptions=True):
+        if isinstance(answer, BaseException):
             problems.append(f"ListTransactions: {answer!r}")
             continue
         problems += [

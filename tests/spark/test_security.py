@@ -55,13 +55,13 @@ def safe(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Safe]:
         yield Safe(address, properties, config)
 
 
-def _nobody(what: str) -> None:
+def _no_answer(what: str) -> None:
     """There is no terminal to ask for a password."""
 
 
 def test_task_reads_through_tls_with_the_settings_of_the_driver(safe: Safe) -> None:
     settings = TaskSettings(
-        "", bootstrap_servers=safe.address, security=read_security(safe.properties, _nobody)
+        "", bootstrap_servers=safe.address, security=read_security(safe.properties, _no_answer)
     )
     sent: TaskSettings = pickle.loads(pickle.dumps(settings))  # noqa: S301 - our own bytes
     ((table, _),) = piece_tables(Piece("orders", 0, 0, 1, 10), sent, DEFAULT_COLUMNS)
@@ -83,7 +83,7 @@ def test_data_source_reads_client_properties(safe: Safe) -> None:
 
 
 def test_secrets_are_not_in_plans_or_reprs() -> None:
-    settings = TaskSettings("", bootstrap_servers="a:1", security=read_security(LOGIN, _nobody))
+    settings = TaskSettings("", bootstrap_servers="a:1", security=read_security(LOGIN, _no_answer))
     assert PASSWORD not in json.dumps(settings.to_json())
     assert PASSWORD not in repr(settings)
     assert TaskSettings.from_json(settings.to_json()).security is None

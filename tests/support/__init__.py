@@ -18,6 +18,7 @@ Which helper for what:
 | the same as Kafka's tools printed, recorded      | `golden_tools.golden_tool`                   |
 | a kctl command                                   | fixture `kctl`; `kctl.run_kctl`              |
 | batches of records as bytes                      | `tests.log.support.batch`, `produced`        |
+| their offsets, epochs and timestamps             | `batches.assign_offset_and_epoch` and others |
 | coroutines as tests                              | `coroutines.pytest_pyfunc_call` in conftest  |
 | sockets and listeners in one event loop          | `tests.net.support.in_loop`, `listening`     |
 | a server process of any kind                     | `processes.ServerProcess`, `free_port`       |

@@ -56,9 +56,9 @@ class Authority:
     def certificate_for(
         self, name: str, *others: str, password: str | None = None, days: int = 1
     ) -> Certificate:
-        """One for a host, or a client, called `name`; the key locked with `password`, if any.
+        """Issue a certificate for the host or client `name`; `password` encrypts the key, if given.
 
-        It is valid for so many days from now; expired since yesterday if they are negative.
+        It is valid for `days` from now; if that is negative, it expired yesterday.
         """
         key = ec.generate_private_key(ec.SECP256R1())
         names = x509.SubjectAlternativeName([_host(host) for host in (name, *others)])

@@ -6,7 +6,7 @@ from pathlib import Path
 from broker.log.layout import CLEAN_SHUTDOWN_FILE
 from broker.records.builder import BatchSettings, build_batch
 
-NOBODY = 4242
+LOST_ID = 4242
 """The id of the producer with the open transaction; no coordinator knows it."""
 HOUR_MS = 3_600_000
 
@@ -19,7 +19,10 @@ def an_hour_ago_ms() -> int:
 def open_transaction(offset: int = 0, producer_epoch: int = 0) -> bytes:
     """The first batch of a transaction, written an hour ago."""
     settings = BatchSettings(
-        producer_id=NOBODY, producer_epoch=producer_epoch, base_sequence=0, is_transactional=True
+        producer_id=LOST_ID,
+        producer_epoch=producer_epoch,
+        base_sequence=0,
+        is_transactional=True,
     )
     return bytes(build_batch([(offset, an_hour_ago_ms(), None, b"lost", ())], settings))
 

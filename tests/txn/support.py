@@ -9,13 +9,14 @@ from typing import NamedTuple
 from broker.clock import ManualClock
 from broker.errors import ApiError, CorruptRecord, ErrorCode
 from broker.model import TopicPartition
-from broker.records.batch import Batch, assign_offset_and_epoch, iterate_batches
+from broker.records.batch import Batch, iterate_batches
 from broker.txn.config import TxnConfig
 from broker.txn.coordinator import TransactionCoordinator
 from broker.txn.records import read_key, read_value
 from broker.txn.states import TransactionState
 from broker.txn.storage import ProducerIdBlock, TxnMarker
 from broker.txn.transaction import TransactionMetadata
+from tests.support.batches import assign_offset_and_epoch
 
 NUM_PARTITIONS = 3
 START_MS = 1_700_000_000_000

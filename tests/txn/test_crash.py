@@ -14,9 +14,10 @@ from confluent_kafka import KafkaException
 
 from broker.java_strings import partition_for
 from broker.protocol.messages.describe_transactions import DescribeTransactionsRequest
-from broker.records.batch import assign_offset_and_epoch, iterate_batches
+from broker.records.batch import iterate_batches
 from broker.txn.records import build_transaction_batch
 from broker.txn.states import PREPARE_ABORT, PREPARE_COMMIT, TransactionState
+from tests.support.batches import assign_offset_and_epoch
 from tests.support.broker import RunningBroker, running_broker
 from tests.support.processes import free_port
 from tests.support.wire import WireClient

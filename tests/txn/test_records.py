@@ -8,7 +8,7 @@ from broker.errors import CorruptRecord
 from broker.model import ProducerIdAndEpoch, TopicPartition
 from broker.protocol.codec import encode
 from broker.protocol.messages.transaction_records import PartitionsSchema, TransactionLogValue
-from broker.records.batch import assign_offset_and_epoch, iterate_batches
+from broker.records.batch import iterate_batches
 from broker.records.coordinator_records import build_tombstones
 from broker.txn.records import (
     build_transaction_batch,
@@ -20,6 +20,7 @@ from broker.txn.records import (
 from broker.txn.states import COMPLETE_COMMIT, EMPTY, ONGOING, PREPARE_COMMIT, TransactionState
 from broker.txn.transaction import Transaction, TransactionMetadata
 from tests.records.golden import batches
+from tests.support.batches import assign_offset_and_epoch
 from tests.txn.support import stored
 
 GOLDEN = ["magic2/__transaction_state-36", "magic2/__transaction_state-37"]

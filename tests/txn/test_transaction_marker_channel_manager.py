@@ -20,7 +20,7 @@ from broker.txn.transaction_marker_channel_manager import TransactionMarkerChann
 
 COMMIT = TxnMarker(5, 1, 3, commit=True)
 HERE, OTHER, DEAD = Node(1, "a", 1), Node(2, "b", 2), Node(3, "c", 3)
-LED_HERE, LED_THERE, LED_BY_DEAD, LED_BY_NOBODY = (TopicPartition("t", p) for p in range(4))
+LED_HERE, LED_THERE, LED_BY_DEAD, LEADERLESS = (TopicPartition("t", p) for p in range(4))
 LEADERS = {LED_HERE: HERE, LED_THERE: OTHER, LED_BY_DEAD: DEAD}
 
 
@@ -73,13 +73,13 @@ def channel(local: Any, peers: Any, *topics: str) -> TransactionMarkerChannelMan
 async def test_each_leader_gets_one_request() -> None:
     local, peers = Local(), Peers()
     results = await channel(local, peers).write_markers(
-        COMMIT, [LED_THERE, LED_HERE, LED_BY_DEAD, LED_BY_NOBODY]
+        COMMIT, [LED_THERE, LED_HERE, LED_BY_DEAD, LEADERLESS]
     )
     assert results == {
         LED_HERE: ErrorCode.NONE,
         LED_THERE: ErrorCode.NOT_LEADER_OR_FOLLOWER,
         LED_BY_DEAD: ErrorCode.NETWORK_EXCEPTION,
-        LED_BY_NOBODY: ErrorCode.NETWORK_EXCEPTION,
+        LEADERLESS: ErrorCode.NETWORK_EXCEPTION,
     }
     assert local.written == [LED_HERE]
     asked, request = peers.sent[0]

@@ -21,7 +21,7 @@ from broker.security.acls import AclOperation
 
 
 async def handle(request: AlterPartitionRequest, context: RequestContext) -> AlterPartitionResponse:
-    """Let the controller decide on each partition."""
+    """Pass the requested ISR of each partition to the controller, which accepts or rejects it."""
     authorize_cluster(context, AclOperation.CLUSTER_ACTION)
     return await context.services.controller.alter_partition(request)
 

@@ -1,6 +1,6 @@
 """Handle AlterUserScramCredentials (KIP-554); controller only.
 
-Deliberately missing: authentication, see `broker.api.scram_credentials`.
+Deliberately missing: nothing.
 """
 
 from collections import Counter

@@ -74,7 +74,7 @@ async def handle(request: CreateAclsRequest, context: RequestContext) -> CreateA
 
 
 def _binding(acl: AclCreation) -> AclBinding:
-    """The ACL; UNKNOWN_SERVER_ERROR for what only filters may contain, as Kafka fails on it."""
+    """The ACL; UNKNOWN_SERVER_ERROR, as in Kafka, for elements that only filters may contain."""
     binding = AclBinding(
         ResourcePattern(
             ResourceType(acl.resource_type),

@@ -27,7 +27,7 @@ _USER: Final = "User"
 async def handle(
     request: CreateDelegationTokenRequest, context: RequestContext
 ) -> CreateDelegationTokenResponse:
-    """Create a token; an error repeats who would own it."""
+    """Create a token; an error response names the intended owner too."""
     requester = owner = KafkaPrincipal(*context.peer.principal[:2])
     names_requester = context.api_version >= _FIRST_VERSION_WITH_REQUESTER
     shown = requester if names_requester else _NO_PRINCIPAL

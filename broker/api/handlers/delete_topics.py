@@ -75,7 +75,7 @@ async def handle(request: DeleteTopicsRequest, context: RequestContext) -> Delet
 
 
 def _asked(request: DeleteTopicsRequest) -> list[DeleteTopicState]:
-    """The topics of the request, in either of the two fields that versions have for them."""
+    """The topics of the request, from the field that its version uses."""
     return [*request.topics, *(DeleteTopicState(name=name) for name in request.topic_names)]
 
 

@@ -35,7 +35,7 @@ class MatchType(IntEnum):
 async def handle(
     request: DescribeClientQuotasRequest, context: RequestContext
 ) -> DescribeClientQuotasResponse:
-    """List what matches every component; a strict filter excludes entities with further parts."""
+    """List entities that match every component; a strict filter excludes those with more parts."""
     authorize_cluster(context, AclOperation.DESCRIBE_CONFIGS)
     try:
         _check(request.components)

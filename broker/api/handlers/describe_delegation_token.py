@@ -27,7 +27,7 @@ _FIRST_VERSION_WITH_REQUESTER: Final = 3
 def handle(
     request: DescribeDelegationTokenRequest, context: RequestContext
 ) -> DescribeDelegationTokenResponse:
-    """The tokens of the owners that are asked for, as far as the client may see them."""
+    """The tokens of the requested owners that the client may see."""
     check_allowed(context)
     cache = tokens_of(context).cache
     owners = request.owners

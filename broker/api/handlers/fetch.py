@@ -1,8 +1,8 @@
 """Fetch: sends record batches, unchanged from the files, to consumers and followers.
 
 A follower's fetch offset tells the leader that the follower has everything below it, which is how
-the high watermark advances. If the follower's log diverges from the leader's, the response tells
-where instead of containing records (KIP-595).
+the high watermark advances. If the follower's log diverges from the leader's, the response names
+the point of divergence and contains no records (KIP-595).
 
 Limits: `partition_max_bytes` per partition, `max_bytes` per request, `fetch.max.bytes` per broker.
 From version 3 on the first batch is always sent whole, however large, so that no consumer gets
@@ -11,7 +11,7 @@ at most `max_wait_ms`. It does not wait if
 
 - a partition has an error, a diverging epoch, or a preferred read replica;
 - a fetch offset lies on an older segment than the end that the client may read, or beyond that end
-  (unless the follower is throttled): more bytes may never follow there.
+  (unless the follower is throttled): no more bytes may ever arrive there.
 
 Clients of old versions get old formats: magic 0 up to version 1, magic 1 up to version 3. Only then
 are records decoded here. Clients below version 10 cannot read zstd.
@@ -85,7 +85,7 @@ _MAGIC_BY_VERSION: Final = {0: 0, 1: 0, 2: 1, 3: 1}
 _FIRST_VERSION_OF_WHOLE_BATCHES: Final = 3
 _FIRST_VERSION_OF_ZSTD: Final = 10
 _PARTITION_BYTES: Final = 60
-"""About what a partition takes in a response besides its records."""
+"""Approximate size of a partition in a response, without its records."""
 _ZSTD: Final = "zstd"
 """The compression.type of topics that clients of older versions cannot read."""
 _FIRST_VERSION_OF_PREFERRED_REPLICA: Final = 11
@@ -102,7 +102,7 @@ _NOT_READ: Final = (
 def handle(
     request: FetchRequest, context: RequestContext
 ) -> FetchResponse | DeferredResponse[FetchResponse]:
-    """Read what there is, and wait if it is too little."""
+    """Read what is available; wait if that is less than `min_bytes`."""
     services, now_s = context.services, asyncio.get_running_loop().time()
     try:
         plan = services.fetch_sessions.plan(request, context.api_version, now_s)
@@ -311,7 +311,7 @@ class _PartitionRead(NamedTuple):
 def _read_partition(
     fetched: FetchSessionPartition, fetch: _Fetch, max_bytes: int, *, min_one_message: bool
 ) -> _PartitionRead:
-    """Read one partition, and take note of the fetch offset if the client is a follower."""
+    """Read one partition; if the client is a follower, record its fetch offset."""
     asked, context = fetched.requested, fetch.context
     try:
         partition = _find(fetched, fetch)
@@ -377,7 +377,9 @@ def _read_partition(
 
 
 def _check_unread(partition: Partition, offset: int, isolation: FetchIsolation) -> FetchData:
-    """What to answer for a partition when others have filled the response; the errors of a read.
+    """Check a partition without reading it, because others have filled the response.
+
+    Raises the errors that a read would raise.
 
     Looking up a batch whose bytes are not sent would cost as much as a read, and the fetches of a
     consumer of many partitions are full most of the time.

@@ -156,7 +156,7 @@ def _message(code: ErrorCode) -> str:
     if code is ErrorCode.INVALID_REQUEST:
         return "The key type is unknown, or not allowed in this version."
     if code is ErrorCode.COORDINATOR_NOT_AVAILABLE:
-        return "There is no coordinator yet; ask again."
+        return "The coordinator is not available yet; retry."
     return MESSAGES.get(code, code.name)
 
 

@@ -3,8 +3,8 @@
 A topic that is requested by name, and does not exist, is created if both the request and the broker
 (`auto.create.topics.enable`) allow it; the response then waits until it has a leader. This is a
 deliberate difference: Kafka answers LEADER_NOT_AVAILABLE at once, and the client has to ask again.
-Waiting saves the first produce to a new topic a retry with its backoff; only a program that uses
-Metadata to see whether a topic is gone can tell the difference (docs/differences.md).
+Waiting spares the first produce to a new topic a retry and its backoff. Only a program that polls
+Metadata to see whether a topic is gone notices the difference (docs/differences.md).
 
 A broker that has just started does not know any broker, not even itself, until the controller sends
 UpdateMetadata. librdkafka stops asking after an empty response, so requests wait until then.
@@ -157,7 +157,7 @@ def _check_ids(request: MetadataRequest, version: int) -> None:
     if version < _TOPIC_IDS and any(
         topic.name is None or topic.topic_id != Uuid.ZERO for topic in request.topics or ()
     ):
-        message = f"in version {version} topics are asked for by name, not by id"
+        message = f"version {version} looks up topics by name, not by id"
         raise ApiError(ErrorCode.INVALID_REQUEST, message)
 
 

@@ -1,4 +1,4 @@
-"""Handle OffsetForLeaderEpoch: the end offset of a leader epoch (KIP-101).
+"""Handle OffsetForLeaderEpoch: return the end offset of a leader epoch (KIP-101).
 
 A follower or consumer learns up to which offset it shares the records of an epoch with the leader;
 what it has beyond that was never replicated. (-1, -1) if the leader does not know the epoch.

@@ -123,9 +123,9 @@ def handle(
 def _is_plainly_allowed(
     request: ProduceRequest, context: RequestContext, authorizer: AclAuthorizer
 ) -> bool:
-    """Whether the client was allowed the same before, and nothing is transactional or logged.
+    """Whether a cached decision allows the request, and no batch is transactional or logged.
 
-    Nearly all requests are so; `_handle_authorized` takes twice as long.
+    Nearly all requests are like that; `_handle_authorized` takes twice as long.
     """
     peer = context.peer
     allowed = authorizer.allowed_topics.get((peer.principal, peer.host, _WRITE))
@@ -436,7 +436,7 @@ def _done(index: int, info: LogAppendInfo) -> PartitionProduceResponse:
 def _refused(
     index: int, error: ApiError, leader: LeaderIdAndEpoch, partition: Partition
 ) -> PartitionProduceResponse:
-    """The log refused the batch; the fields are those that Kafka sets.
+    """The response for a batch that the log refused, with the fields that Kafka sets.
 
     The client gets a message only for errors of single records (KIP-467), so the reason is logged.
     """
@@ -481,8 +481,8 @@ def _current_leader(
     code: ErrorCode, topic: str, index: int, context: RequestContext
 ) -> LeaderIdAndEpoch:
     """The current leader, if the error is that this broker is not it (KIP-951)."""
-    is_told = context.api_version >= _FIRST_VERSION_OF_CURRENT_LEADER
-    if not is_told or code != ErrorCode.NOT_LEADER_OR_FOLLOWER:
+    has_field = context.api_version >= _FIRST_VERSION_OF_CURRENT_LEADER
+    if not has_field or code != ErrorCode.NOT_LEADER_OR_FOLLOWER:
         return LeaderIdAndEpoch()
     leader_id, leader_epoch = current_leader(context, topic, index)
     return LeaderIdAndEpoch(leader_id=leader_id, leader_epoch=leader_epoch)

@@ -1,10 +1,13 @@
-"""Handle SaslAuthenticate: one token of a SASL conversation (KIP-152).
+"""Handle SaslAuthenticate after authentication (KIP-152).
+
+Tokens of a SASL exchange are processed by `broker.security.sasl_server_authenticator` and never get
+here. A request that does was sent to a listener without SASL, or too late.
 
 Versions:
     v1 session lifetime (KIP-368)
     v2 flexible
 
-Deliberately missing: SASL listeners, as for SaslHandshake.
+Deliberately missing: nothing.
 """
 
 from broker.api.context import RequestContext

@@ -1,11 +1,14 @@
-"""Handle SaslHandshake: the choice of a SASL mechanism, before authentication.
+"""Handle SaslHandshake after authentication.
+
+Handshakes on SASL listeners are processed by `broker.security.sasl_server_authenticator` and never
+get here. On other listeners every connection counts as authenticated, and a handshake after
+authentication is ILLEGAL_SASL_STATE.
 
 Versions:
     v0 the tokens follow as bare bytes
     v1 the tokens are sent in SaslAuthenticate (KIP-152)
 
-Deliberately missing: SASL listeners. On PLAINTEXT every connection counts as authenticated, and a
-handshake after authentication is ILLEGAL_SASL_STATE.
+Deliberately missing: nothing.
 """
 
 from broker.api.context import RequestContext

@@ -40,9 +40,9 @@ class AdminSettings(Settings):
         valid=one_of("jmx", "confluent", "both"),
         internal=True,
     )
-    """The names of metrics: as the rules of the JMX exporter make them of Kafka's MBeans, or as
-    Confluent's rules do. Not a setting of Kafka."""
+    """The naming of metrics: `jmx` follows the JMX exporter's rules for Kafka's MBeans, `confluent`
+    Confluent's rules; `both` exposes both. Not a setting of Kafka."""
     metrics_max_partitions: int = integer(
         "metrics.max.partitions", default=10_000, valid=at_least(0), internal=True
     )
-    """How many partitions have series of their own in /metrics. Not a setting of Kafka."""
+    """The number of partitions with their own series in /metrics. Not a setting of Kafka."""

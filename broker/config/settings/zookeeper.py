@@ -24,7 +24,7 @@ class ZooKeeperSettings(Settings):
     zookeeper_session_timeout_ms: int = integer(
         "zookeeper.session.timeout.ms", default=18_000, importance=HIGH
     )
-    """The session timeout; a broker without contact for so long is considered dead."""
+    """The session timeout; a broker without contact for that long is considered dead."""
     zookeeper_connection_timeout_ms: int | None = integer(
         "zookeeper.connection.timeout.ms", default=None, importance=HIGH
     )

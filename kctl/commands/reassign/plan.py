@@ -176,7 +176,7 @@ def _generate(
     cluster, topics = ask(session, question)
     try:
         racks = {b.id: b.rack if use_racks else None for b in cluster.brokers if b.id in brokers}
-        current, proposed = dealt_anew(names, topics, racks)
+        current, proposed = _generate_assignment(names, topics, racks)
     except ValueError as error:
         session.out.lines([error_line(str(error))])
         return ExitStatus.FAILED
@@ -184,7 +184,7 @@ def _generate(
     return ExitStatus.OK
 
 
-def dealt_anew(
+def _generate_assignment(
     names: tuple[str, ...], topics: list[Topic], racks: dict[int, str | None]
 ) -> tuple[Assignment, Assignment]:
     """The current and the proposed assignment of Kafka's tool; ValueError with its messages.

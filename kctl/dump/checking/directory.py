@@ -74,7 +74,7 @@ def check_directory(directory: Path, report: Report, watch: Watch) -> None:
     """Report all problems; OSError if a file cannot be read."""
     partitions = partition_directories(directory)
     log_dir = directory if partitions != [directory] else directory.absolute().parent
-    checkpoints = _Checkpoints(log_dir, report if log_dir is directory else _nobody)
+    checkpoints = _Checkpoints(log_dir, report if log_dir is directory else _ignore)
     ends: dict[TopicPartition, int] = {}
     for path in partitions:
         partition = parse_partition_dir(path.absolute().name)
@@ -87,7 +87,7 @@ def check_directory(directory: Path, report: Report, watch: Watch) -> None:
     checkpoints.compare(ends, report)
 
 
-def _nobody(_: Finding) -> None:
+def _ignore(_: Finding) -> None:
     """Ignore findings in the log directory of a single partition that is checked."""
 
 

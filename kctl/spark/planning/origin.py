@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from broker.model import TopicPartition
-from kctl.cli.errors import CliError
 
 HINT = (
     "export to another directory, replace the exports with --overwrite, or export the log as it is "
@@ -69,16 +68,6 @@ def epochs_to_check(
     """The leader epochs whose end offsets show whether exported offsets were truncated."""
     known = {each: exported[each].leader_epoch for each in partitions if each in exported}
     return {partition: epoch for partition, epoch in known.items() if epoch is not None}
-
-
-def check_origin(
-    exported: Mapping[TopicPartition, ExportedEnd],
-    origin: Origin,
-    epoch_ends: Mapping[TopicPartition, int],
-) -> None:
-    """CliError if a log is not the exported one, or was truncated since."""
-    for partition, problem in origin_problems(exported, origin, epoch_ends).items():
-        raise CliError(f"{partition}: {problem}", HINT)
 
 
 def origin_problems(
