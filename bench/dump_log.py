@@ -40,7 +40,7 @@ PEER = "kafka-dump-log 3.9"
 
 def run() -> Iterator[Comparison]:
     """Measure rates and, for our tool alone, how memory grows with the file."""
-    if not (CACHE / "complete").exists():
+    if not (CACHE / "libs").exists():
         Output().note("dump_log: skipped, no Kafka jars; `make test-kafka` downloads them")
         return
     with TemporaryDirectory() as directory:

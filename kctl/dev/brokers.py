@@ -4,9 +4,11 @@
                  data/               its log directory
                  broker.log          its log, appended to at every start
                  broker.pid          its process id, while it runs
+                 kafka               present if it is a broker of Apache Kafka, not one of ours
 """
 
 import fcntl
+import re
 import shutil
 import signal
 from collections.abc import Mapping, Sequence
@@ -17,8 +19,11 @@ from broker.log.layout import LOCK_FILE
 from kctl.cli.errors import CliError
 from kctl.cli.private_files import write_private
 from kctl.cli.state_home import state_home
+from kctl.dev.apache_kafka import VERSION, StartingKafka, start_kafka
 from kctl.dev.launch import StartingBroker, admin_url, start_broker, started_address
 from kctl.dev.processes import DevProcess
+
+_LISTENER = re.compile(r"^listeners=\w+://(\S+:\d+)", re.MULTILINE)
 
 
 def state_directory(given: Path | None = None) -> Path:
@@ -60,6 +65,20 @@ class DevBroker:
         return DevProcess(name, self.properties_file, self.directory / "broker.pid")
 
     @property
+    def _kafka_mark(self) -> Path:
+        return self.directory / "kafka"
+
+    @property
+    def is_kafka(self) -> bool:
+        """Whether it is a broker of Apache Kafka."""
+        return self._kafka_mark.exists()
+
+    @property
+    def software(self) -> str:
+        """What it runs."""
+        return f"Apache Kafka {VERSION}" if self.is_kafka else "kctl-broker"
+
+    @property
     def is_in_cluster(self) -> bool:
         """Whether its metadata is in a ZooKeeper."""
         settings = self.properties_file
@@ -71,27 +90,46 @@ class DevBroker:
 
     def address(self) -> str | None:
         """The `host:port` it listens on, if it is running."""
-        return started_address(self.log_file) if self.pid() else None
+        if self.pid() is None:
+            return None
+        return self._own_listener() if self.is_kafka else started_address(self.log_file)
+
+    def _own_listener(self) -> str | None:
+        """The address in its settings: Apache Kafka gets a port there, never 0."""
+        found = _LISTENER.search(self.properties_file.read_text())
+        return found[1] if found else None
 
     def admin_url(self) -> str | None:
         """Where its metrics and health are served, if it is running."""
         has_port = self.pid() and "\nadmin.listeners=" in self.properties_file.read_text()
         return admin_url(self.log_file) if has_port else None
 
-    def write_settings(self, settings: Mapping[str, str]) -> None:
-        """Write server.properties for the next start."""
+    def write_settings(self, settings: Mapping[str, str], *, is_kafka: bool = False) -> None:
+        """Write server.properties for the next start, of our broker or of Apache Kafka.
+
+        The data is the same for both, so that either can continue what the other has written.
+        """
         self.directory.mkdir(parents=True, exist_ok=True)
+        if is_kafka:
+            self._kafka_mark.touch()
+        else:
+            self._kafka_mark.unlink(missing_ok=True)
         own = {"broker.id": str(self.broker_id), "log.dirs": str(self.data)}
         lines = [f"{key}={value}\n" for key, value in (own | dict(settings)).items()]
         write_private(self.properties_file, "".join(lines))  # it may have passwords
 
-    def launch(self) -> StartingBroker:
+    def launch(self) -> StartingBroker | StartingKafka:
         """Start it with its settings, without waiting; CliError if that is not possible."""
         if self.pid() is not None:
             raise CliError(f"broker {self.broker_id} is already running", "see kctl dev status")
         if not self.properties_file.exists():
             raise CliError(f"there is no broker {self.broker_id}", "kctl dev up creates one")
-        starting = start_broker([str(self.properties_file)], self.log_file)
+        starting: StartingBroker | StartingKafka
+        if self.is_kafka:
+            address = self._own_listener() or ""
+            starting = start_kafka(self.properties_file, address, self.log_file)
+        else:
+            starting = start_broker([str(self.properties_file)], self.log_file)
         self.process.note(starting.process.pid)
         return starting
 
@@ -130,7 +168,7 @@ class DevBroker:
 
 def start_all(brokers: Sequence[DevBroker]) -> list[str]:
     """Start brokers at the same time; their addresses. CliError if one of them does not start."""
-    launched: list[StartingBroker] = []
+    launched: list[StartingBroker | StartingKafka] = []
     try:
         launched += [broker.launch() for broker in brokers]
         return [starting.wait_until_started() for starting in launched]

@@ -93,7 +93,7 @@ class DevZooKeeper:
         if not self.exists:
             self.directory.mkdir(parents=True, exist_ok=True)
             self.config_file.write_text(
-                ZOO_CFG.format(directory=self.directory, port=port or _free_port())
+                ZOO_CFG.format(directory=self.directory, port=port or free_port())
             )
         with self.log_file.open("ab") as log:
             process = subprocess.Popen(  # noqa: S603
@@ -146,7 +146,8 @@ def zookeeper_command(config_file: Path) -> list[str]:
     return [java, *JAVA_OPTIONS, "-cp", f"{pyspark_jars()}/*", MAIN_CLASS, str(config_file)]
 
 
-def _free_port() -> int:
+def free_port() -> int:
+    """A port that nothing listens on now."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])

@@ -57,12 +57,18 @@ def _partitions(before: Topic, after: Topic) -> Iterator[Event]:
 def _partition(name: str, old: Partition, new: Partition) -> Iterator[Event]:
     if old.replicas != new.replicas:
         yield Event(EventKind.REPLICAS, name, list(old.replicas), list(new.replicas))
-    if (old.leader, old.leader_epoch) != (new.leader, new.leader_epoch):
-        detail = f"epoch {new.leader_epoch}"
-        yield Event(EventKind.LEADER, name, old.leader, new.leader, detail)
+    is_new_epoch = old.leader_epoch != new.leader_epoch
+    epoch = f"epoch {new.leader_epoch}" if is_new_epoch else ""
+    is_same_leader = old.leader == new.leader
+    is_same_isr = set(old.isr) == set(new.isr)
+    # The controller raises the epoch also when a follower dies. That is part of the ISR's change;
+    # alone it means that the same leader was elected again.
+    if not is_same_leader or (is_new_epoch and is_same_isr):
+        yield Event(EventKind.LEADER, name, old.leader, new.leader, epoch)
     left, joined = set(old.isr) - set(new.isr), set(new.isr) - set(old.isr)
     if left or joined:
         kind = EventKind.ISR_CHANGED
         if not (left and joined):
             kind = EventKind.ISR_SHRUNK if left else EventKind.ISR_EXPANDED
-        yield Event(kind, name, list(old.isr), list(new.isr))
+        detail = epoch if is_same_leader else ""
+        yield Event(kind, name, list(old.isr), list(new.isr), detail)

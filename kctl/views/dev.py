@@ -10,6 +10,7 @@ COLUMNS = [
     Column("address", priority=0),
     Column("admin", priority=3),
     Column("pid", right=True),
+    Column("software", wide=True),
     Column("data", wide=True),
     Column("log", wide=True),
 ]
@@ -22,6 +23,8 @@ def server_row(
     data: Path,
     log_file: Path,
     admin: str | None = None,
+    *,
+    software: str,
 ) -> dict[str, object]:
     """A development broker or ZooKeeper as a row of COLUMNS; `pid` is None if it is stopped."""
     return {
@@ -30,6 +33,7 @@ def server_row(
         "address": address,
         "admin": admin,
         "pid": pid,
+        "software": software,
         "data": str(data),
         "log": str(log_file),
     }

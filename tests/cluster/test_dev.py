@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from kctl.java import find_java
 from tests.support.cluster import wait_until
 from tests.support.kctl import Kctl
 from tests.support.zookeeper import ZooKeeper
@@ -135,3 +136,68 @@ def test_impossible_changes_of_the_cluster_are_refused(kctl: Kctl, directory: st
         assert result.exit_code in (1, 2), words
         assert message in result.stderr
     assert statuses(kctl, directory) == {}
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--brokers", "0"), "starts nothing"),
+        (("--kafka", "1", "--secure"), "cannot be combined with --secure"),
+        (("--kafka", "-1"), "--kafka"),
+    ],
+)
+def test_impossible_apache_kafka_is_refused_and_nothing_is_started(
+    kctl: Kctl, directory: str, words: tuple[str, ...], message: str
+) -> None:
+    refused = kctl("dev", "up", "--dir", directory, *words)
+    assert refused.exit_code == 2
+    assert message in refused.stderr
+    assert kctl("dev", "status", "--dir", directory, "-o", "json").json == []
+
+
+def test_without_maven_apache_kafka_is_refused_and_nothing_is_started(
+    kctl: Kctl, directory: str, tmp_path: Path
+) -> None:
+    nothing = str(tmp_path)
+    env = {"PATH": nothing, "JAVA_HOME": str(find_java().home), "XDG_CACHE_HOME": nothing}
+    refused = kctl("dev", "up", "--kafka", "1", "--dir", directory, env=env)
+    assert refused.exit_code == 1
+    assert "Maven is not installed" in refused.stderr
+    assert not Path(directory).exists() or not list(Path(directory).iterdir())
+
+
+@pytest.mark.kafka
+@pytest.mark.timeout(300)
+def test_apache_kafka_joins_our_brokers_and_either_continues_on_the_others_data(
+    kctl: Kctl, directory: str
+) -> None:
+    def dev(*words: str) -> str:
+        done = kctl("dev", *words, "--dir", directory)
+        assert done.exit_code == 0, done.stderr
+        return done.output.strip()
+
+    def software() -> list[str]:
+        rows = kctl("dev", "status", "--dir", directory, "-o", "json").json
+        assert {row["status"] for row in rows} == {"running"}
+        return [row["software"] for row in rows]
+
+    servers = dev("up", "--port", "0", "--brokers", "1", "--kafka", "1")
+    assert software() == ["kctl-broker", "Apache Kafka 3.9.1", "ZooKeeper"]
+    topic = kctl("-b", servers, "topics", "create", "shared", "--replica-assignment", "1:2,2:1")
+    assert topic.exit_code == 0, topic.stderr
+    names = ("topics", "list", "-o", "name")
+    wait_until(
+        lambda: all("shared" in kctl("-b", one, *names).output for one in servers.split(",")),
+        "both brokers know the topic",
+    )
+    assert kctl("-b", servers, "verify", "produce", "shared", "-n", "100").exit_code == 0
+    dev("kill", "2")
+    dev("start", "2")
+    dev("add", "--kafka")
+    assert len(kctl("-b", servers, "brokers", "list", "-o", "json").json) == 3
+    dev("remove", "3")
+    dev("down")
+    servers = dev("up", "--port", "0", "--brokers", "2")
+    assert software() == ["kctl-broker", "kctl-broker", "ZooKeeper"]
+    read = kctl("-b", servers, "verify", "consume", "shared", "--expect", "100", "-o", "json")
+    assert read.exit_code == 0, read.stderr

@@ -89,9 +89,26 @@ def test_index_shortens_the_scan(small_segments: RunningBroker) -> None:
 
 def test_offset_on_the_wire_names_leader_and_batch(small_segments: RunningBroker) -> None:
     servers = small_segments.bootstrap_servers
-    leader, batch = ok("-b", servers, "dump-log", "locate", "orders:0", "300")
+    leader, batch, record = ok("-b", servers, "dump-log", "locate", "orders:0", "300")
     assert f"high watermark {RECORDS}" in leader["detail"]
     assert (batch["offset"], batch["position"]) == (300, None)
+    on_disk = ok("dump-log", "locate", str(small_segments.log_dir / "orders-0"), "300")
+    assert (record["offset"], record["detail"]) == (300, on_disk[-1]["detail"])
+
+
+@pytest.mark.parametrize("place", ["orders", "orders:0"])
+def test_topic_on_the_wire_is_one_row_per_partition(
+    small_segments: RunningBroker, place: str
+) -> None:
+    servers = small_segments.bootstrap_servers
+    (row,) = ok("-b", servers, "dump-log", "segments", place)
+    on_disk = ok("-b", servers, "dump-log", "segments", str(small_segments.log_dir / "orders-0"))
+    assert (row["base_offset"], row["last_offset"]) == (0, RECORDS - 1)
+    assert row["size_bytes"] == sum(one["size_bytes"] for one in on_disk)
+    assert row["first_time"] == on_disk[0]["first_time"]
+    same = ("last_time", "deleted_from", "reason")
+    assert [row[name] for name in same] == [on_disk[-1][name] for name in same]
+    assert (row["file"], row["active"], row["index_bytes"]) == (None, None, None)
 
 
 def test_predicted_segments_are_deleted_and_no_others(small_segments: RunningBroker) -> None:
@@ -133,6 +150,9 @@ def test_segments_that_are_deleted_while_they_are_listed_are_left_out(
         ("segments /nonexistent", 1, "no such directory"),
         ("segments {data} --retention soon", 2, "is not a duration"),
         ("segments {data} --retention-bytes many", 2, "expected a number of bytes"),
+        ("segments orders:9", 1, "orders has no partition 9"),
+        ("segments orders:x", 2, "is not TOPIC:PARTITION"),
+        ("segments nope", 1, "no such topic"),
         ("locate {data}/orders-0 400", 1, "beyond the end of the log"),
         ("locate {data}/orders-0 -- -1", 2, "-1"),
         ("locate {data} 1", 2, "several partitions"),

@@ -5,7 +5,6 @@ Ports are free ones, data lives where the caller says, and every process is ende
 """
 
 import asyncio
-import shutil
 import subprocess
 import time
 from collections.abc import Iterator, Mapping
@@ -15,20 +14,11 @@ from pathlib import Path
 
 from broker.net.client import Client
 from broker.protocol.messages.metadata import MetadataRequest
-from kctl.java import find_java
+from kctl.dev.apache_kafka import kafka_command, kafka_home
 from tests.support.processes import ServerProcess, free_port
 
-VERSION = "3.9.1"
 _PATIENCE_S = 60
-CACHE = Path.home() / ".cache" / "real-kafka" / VERSION
-POM = Path(__file__).with_name("pom.xml")
-LOG4J = """\
-log4j.rootLogger=WARN, err
-log4j.appender.err=org.apache.log4j.ConsoleAppender
-log4j.appender.err.target=System.err
-log4j.appender.err.layout=org.apache.log4j.PatternLayout
-log4j.appender.err.layout.ConversionPattern=[%d] %p %m (%c)%n
-"""
+CACHE = kafka_home()
 ZOO_CFG = """\
 tickTime=2000
 dataDir={directory}/zookeeper
@@ -99,26 +89,7 @@ def joined_kafka(
 
 def java_command(main_class: str, *args: str, heap: str = "512m") -> list[str]:
     """The command line that runs a class of Kafka's jars."""
-    return [
-        str(find_java().executable),
-        f"-Xmx{heap}",
-        f"-Dlog4j.configuration=file:{CACHE}/log4j.properties",
-        "-cp",
-        f"{_jars()}/*",
-        main_class,
-        *args,
-    ]
-
-
-def _jars() -> Path:
-    if not (CACHE / "complete").exists():
-        CACHE.mkdir(parents=True, exist_ok=True)
-        shutil.copy(POM, CACHE / "pom.xml")
-        copy = ["mvn", "-q", "dependency:copy-dependencies", "-DoutputDirectory=libs"]
-        subprocess.run(copy, cwd=CACHE, check=True)
-        (CACHE / "log4j.properties").write_text(LOG4J)
-        (CACHE / "complete").touch()
-    return CACHE / "libs"
+    return kafka_command(main_class, *args, heap=heap)
 
 
 def _start_zookeeper(servers: ExitStack, directory: Path) -> int:

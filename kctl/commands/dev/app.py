@@ -20,6 +20,8 @@ command(
         "kctl dev up --brokers 3 --racks a,b,c --seed-data",
         "kctl dev up --secure",
         "kctl dev up --brokers 3 --zookeeper zk1:2181/trial",
+        "kctl dev up --brokers 2 --kafka 1",
+        "kctl dev up --brokers 0 --kafka 3 --dir ~/apache --port 39092",
     ],
 )(up)
 
@@ -27,7 +29,7 @@ command(app, "status", examples=["kctl dev status", "kctl dev status -o json"])(
 
 command(app, "start", examples=["kctl dev start 1"])(start)
 
-command(app, "add", examples=["kctl dev add", "kctl dev add --rack b"])(add)
+command(app, "add", examples=["kctl dev add", "kctl dev add --rack b", "kctl dev add --kafka"])(add)
 
 command(app, "remove", examples=["kctl dev remove 4"])(remove)
 

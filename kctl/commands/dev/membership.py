@@ -14,12 +14,15 @@ from kctl.cli.client_properties import read_client_properties
 from kctl.cli.errors import CliError
 from kctl.cli.options import Session, session_of
 from kctl.commands.dev.arguments import BrokerId, State, known_broker
+from kctl.dev.apache_kafka import VERSION as KAFKA_VERSION
+from kctl.dev.apache_kafka import download_kafka
 from kctl.dev.brokers import DevBroker, dev_broker, dev_brokers, state_directory
 from kctl.dev.cluster import wait_until_ready
 from kctl.dev.security import dev_security
+from kctl.dev.zookeeper import free_port
 from kctl.views.quantities import plural
 
-_OWN = ("broker.id", "log.dirs", "listeners", "broker.rack")
+_OWN = ("broker.id", "log.dirs", "listeners", "broker.rack", "admin.listeners")
 """Settings that belong to one broker."""
 _LISTENER = re.compile(r"(\w+)://([\w.]+):(\d+)")
 
@@ -33,6 +36,13 @@ def add(
         int | None,
         typer.Option(help="Port; default: the one after the last broker's, or any free port."),
     ] = None,
+    kafka: Annotated[
+        bool,
+        typer.Option(
+            "--kafka",
+            help=f"A broker of Apache Kafka {KAFKA_VERSION}; Maven downloads it the first time.",
+        ),
+    ] = False,
     state: State = None,
 ) -> None:
     """Start one more broker of the cluster, with the settings of the others.
@@ -46,10 +56,15 @@ def add(
     settings = read_client_properties(model.properties_file)
     protocol, host, last_port = _listener(settings.get("listeners", ""))
     chosen = port if port is not None else last_port and last_port + 1
+    if kafka:
+        download_kafka()
+        chosen = chosen or free_port()
     own = {"listeners": f"{protocol}://{host}:{chosen}"} | ({"broker.rack": rack} if rack else {})
+    if not kafka:
+        own["admin.listeners"] = settings.get("admin.listeners", "http://127.0.0.1:0")
     broker = dev_broker(directory, model.broker_id + 1)
     shared = {key: value for key, value in settings.items() if key not in _OWN}
-    broker.write_settings(shared | own)
+    broker.write_settings(shared | own, is_kafka=kafka)
     try:
         address = broker.start()
     except CliError:

@@ -27,10 +27,12 @@ def _row(broker: DevBroker) -> dict[str, object]:
         broker.data,
         broker.log_file,
         broker.admin_url(),
+        software=broker.software,
     )
 
 
 def _zookeeper_row(zookeeper: DevZooKeeper) -> dict[str, object]:
     pid = zookeeper.process.pid()
     address = None if pid is None else zookeeper.address
-    return server_row(ZOOKEEPER, pid, address, zookeeper.directory / "data", zookeeper.log_file)
+    data = zookeeper.directory / "data"
+    return server_row(ZOOKEEPER, pid, address, data, zookeeper.log_file, software="ZooKeeper")

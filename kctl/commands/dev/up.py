@@ -1,5 +1,6 @@
 """`kctl dev up`."""
 
+import shutil
 import time
 from pathlib import Path
 from typing import Annotated
@@ -8,8 +9,10 @@ import typer
 
 from broker.net.authentication import PLAINTEXT
 from kctl.cli.errors import CliError, ExitStatus, usage_error
-from kctl.cli.options import DEFAULT_TIMEOUT_S, session_of
+from kctl.cli.options import DEFAULT_TIMEOUT_S, Session, session_of
 from kctl.commands.dev.arguments import State
+from kctl.dev.apache_kafka import VERSION as KAFKA_VERSION
+from kctl.dev.apache_kafka import download_kafka, kafka_home
 from kctl.dev.brokers import (
     DevBroker,
     dev_broker,
@@ -19,7 +22,8 @@ from kctl.dev.brokers import (
     stop_all,
 )
 from kctl.dev.security import CONTEXT, DevSecurity, dev_security
-from kctl.dev.zookeeper import dev_zookeeper
+from kctl.dev.zookeeper import dev_zookeeper, free_port
+from kctl.java import find_java
 
 
 def up(
@@ -31,8 +35,24 @@ def up(
         ),
     ] = 9092,
     brokers: Annotated[
-        int, typer.Option(min=1, max=99, help="Number of brokers; more than one need a ZooKeeper.")
+        int,
+        typer.Option(
+            min=0,
+            max=99,
+            help="Number of brokers; more than one need a ZooKeeper. 0 with --kafka only.",
+        ),
     ] = 1,
+    kafka: Annotated[
+        int,
+        typer.Option(
+            "--kafka",
+            metavar="N",
+            min=0,
+            max=99,
+            help=f"Also start N brokers of Apache Kafka {KAFKA_VERSION} in the same cluster; Maven "
+            "downloads it the first time. Needs Java 17 or newer.",
+        ),
+    ] = 0,
     zookeeper: Annotated[
         str | None,
         typer.Option(
@@ -84,10 +104,15 @@ def up(
     A single broker stores its metadata itself. Several brokers form a cluster with a ZooKeeper,
     which is also started (from PySpark's jars, with Java 17 or newer) unless one is given.
     Without --secure, `kctl dev status` shows the admin ports with metrics and health.
+
+    Brokers of Apache Kafka (--kafka) get the ids and ports after ours. Both use the same files: a
+    broker can be started as the other kind on the data it has.
     """
     directory = state_directory(state)
-    wanted = [dev_broker(directory, broker_id) for broker_id in range(1, brokers + 1)]
-    is_cluster = brokers > 1 or zookeeper is not None
+    count = brokers + kafka
+    _check_count(brokers, kafka, secure=secure)
+    wanted = [dev_broker(directory, broker_id) for broker_id in range(1, count + 1)]
+    is_cluster = count > 1 or kafka > 0 or zookeeper is not None
     _check_none_runs(dev_brokers(directory))
     _check_kind(dev_brokers(directory), is_cluster)
     names = _parse_racks(racks)
@@ -103,23 +128,26 @@ def up(
     if not secure:  # the admin port tells names of topics to every user of this machine
         own["admin.listeners"] = "http://127.0.0.1:0"
     own |= _parse_settings(settings or [])
+    _download(session_of(ctx), kafka)
     started = time.monotonic()
     if is_cluster:
-        own = _cluster(directory, zookeeper, brokers, zookeeper_port) | own
+        own = _cluster(directory, zookeeper, count, zookeeper_port) | own
     protocol = "PLAINTEXT"
     if secure:
         protocol = "SASL_SSL"
         own = _secure(security, wanted, own) | own
     for number, broker in enumerate(wanted):
-        listens = {"listeners": f"{protocol}://127.0.0.1:{port + number if port else 0}"}
         rack = {"broker.rack": names[number % len(names)]} if names else {}
-        broker.write_settings(listens | rack | own)
+        is_kafka = number >= brokers
+        _write_settings(broker, protocol, port and port + number, rack | own, is_kafka=is_kafka)
     addresses = _start(wanted, security if secure else None)
     out = session_of(ctx).out
     if secure:
         security.write_context(",".join(addresses))
         out.note(f"context {CONTEXT} saved: kctl --context {CONTEXT} acls list")
-    what = f"{brokers} brokers" if brokers > 1 else "broker"
+    what = f"{count} brokers" if count > 1 else "broker"
+    if kafka:
+        what += f" ({kafka} of Apache Kafka {KAFKA_VERSION})"
     out.note(f"{what} started in {1000 * (time.monotonic() - started):.0f} ms; data in {directory}")
     if seed_data:
         from kctl.dev.seed_data import seed
@@ -127,6 +155,34 @@ def up(
         seed(",".join(addresses))
         out.note("example data created: topics orders and clicks, group billing")
     out.value("bootstrap_servers", ",".join(addresses))
+
+
+def _check_count(brokers: int, kafka: int, *, secure: bool) -> None:
+    if not brokers + kafka:
+        raise usage_error("--brokers 0 starts nothing", "use --kafka 1, or more brokers")
+    if kafka and secure:
+        raise usage_error("--kafka cannot be combined with --secure", "omit one of them")
+
+
+def _download(session: Session, kafka: int) -> None:
+    """Get Apache Kafka, if it is needed, before anything is started or written."""
+    if not kafka:
+        return
+    find_java()
+    if not (kafka_home() / "libs").is_dir() and shutil.which("mvn"):
+        session.out.note(f"downloading Apache Kafka {KAFKA_VERSION} with Maven …")
+    download_kafka()
+
+
+def _write_settings(
+    broker: DevBroker, protocol: str, port: int, settings: dict[str, str], *, is_kafka: bool
+) -> None:
+    """Settings of one broker; ours finds a free port itself, Apache Kafka is given one."""
+    port = port or (free_port() if is_kafka else 0)
+    listens = {"listeners": f"{protocol}://127.0.0.1:{port}"}
+    if is_kafka:
+        settings = {key: value for key, value in settings.items() if key != "admin.listeners"}
+    broker.write_settings(listens | settings, is_kafka=is_kafka)
 
 
 def _check_none_runs(brokers: list[DevBroker]) -> None:

@@ -58,6 +58,7 @@ command(
     examples=[
         "kctl dump-log segments /var/lib/kafka/orders-0 -b localhost:9092",
         "kctl dump-log segments /var/lib/kafka --retention 7d -o json",
+        "kctl dump-log segments orders -b localhost:9092",
     ],
 )(segments)
 

@@ -1,5 +1,6 @@
 """`kctl dump-log segments` and `locate`."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -7,16 +8,14 @@ import typer
 
 from broker.model import TopicPartition
 from broker.net.client import Client
-from broker.records.batch import iterate_batches
 from kctl.admin.connection import ask
 from kctl.admin.describe_topics import topic_configs
-from kctl.admin.log_offsets import require_partitions
-from kctl.admin.replica_fetch import FetchSizes, fetch_from_replica
 from kctl.admin.topics import find_topics
 from kctl.cli.arguments.amounts import INT64_MAX, parse_bytes
-from kctl.cli.errors import CliError, usage, usage_error
+from kctl.cli.errors import usage, usage_error
 from kctl.cli.options import Session, session_of
 from kctl.cli.times import iso_time, now_ms, parse_duration_ms
+from kctl.commands.dump_log.on_the_wire import locate_on_leader, read_whole_logs
 from kctl.dump.segments.listing import (
     Expiry,
     Retention,
@@ -26,17 +25,18 @@ from kctl.dump.segments.listing import (
     log_start_offset,
     read_segments,
 )
-from kctl.dump.segments.locating import batch_detail, locate
+from kctl.dump.segments.locating import locate
 from kctl.model.topics import Topic
 from kctl.views.segments import SEGMENT_COLUMNS, STEP_COLUMNS
-
-_FETCH_BYTES = 1 << 20
 
 
 def segments(
     ctx: typer.Context,
-    directory: Annotated[
-        Path, typer.Argument(metavar="DIR", help="Partition directory or log directory.")
+    place: Annotated[
+        str,
+        typer.Argument(
+            metavar="DIR|TOPIC[:PARTITION]", help="Partition or log directory, or a topic."
+        ),
     ],
     retention: Annotated[
         str | None,
@@ -52,9 +52,35 @@ def segments(
     stopped broker use --retention and --retention-bytes; without any, only segments before the log
     start offset have a time. The broker checks every log.retention.check.interval.ms, so a segment
     is deleted a little later than DELETED FROM; `now` is due.
+
+    For a topic the leaders are queried. The protocol does not show segments: each partition is one
+    row, from the log start offset to the end, with its size and when the newest record expires.
     """
     session = session_of(ctx)
     given = _given(retention, retention_bytes)
+    if not Path(place).exists() and "/" not in place and session.names_cluster():
+        rows = _whole_logs(session, place, given)
+    else:
+        rows = _on_disk(session, Path(place), given)
+    session.out.rows(rows, SEGMENT_COLUMNS, name="file")
+
+
+def _whole_logs(session: Session, place: str, given: Retention | None) -> list[dict[str, object]]:
+    topic, colon, number = place.rpartition(":")
+    if colon and not number.isdecimal():
+        raise usage_error(f"{place!r} is not TOPIC:PARTITION", "e.g. orders:0")
+    found = read_whole_logs(session, topic if colon else place, int(number) if colon else None)
+    rules = {} if given else _from_cluster(session, sorted({one.partition.topic for one in found}))
+    rows = []
+    for one in found:
+        rule = given or rules.get(one.partition.topic) or Retention()
+        # A single segment is never above retention.bytes as a whole.
+        (expiry,) = expiries([one], one.base_offset, replace(rule, retention_bytes=None))
+        rows.append(_row(one, expiry) | {"index_bytes": None, "active": None, "file": None})
+    return rows
+
+
+def _on_disk(session: Session, directory: Path, given: Retention | None) -> list[dict[str, object]]:
     found = log_files(directory)
     rules = {} if given else _from_cluster(session, sorted({place.topic for place in found}))
     rows = []
@@ -63,7 +89,7 @@ def segments(
         rule = given or rules.get(place.topic) or Retention()
         times = expiries(own, log_start_offset(place, files), rule)
         rows += [_row(*pair) for pair in zip(own, times, strict=True)]
-    session.out.rows(rows, SEGMENT_COLUMNS, name="file")
+    return rows
 
 
 def _given(retention: str | None, retention_bytes: str | None) -> Retention | None:
@@ -125,47 +151,15 @@ def locate_offset(
     """Show where an offset lies, as the steps of the broker's own lookup.
 
     In a partition directory: segment, entry of the offset index, position, batch, record. For
-    TOPIC:PARTITION the leader is queried; the protocol shows the batch, but not the files.
+    TOPIC:PARTITION the leader is queried; the protocol shows batch and record, but not the files.
     """
     session = session_of(ctx)
     topic, colon, number = place.rpartition(":")
     if colon and number.isdecimal() and not Path(place).exists():
-        rows = _on_the_wire(session, TopicPartition(topic, int(number)), offset)
+        rows = locate_on_leader(session, TopicPartition(topic, int(number)), offset)
     else:
         found = log_files(Path(place))
         if len(found) > 1:
             raise usage_error(f"{place} has several partitions", "use the directory of one")
         rows = list(locate(next(iter(found.values())), offset))
     session.out.rows(rows, STEP_COLUMNS, name="step")
-
-
-def _on_the_wire(session: Session, place: TopicPartition, offset: int) -> list[dict[str, object]]:
-    async def query(client: Client) -> list[dict[str, object]]:
-        await require_partitions(client, [place])
-        (topic,) = await find_topics(client, [place.topic])
-        leader = topic.partitions[place.partition].leader
-        if leader is None:
-            raise CliError(f"{place} has no leader", "kctl topics describe shows its replicas")
-        ids = {topic.name: topic.topic_id} if topic.topic_id else {}
-        sizes = FetchSizes(_FETCH_BYTES, max_wait_ms=0)
-        data = (await fetch_from_replica(client, leader, {place: offset}, ids, sizes))[place]
-        start, end = data.log_start_offset, data.high_watermark
-        records = data.records
-        raw = bytes(records) if isinstance(records, bytes | bytearray | memoryview) else b""
-        batches = (one for one in iterate_batches(raw) if one.last_offset >= offset)
-        batch = next(batches, None)
-        if batch is None:
-            raise CliError(
-                f"{place} has no offset {offset}",
-                f"it has {start} to {end - 1}" if end > 0 else f"kctl offsets {place.topic}",
-            )
-        detail = f"broker {leader}; log start {start}, high watermark {end}"
-        rows: list[dict[str, object]] = [{"step": "leader", "detail": detail}]
-        rows.append(
-            {"step": "batch", "offset": batch.base_offset, "size": batch.size_in_bytes}
-            | {"detail": batch_detail(batch)}
-        )
-        empty = dict.fromkeys(("file", "offset", "position", "size"))
-        return [empty | row for row in rows]
-
-    return ask(session, query)

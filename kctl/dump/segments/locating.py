@@ -14,6 +14,7 @@ from pathlib import Path
 from broker.log.layout import OFFSET_INDEX
 from broker.records.batch import Batch
 from broker.records.layout import Codec
+from broker.records.record import Record
 from kctl.cli.errors import CliError
 from kctl.cli.times import iso_time
 from kctl.dump.reading.files import DumpFile
@@ -42,7 +43,8 @@ def locate(files: Sequence[DumpFile], offset: int) -> Iterator[Row]:
     yield row
     for scanned, (path, start, batch) in enumerate(_batches(files[at:], position)):
         if batch.last_offset >= offset:
-            yield _step("scan", path, None, position, detail=f"{scanned} batches skipped")
+            skipped = "1 batch" if scanned == 1 else f"{scanned} batches"
+            yield _step("scan", path, None, position, detail=f"{skipped} skipped")
             yield from _found(path, start, batch, offset)
             return
     raise CliError(
@@ -81,10 +83,14 @@ def _found(path: Path, position: int, batch: Batch, offset: int) -> Iterator[Row
     yield _step("batch", path, batch.base_offset, position, batch.size_in_bytes, detail)
     record = next((one for one in batch.records() if one.offset >= offset), None)
     if record is not None:
-        key = None if record.key is None else safe_text(record.key)[0]
-        shown = f"key {key!r}, " if key is not None else ""
-        detail = f"{shown}{iso_time(record.timestamp)}"
-        yield _step("record", path, record.offset, detail=detail)
+        yield _step("record", path, record.offset, detail=record_detail(record))
+
+
+def record_detail(record: Record) -> str:
+    """A record in words: its key, if it has one, and its time."""
+    key = None if record.key is None else safe_text(record.key)[0]
+    shown = f"key {key!r}, " if key is not None else ""
+    return f"{shown}{iso_time(record.timestamp)}"
 
 
 def batch_detail(batch: Batch) -> str:
