@@ -4,7 +4,7 @@ prometheus-client has both formats too, but takes 42 ms for the series of 1,000 
 this takes 4 ms; the budget of a scrape is 20 ms. Tests read the text with its parser.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from enum import StrEnum
 from time import sleep
@@ -13,14 +13,14 @@ from typing import Final
 TEXT: Final = "text/plain; version=0.0.4; charset=utf-8"
 OPENMETRICS: Final = "application/openmetrics-text; version=1.0.0; charset=utf-8"
 
-_LINES_PER_TURN: Final = 400
+_LINES_PER_TURN: Final = 200
 """After this many lines the event loop gets a chance to run: both threads share one interpreter."""
 
 _ESCAPES: Final = str.maketrans({"\\": "\\\\", "\n": "\\n", '"': '\\"'})
 
 
-Sample = tuple[Sequence[str], float]
-"""Label values, for the family's first labels or for none of them, and the value of the series."""
+Sample = tuple[tuple[str, ...], float]
+"""The values of the first labels of the family, perhaps of none, and the value."""
 
 
 class Kind(StrEnum):
@@ -46,28 +46,47 @@ class Family:
 def exposition(families: Iterable[Family], *, openmetrics: bool = False) -> bytes:
     """The text of all families; those without series are left out."""
     lines: list[str] = []
-    escaped = _Escaped()
-    turn = _LINES_PER_TURN
+    rendered: dict[tuple[str, ...], _Rendered] = {}
     for family in families:
-        if family.samples:
-            lines += _lines(family, openmetrics, escaped)
-        if len(lines) > turn:
-            turn = len(lines) + _LINES_PER_TURN
+        if not family.samples:
+            continue
+        lines += _head(family, openmetrics)
+        labels = rendered.get(family.labels)
+        if labels is None:
+            labels = rendered[family.labels] = _Rendered(family.labels)
+        name = family.name
+        for chunk in _batched(family.samples, _LINES_PER_TURN):
+            lines += [f"{name}{labels[values]} {value}\n" for values, value in chunk]
             sleep(0)
     if openmetrics:
         lines.append("# EOF\n")
     return "".join(lines).encode()
 
 
-class _Escaped(dict[str, str]):
-    """Values of labels, escaped. Most values are in many series."""
-
-    def __missing__(self, text: str) -> str:
-        found = self[text] = text.translate(_ESCAPES)
-        return found
+def _batched(items: list[Sample], size: int) -> Iterator[list[Sample]]:
+    """The items in lists of this size."""
+    for start in range(0, len(items), size):
+        yield items[start : start + size]
 
 
-def _lines(family: Family, openmetrics: bool, escaped: _Escaped) -> Iterator[str]:
+class _Rendered(dict[tuple[str, ...], str]):
+    """Labels as text, by their values: many families have the same labels with the same values.
+
+    There may be fewer values than labels: then the last labels are absent.
+    """
+
+    def __init__(self, names: tuple[str, ...]) -> None:
+        super().__init__({(): ""})
+        self._names = names
+
+    def __missing__(self, values: tuple[str, ...]) -> str:
+        pairs = zip(self._names, values, strict=False)
+        text = ",".join(f'{name}="{value.translate(_ESCAPES)}"' for name, value in pairs)
+        self[values] = f"{{{text}}}"
+        return self[values]
+
+
+def _head(family: Family, openmetrics: bool) -> tuple[str, str]:
     kind: str = family.kind
     name = family.name
     is_typed_counter = kind == Kind.COUNTER and name.endswith("_total")
@@ -75,16 +94,5 @@ def _lines(family: Family, openmetrics: bool, escaped: _Escaped) -> Iterator[str
         kind = "unknown" if openmetrics else "untyped"
     # OpenMetrics names the family of a counter without the suffix of its series.
     declared = name.removesuffix("_total") if openmetrics and is_typed_counter else name
-    yield f"# HELP {declared} {family.help.translate(_ESCAPES)}\n"
-    yield f"# TYPE {declared} {kind}\n"
-    templates = {}
-    for count in range(1, len(family.labels) + 1):  # the last labels may be absent
-        pairs = ",".join(f'{label}="%s"' for label in family.labels[:count])
-        templates[count] = f"{name}{{{pairs}}} "
-    find = escaped.__getitem__
-    for values, value in family.samples:
-        if values:
-            labels = templates[len(values)] % tuple(map(find, values))
-            yield f"{labels}{value}\n"
-        else:
-            yield f"{name} {value}\n"
+    help_text = family.help.translate(_ESCAPES)
+    return f"# HELP {declared} {help_text}\n", f"# TYPE {declared} {kind}\n"

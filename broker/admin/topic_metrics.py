@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from itertools import islice
+from operator import attrgetter
 from time import sleep
 from typing import Final
 
@@ -28,13 +29,15 @@ _PARTITIONS_PER_TURN: Final = 100
 def traffic_metrics(services: Services) -> Iterator[Metric]:
     """BrokerTopicMetrics: of all topics without a label, then of each topic."""
     stats = services.replicas.environment.topic_stats
-    by_topic, total = stats.by_topic(), stats.total()
+    total = stats.total()
+    by_topic = [((topic,), one) for topic, one in stats.by_topic().items()]
     for name, attribute, text in _TRAFFIC:
         metric = counter(f"server_brokertopicmetrics_{name}", text, "topic")
         # The total has no topic label, as in Kafka: dashboards tell them apart by topic!="".
         metric.add(getattr(total, attribute))
-        for topic, topic_stats in by_topic.items():
-            metric.add(getattr(topic_stats, attribute), topic)
+        read = attrgetter(attribute)
+        metric.samples += [(where, read(one)) for where, one in by_topic]
+        sleep(0)
         yield metric
 
 
@@ -56,19 +59,19 @@ def partition_metrics(services: Services, max_partitions: int) -> Iterator[Metri
     in_sync = gauge("cluster_partition_insyncreplicascount", "Replicas in sync.", *labels)
     partitions = list(services.replicas.partitions.values())
     for number, partition in enumerate(islice(partitions, max_partitions)):
-        topic, index = partition.name.topic, str(partition.name.partition)
+        where = (partition.name.topic, str(partition.name.partition))
         log = partition.log
-        size.add(log.size_in_bytes, topic, index)
-        end.add(log.log_end_offset, topic, index)
-        start.add(log.log_start_offset, topic, index)
-        segments.add(len(log.segments), topic, index)
+        size.samples.append((where, log.size_in_bytes))
+        end.samples.append((where, log.log_end_offset))
+        start.samples.append((where, log.log_start_offset))
+        segments.samples.append((where, len(log.segments)))
         if partition.is_leader:
             isr, replicas = len(partition.state.isr), len(partition.state.replicas)
-            under.add(int(isr < replicas), topic, index)
-            under_min.add(int(partition.is_under_min_isr), topic, index)
-            at_min.add(int(isr == partition.effective_min_isr), topic, index)
-            assigned.add(replicas, topic, index)
-            in_sync.add(isr, topic, index)
+            under.samples.append((where, int(isr < replicas)))
+            under_min.samples.append((where, int(partition.is_under_min_isr)))
+            at_min.samples.append((where, int(isr == partition.effective_min_isr)))
+            assigned.samples.append((where, replicas))
+            in_sync.samples.append((where, isr))
         if number % _PARTITIONS_PER_TURN == 0:
             sleep(0)
     yield from (size, end, start, segments, under, under_min, at_min, assigned, in_sync)

@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any
 
 from broker.api.context import RequestContext, Services
+from broker.api.error_codes import HAS_ERRORS
 from broker.api.large_requests import LARGE_BYTES, LargeRequests
 from broker.api.request_usage import usage_of
 from broker.api.responses import (
@@ -75,8 +76,13 @@ class Dispatcher:
             if kind is Kind.IMMEDIATE or (
                 kind is Kind.EITHER and (outcome is None or isinstance(outcome, Response))
             ):
-                if self._services.request_metrics is not None:
-                    count_errors(row.api_key, outcome, self._services.request_metrics)
+                metrics = self._services.request_metrics
+                if (
+                    metrics is not None
+                    and outcome is not None
+                    and HAS_ERRORS[type(outcome)](outcome)
+                ):
+                    count_errors(row.api_key, outcome, metrics)
                 if context.usage is not None:
                     return encode_throttled(row, request, context, outcome)
                 return encode_response(row.api_key, outcome, version, correlation_id)

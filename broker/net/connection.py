@@ -69,8 +69,15 @@ ResponseParts = list[Part] | None
 """The parts of a response frame; None if the request gets no response (produce with acks=0)."""
 
 
-class ThrottledResponse(list[Part]):
-    """A response after which the connection is muted; empty if the request gets none."""
+class TrackedResponse(list[Part]):
+    """A response that reports when the socket has all of it; empty if the request gets none."""
+
+    on_sent: Callable[[], None] | None = None
+    """Called once; not if the connection is closed before."""
+
+
+class ThrottledResponse(TrackedResponse):
+    """A response after which the connection is muted."""
 
     def __init__(self, parts: Iterable[Part], throttle_s: float) -> None:
         super().__init__(parts)
@@ -126,6 +133,8 @@ class Connection:
         processed."""
         self._completion: Completion | None = None
         """What a deferred response waits for. Invariant: None unless RESPONDING."""
+        self._on_sent: Callable[[], None] | None = None
+        """Reports that the unsent response has been sent; None if that is not measured."""
         self._throttle_timer: asyncio.TimerHandle | None = None
         """Ends the muting of a throttled client."""
         self._progress = (0, self.last_active_s)
@@ -223,6 +232,7 @@ class Connection:
         self.last_active_s = self._loop.time()
         if not is_drained:
             return
+        self._report_sent()
         if self._state.on(Event.SOCKET_DRAINED) is State.CLOSED:
             self._release()
         elif self._state.may_read:
@@ -411,10 +421,9 @@ class Connection:
             if response is None:
                 continue
             if type(response) is not list:
-                if isinstance(response, ThrottledResponse):
+                if isinstance(response, TrackedResponse):
                     self._write_small_responses()
-                    self._write(response)
-                    self._throttle(response.throttle_s)
+                    self._write_tracked(response)
                     continue
                 state.on(Event.REQUEST_DEFERRED)
                 self._await(as_deferred(cast(Awaitable[ResponseParts], response)))
@@ -447,9 +456,10 @@ class Connection:
                 return
             self._completion = None
             self._state.on(Event.RESPONSE_READY)
-            self._write(response)
-            if isinstance(response, ThrottledResponse):
-                self._throttle(response.throttle_s)
+            if isinstance(response, TrackedResponse):
+                self._write_tracked(response)
+            else:
+                self._write(response)
         except Exception as error:  # noqa: BLE001  # the fence
             self._close_because(error)
             return
@@ -459,6 +469,20 @@ class Connection:
         if self._state.may_read and (self._is_readable or self._frames.has_bytes):
             # Not now: this may run in the middle of another client's request, which completed it.
             self._loop.call_soon(self._maybe_serve)
+
+    def _write_tracked(self, response: TrackedResponse) -> None:
+        """Write a response that is measured, or after which the client is throttled."""
+        self._write(response)
+        self._on_sent = response.on_sent
+        if not self.transport.has_unsent:
+            self._report_sent()
+        if isinstance(response, ThrottledResponse):
+            self._throttle(response.throttle_s)
+
+    def _report_sent(self) -> None:
+        on_sent, self._on_sent = self._on_sent, None
+        if on_sent is not None:
+            on_sent()
 
     def _write_small_responses(self) -> None:
         if self._small_responses:

@@ -10,7 +10,7 @@ from broker.admin.broker_state import BrokerState
 from broker.admin.sources import AdminSources
 from broker.api.context import Services
 from broker.api.dispatch import Dispatcher
-from broker.api.measured import MeasuredDispatcher
+from broker.api.measured import Measured, measured
 from broker.config import BrokerConfig
 from broker.metadata.session import Session
 from broker.net.listener import Listener
@@ -50,7 +50,7 @@ class AdminPort:
 
     def attach(
         self, broker_id: int, services: Services, session: Session, dispatcher: Dispatcher
-    ) -> MeasuredDispatcher:
+    ) -> Measured:
         """Expose the built broker; returns a dispatcher that measures."""
         sources = self._sources
         sources.broker_id = broker_id
@@ -58,7 +58,7 @@ class AdminPort:
         sources.services = services
         services.request_metrics = sources.requests
         assert sources.poller is not None  # noqa: S101  # set by the constructor
-        return MeasuredDispatcher(dispatcher, sources.requests, sources.poller)
+        return measured(dispatcher, sources.requests, sources.poller)
 
     def show_quotas(self, quotas: QuotaManagers) -> None:
         """Serve what is measured for client quotas."""

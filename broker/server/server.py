@@ -75,7 +75,7 @@ from broker.server.tokens import build_token_manager, expire_tokens
 from broker.server.user_credentials import follow_user_credentials
 
 if TYPE_CHECKING:
-    from broker.api.measured import MeasuredDispatcher
+    from broker.api.measured import Measured
     from broker.server.admin_port import AdminPort
 
 logger = logging.getLogger(__name__)
@@ -123,7 +123,7 @@ class Server:
         self._membership: Membership
         self._tokens: DelegationTokenManager | None
         self._services: Services
-        self._dispatcher: Dispatcher | MeasuredDispatcher
+        self._dispatcher: Dispatcher | Measured
         self._admin: AdminPort | None = None
         """The admin port; None if it is not configured."""
 

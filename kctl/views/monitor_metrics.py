@@ -32,7 +32,7 @@ class Sheet:
         family = self._families.get(name)
         if family is None:
             family = self._families[name] = Family(name, _HELP.get(name, name), labels=(*labels,))
-        family.samples.append(([str(value) for value in labels.values()], value))
+        family.samples.append((tuple(map(str, labels.values())), value))
 
     def families(self) -> list[Family]:
         """All of them."""
