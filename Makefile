@@ -25,7 +25,7 @@ CODE := broker kctl bench tests docs/examples setup.py
 # every module, which costs more than the tests.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup demo test check docs bench test-kafka simulate fuzz chaos soak clean
+.PHONY: help setup demo test check docs bench test-kafka test-portable simulate fuzz chaos soak clean
 
 help:  ## show this list
 	@sed -n 's/^\([a-z-]*\): .*## \(.*\)/  make \1	\2/p' Makefile | expand -t 20
@@ -52,6 +52,11 @@ bench: $(INSTALLED)  ## run the benchmarks beside Apache Kafka and other peers; 
 
 test-kafka: $(INSTALLED)  ## run the tests against a real Apache Kafka; needs Maven and Java 17
 	$(BIN)/python -m pytest -m kafka -n auto --dist loadfile
+
+PORTABLE ?= tests/clients tests/net tests/log/test_files.py tests/log/test_indexes.py tests/kctl/test_dev.py
+test-portable: $(INSTALLED)  ## run broker and clients without what only Linux has, as on macOS; PORTABLE=tests/net
+	$(BIN)/mypy --platform darwin --cache-dir .mypy_cache/darwin -p broker -p kctl
+	PYTHONPATH=tests/portable/posix $(BIN)/python -m pytest $(PORTABLE)
 
 SEEDS ?= 1-200
 EXAMPLES ?= 100

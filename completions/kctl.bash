@@ -1044,6 +1044,7 @@ _kctl() {
             "kctl dev":--color) skip=1 ;;
             "kctl dev up":--port) skip=1 ;;
             "kctl dev up":--brokers) skip=1 ;;
+            "kctl dev up":--kafka) skip=1 ;;
             "kctl dev up":--zookeeper) skip=1 ;;
             "kctl dev up":--set) skip=1 ;;
             "kctl dev up":--racks) skip=1 ;;
@@ -2296,6 +2297,7 @@ _kctl() {
         "kctl dev":--color) words="auto always never" live= ;;
         "kctl dev up":--port) words="" live= ;;
         "kctl dev up":--brokers) words="" live=brokers ;;
+        "kctl dev up":--kafka) words="" live= ;;
         "kctl dev up":--zookeeper) words="" live= ;;
         "kctl dev up":--set) words="" live= ;;
         "kctl dev up":--racks) words="" live= ;;
@@ -2498,10 +2500,10 @@ _kctl() {
                 "kctl context use") words="-b --bootstrap-server --context --command-config -o --output --columns --sort-by --no-headers --color --timeout -v --verbose -h --help" live=contexts ;;
                 "kctl context delete") words="-b --bootstrap-server --context --command-config -o --output --columns --sort-by --no-headers --color --timeout -v --verbose -h --help" live=contexts ;;
                 "kctl dev") words="up status start add remove stop kill down logs -b --bootstrap-server --context --command-config -o --output --columns --sort-by --no-headers --color --timeout -v --verbose -h --help" live= ;;
-                "kctl dev up") words="--port --brokers --zookeeper --set --secure --racks --zookeeper-port --seed-data --dir -b --bootstrap-server --context --command-config -o --output --columns --sort-by --no-headers --color --timeout -v --verbose -h --help" live= ;;
+                "kctl dev up") words="--port --brokers --kafka --zookeeper --set --secure --racks --zookeeper-port --seed-data --dir -b --bootstrap-server --context --command-config -o --output --columns --sort-by --no-headers --color --timeout -v --verbose -h --help" live= ;;
                 "kctl dev status") words="--dir -b --bootstrap-server --context --command-config -o --output --columns --sort-by --no-headers --color --timeout -v --verbose -h --help" live= ;;
                 "kctl dev start") words="--dir -b --bootstrap-server --context --command-config -o --output --columns --sort-by --no-headers --color --timeout -v --verbose -h --help" live= ;;
-                "kctl dev add") words="--rack --port --dir -b --bootstrap-server --context --command-config -o --output --columns --sort-by --no-headers --color --timeout -v --verbose -h --help" live= ;;
+                "kctl dev add") words="--rack --port --kafka --dir -b --bootstrap-server --context --command-config -o --output --columns --sort-by --no-headers --color --timeout -v --verbose -h --help" live= ;;
                 "kctl dev remove") words="--force --dir -b --bootstrap-server --context --command-config -o --output --columns --sort-by --no-headers --color --timeout -v --verbose -h --help" live= ;;
                 "kctl dev stop") words="--dir -b --bootstrap-server --context --command-config -o --output --columns --sort-by --no-headers --color --timeout -v --verbose -h --help" live= ;;
                 "kctl dev kill") words="--dir -b --bootstrap-server --context --command-config -o --output --columns --sort-by --no-headers --color --timeout -v --verbose -h --help" live= ;;

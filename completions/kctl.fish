@@ -2081,6 +2081,8 @@ function __kctl_place
                 set skip 1
             case 'kctl dev up:--brokers'
                 set skip 1
+            case 'kctl dev up:--kafka'
+                set skip 1
             case 'kctl dev up:--zookeeper'
                 set skip 1
             case 'kctl dev up:--set'
@@ -4238,7 +4240,8 @@ complete -c kctl -n 'test (__kctl_place) = "kctl dev"' -l no-headers -d 'Omit th
 complete -c kctl -n 'test (__kctl_place) = "kctl dev"' -l color -x -a 'auto always never' -d 'Use colour: auto (on a terminal, unless NO_COLOR is set), always or never. [KCTL_COLOR]'
 complete -c kctl -n 'test (__kctl_place) = "kctl dev"' -s h -l help -d 'Show this message and exit.'
 complete -c kctl -n 'test (__kctl_place) = "kctl dev up"' -l port -r -d 'Port of the first broker, the others use the next ports; 0 for any free port. [default: 9092]'
-complete -c kctl -n 'test (__kctl_place) = "kctl dev up"' -l brokers -x -a '(kctl complete brokers -- (commandline -opc)[2..] 2>/dev/null)' -d 'Number of brokers; more than one need a ZooKeeper. [default: 1; 1 to 99]'
+complete -c kctl -n 'test (__kctl_place) = "kctl dev up"' -l brokers -x -a '(kctl complete brokers -- (commandline -opc)[2..] 2>/dev/null)' -d 'Number of brokers; more than one need a ZooKeeper. 0 with --kafka only. [default: 1; 0 to 99]'
+complete -c kctl -n 'test (__kctl_place) = "kctl dev up"' -l kafka -r -d 'Also start N brokers of Apache Kafka 3.9.1 in the same cluster; Maven downloads it the first time. Needs Java 17 or newer. [default: 0; 0 to 99]'
 complete -c kctl -n 'test (__kctl_place) = "kctl dev up"' -l zookeeper -r -d 'Use this ZooKeeper instead of starting one. With --set: zookeeper.auth.digest=USER:PASSWORD, zookeeper.ssl.client.enable and the PEM files zookeeper.ssl.truststore.location and zookeeper.ssl.keystore.location.'
 complete -c kctl -n 'test (__kctl_place) = "kctl dev up"' -l set -r -d 'Broker config; can be repeated.'
 complete -c kctl -n 'test (__kctl_place) = "kctl dev up"' -l secure -d 'TLS, SCRAM logins and ACLs; certificates, an admin user and the context dev-secure are created.'
@@ -4268,6 +4271,7 @@ complete -c kctl -n 'test (__kctl_place) = "kctl dev start"' -l color -x -a 'aut
 complete -c kctl -n 'test (__kctl_place) = "kctl dev start"' -s h -l help -d 'Show this message and exit.'
 complete -c kctl -n 'test (__kctl_place) = "kctl dev add"' -l rack -r -d 'Rack of the new broker.'
 complete -c kctl -n 'test (__kctl_place) = "kctl dev add"' -l port -r -d 'Port; default: the one after the last broker'\''s, or any free port.'
+complete -c kctl -n 'test (__kctl_place) = "kctl dev add"' -l kafka -d 'A broker of Apache Kafka 3.9.1; Maven downloads it the first time.'
 complete -c kctl -n 'test (__kctl_place) = "kctl dev add"' -l dir -r -d 'Directory of the brokers instead of the user'\''s state directory.'
 complete -c kctl -n 'test (__kctl_place) = "kctl dev add"' -s o -l output -x -a 'table wide json jsonl yaml csv name tree' -d 'Output format: table, wide, json, jsonl, yaml, csv, name or tree. [KCTL_OUTPUT]'
 complete -c kctl -n 'test (__kctl_place) = "kctl dev add"' -l columns -r -d 'Show only these columns, in this order.'

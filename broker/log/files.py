@@ -8,7 +8,6 @@ alone does not tell an operator which file is affected.
 """
 
 import contextlib
-import ctypes
 import os
 import shutil
 import threading
@@ -17,10 +16,8 @@ from pathlib import Path
 from typing import NoReturn
 
 from broker.log.descriptors import DESCRIPTORS
-
-Buffer = bytes | bytearray | memoryview
-
-_LIBC = ctypes.CDLL(None, use_errno=True)
+from broker.system_calls import Buffer as Buffer
+from broker.system_calls import posix_fallocate, pwritev, sync_file_system
 
 
 class OpenFile:
@@ -119,7 +116,7 @@ class FileSystem:
         After an error any part of them may be in the file; the caller must cut it off.
         """
         try:
-            written = os.pwritev(file.fd, buffers, position)
+            written = pwritev(file.fd, buffers, position)
             if written != sum(map(len, buffers)):
                 self._write_rest(file, b"".join(buffers)[written:], position + written)
         except OSError as error:
@@ -142,7 +139,7 @@ class FileSystem:
     def allocate(self, file: OpenFile, position: int, length: int) -> None:
         """Allocate the blocks of this part of the file: writing to it cannot fail with ENOSPC."""
         try:
-            os.posix_fallocate(file.fd, position, length)
+            posix_fallocate(file.fd, position, length)
         except OSError as error:
             _name(error, file.path)
 
@@ -163,8 +160,9 @@ class FileSystem:
         """Flush the file system that holds `path` to the medium (syncfs)."""
         fd = DESCRIPTORS.open(path, os.O_RDONLY | os.O_DIRECTORY, may_use_reserve=True)
         try:
-            if _LIBC.syncfs(fd):
-                _name(OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno())), path)
+            sync_file_system(fd)
+        except OSError as error:
+            _name(error, path)
         finally:
             os.close(fd)
 

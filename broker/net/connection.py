@@ -158,7 +158,7 @@ class Connection:
 
     def start(self) -> None:
         """Serve the client from now on; OSError if its socket cannot be polled."""
-        self._context.poller.watch(self.transport.fileno(), self._on_ready)
+        self._context.poller.watch(self.transport.fileno(), self._on_ready, self._awaited)
 
     def close(self) -> None:
         """Close after what was written has been sent."""
@@ -221,6 +221,15 @@ class Connection:
                 self.abort()  # no client is left to read the response
         except Exception as error:  # noqa: BLE001  # the fence: the event is not repeated
             self._close_because(error)
+
+    def _awaited(self) -> int:
+        """The events that this connection waits for; see Poller."""
+        if self._handshake is not None:
+            if self._handshake.is_computing:
+                return 0
+            return READABLE | (WRITABLE if self.transport.has_unsent else 0)
+        is_blocked = self.transport.has_unsent and not self._state.may_read
+        return (0 if self._is_readable else READABLE) | (WRITABLE if is_blocked else 0)
 
     def _flush(self) -> None:
         """Send what is unsent, now that the socket has room."""

@@ -4,6 +4,7 @@ The soft limit is raised to the hard one at start, as the JVM does for Kafka. Co
 last few descriptors to the log, which needs them to write checkpoints and to roll segments.
 """
 
+import contextlib
 import errno
 import os
 import resource
@@ -16,13 +17,23 @@ _MAX_RESERVED: Final = 32
 _RESERVED_SHARE: Final = 16
 """Reserved is one in this many descriptors, at most `_MAX_RESERVED`."""
 
+_MACOS_OPEN_MAX: Final = 10_240
+
 
 def raise_soft_limit() -> tuple[int, int]:
-    """Raise RLIMIT_NOFILE's soft limit to the hard limit; return the soft limit before and now."""
+    """Raise RLIMIT_NOFILE's soft limit to the hard limit; return the soft limit before and now.
+
+    macOS reports a hard limit that it does not grant ("unlimited"). There the soft limit becomes
+    OPEN_MAX, as the JVM sets it, unless it is higher.
+    """
     before, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if before != hard:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-    return before, hard
+    if before == hard:
+        return before, before
+    for wanted in (hard, max(before, min(hard, _MACOS_OPEN_MAX))):
+        with contextlib.suppress(ValueError, OSError):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+            return before, wanted
+    return before, before
 
 
 def connection_limit() -> int:

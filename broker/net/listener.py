@@ -8,6 +8,7 @@ import asyncio
 import contextlib
 import logging
 import socket
+from typing import Final
 
 from broker.config import Listener as ListenerAddress
 from broker.net.config import SocketServerConfig
@@ -26,6 +27,8 @@ _QUIET_S = 10.0
 
 _NAME_BYTES = 16
 """Longest name of a congestion control (TCP_CA_NAME_MAX)."""
+_TCP_CONGESTION: Final[int | None] = getattr(socket, "TCP_CONGESTION", None)
+"""None on systems other than Linux."""
 
 _ACCEPT_RETRY_S = 0.1
 """Pause after accept(2) failed because resources were exhausted."""
@@ -177,7 +180,7 @@ class Listener:
         try:
             client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             if client.getsockname()[0] != client.getpeername()[0]:  # not within this machine
-                client.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, self._congestion)
+                _set_congestion(client, self._congestion)
             connection.start()
         except OSError:  # the client is gone already
             connection.abort()
@@ -242,9 +245,17 @@ def _disable_pacing(listening: socket.socket) -> bytes:
 
     Returns the system's choice, which connections over a network get afterwards. BBR paces: its
     timer for every few packets costs more than the sending, and a connection that has ever used it
-    stays paced. So connections within the machine must not start with it.
+    stays paced. So connections within the machine must not start with it. Systems without a choice
+    (macOS) do not pace.
     """
-    usual = listening.getsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, _NAME_BYTES)
+    if _TCP_CONGESTION is None:
+        return b""
+    usual = listening.getsockopt(socket.IPPROTO_TCP, _TCP_CONGESTION, _NAME_BYTES)
     with contextlib.suppress(OSError):  # not available in this kernel: keep the system's choice
-        listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, b"reno")
+        _set_congestion(listening, b"reno")
     return usual.rstrip(b"\0")
+
+
+def _set_congestion(client: socket.socket, name: bytes) -> None:
+    if _TCP_CONGESTION is not None:
+        client.setsockopt(socket.IPPROTO_TCP, _TCP_CONGESTION, name)

@@ -26,12 +26,13 @@ class TlsHandshake:
         self._transport = transport
         self._executor = executor
         self._on_done = on_done
-        self._is_computing = False
+        self.is_computing = False
+        """Whether a thread works on the handshake; nothing is read or sent meanwhile."""
         self._is_over = False
 
     def advance(self) -> None:
         """Move the bytes that have arrived; to be called at each event of the socket."""
-        if self._is_computing or self._is_over:
+        if self.is_computing or self._is_over:
             return
         try:
             self._transport.flush()
@@ -41,7 +42,7 @@ class TlsHandshake:
         except OSError as error:
             self._end(error)
             return
-        self._is_computing = True
+        self.is_computing = True
         step = asyncio.get_running_loop().run_in_executor(self._executor, self._transport.step)
         step.add_done_callback(self._on_step)
 
@@ -50,7 +51,7 @@ class TlsHandshake:
         self._is_over = True
 
     def _on_step(self, step: "asyncio.Future[bool]") -> None:
-        self._is_computing = False
+        self.is_computing = False
         if self._is_over or step.cancelled():
             return
         error = step.exception()

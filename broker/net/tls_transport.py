@@ -8,7 +8,6 @@ The handshake is done in steps: `receive` and `flush` move its bytes, `step` com
 touches nothing but memory and may run in a thread while no other method is called.
 """
 
-import os
 import socket
 import ssl
 from collections import deque
@@ -16,6 +15,7 @@ from contextlib import suppress
 from typing import Final
 
 from broker.protocol.primitives import Part
+from broker.system_calls import preadv
 
 _PASS_BYTES: Final = 256 * 1024
 """So much is encrypted before it is sent, and received before it is decrypted."""
@@ -165,7 +165,7 @@ class TlsTransport:
             if isinstance(first, _BYTES):
                 room[:] = memoryview(first)[begin : begin + length]
             else:
-                length = os.preadv(first.fileno(), [room], first.position + begin)
+                length = preadv(first.fileno(), [room], first.position + begin)
                 if not length:
                     raise OSError("a file ended before the response did")
             count += length

@@ -4,7 +4,6 @@ A transport keeps what the socket did not take, and knows nothing of frames or s
 is what a connection needs; `tls_transport` has the implementation with TLS.
 """
 
-import os
 import socket
 from collections import deque
 from collections.abc import Callable
@@ -13,6 +12,7 @@ from typing import Final, Protocol
 
 from broker.protocol.framing import join
 from broker.protocol.primitives import Buffer, FileSlice, Part
+from broker.system_calls import sendfile
 
 _MAX_PARTS: Final = 512
 """Buffers per sendmsg(2). The kernel takes up to 1024; half of that is no slower."""
@@ -23,8 +23,8 @@ _COPY_BYTES: Final = 32 * 1024
 """A file slice below this size is read and copied: one system call together with the header costs
 less than two without a copy. A whole response below this size is joined into one buffer."""
 
-_MORE: Final = socket.MSG_MORE
-"""More bytes follow at once: the client need not be woken for these."""
+_MORE: Final[int] = getattr(socket, "MSG_MORE", 0)
+"""More bytes follow at once: the client need not be woken for these. Only Linux has it."""
 
 
 class Transport(Protocol):
@@ -155,7 +155,7 @@ class PlainTransport:
     def _send_file(self, part: FileSlice) -> int:
         begin = self._sent_of_first
         length = len(part) - begin
-        sent = os.sendfile(self.socket.fileno(), part.fileno(), part.position + begin, length)
+        sent = sendfile(self.socket.fileno(), part.fileno(), part.position + begin, length)
         if not sent:
             raise OSError(f"a file ended {length} bytes before the response did")
         return sent

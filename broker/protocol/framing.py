@@ -12,6 +12,7 @@ copied again, and a size field that lies costs no memory. What large frames occu
 
 import mmap
 import struct
+import sys
 from typing import Final, Protocol
 
 from broker.protocol.errors import DecodeError
@@ -29,8 +30,8 @@ _READ_BYTES: Final = 1024 * 1024
 """At most this much of a large frame is read at once, and counted before."""
 _KEPT_BYTES: Final = 4 * 1024 * 1024
 """A larger buffer is not kept for the next frame."""
-_MAP_NORESERVE: Final = 0x4000
-"""Linux: address space without memory behind it until it is written."""
+_MAP_NORESERVE: Final = 0x4000 if sys.platform == "linux" else 0
+"""Linux: address space without memory behind it until it is written. Elsewhere that is usual."""
 
 NO_ROOM: Final = memoryview(b"")
 """Returned by `writable` when the memory for large frames is exhausted."""

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kctl.cli.errors import CliError
+from kctl.dev.process_table import runs_with
 
 _STOP_TIMEOUT_S = 60
 _POLL_S = 0.02
@@ -30,18 +31,9 @@ class DevProcess:
         """The process id if the server is running; a stale process id file is ignored."""
         try:
             pid = int(self.pid_file.read_text())
-            arguments = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
         except (OSError, ValueError):
             return None
-        is_ours = any(self._is_config_file(pid, os.fsdecode(each)) for each in arguments if each)
-        return pid if is_ours and not _is_zombie(pid) else None
-
-    def _is_config_file(self, pid: int, argument: str) -> bool:
-        """Compare files, not names: the path may be relative to the directory of the process."""
-        try:
-            return self.config_file.samefile(Path(f"/proc/{pid}/cwd") / argument)
-        except OSError:
-            return False
+        return pid if runs_with(pid, self.config_file) else None
 
     def note(self, pid: int) -> None:
         """Remember the process that was started."""
@@ -63,12 +55,3 @@ class DevProcess:
                 raise CliError(f"{self.name} (process {pid}) does not stop", "kctl dev kill")
             time.sleep(_POLL_S)
         self.pid_file.unlink(missing_ok=True)
-
-
-def _is_zombie(pid: int) -> bool:
-    """Whether the process has ended and only its exit status is left, for its parent to collect."""
-    try:
-        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-    except OSError:
-        return True
-    return state == "Z"

@@ -26,7 +26,10 @@ BROKER_LAYERS = [
     {"protocol"},
     {"config", "metrics", "assignment", "tasks"},
     {"topic_names"},
-    {"model", "java_properties", "java_strings", "errors", "clock", "__version__"},
+    {
+        *("model", "java_properties", "java_strings", "errors", "clock", "system_calls"),
+        "__version__",
+    },
 ]
 KCTL_LAYERS = [
     {"__main__", "docs", "pytest_plugin"},

@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from broker.log import files
 from broker.log.files import DISK, FileSlice
+from broker.system_calls import pwritev, sendfile
 from tests.log.support import BreakingDisk
 
 
@@ -20,12 +22,12 @@ def test_buffers_are_written_one_after_the_other(tmp_path: Path) -> None:
 
 
 def test_short_write_is_finished(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = os.pwritev
+    whole = pwritev
 
     def short(fd: int, buffers: Sequence[bytes], position: int) -> int:
         return whole(fd, [buffers[0][:1]], position)
 
-    monkeypatch.setattr(os, "pwritev", short)
+    monkeypatch.setattr(files, "pwritev", short)
     file = DISK.open_file(tmp_path / "file", create=True)
     DISK.write(file, [b"abc", b"def"], 0)
     assert file.read(0, 100) == b"abcdef"
@@ -37,7 +39,7 @@ def test_full_disk_after_a_short_write_raises(
     def full(fd: int, data: bytes, position: int) -> int:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr(os, "pwritev", lambda fd, buffers, position: 2)
+    monkeypatch.setattr(files, "pwritev", lambda fd, buffers, position: 2)
     monkeypatch.setattr(os, "pwrite", full)
     file = DISK.open_file(tmp_path / "file", create=True)
     with pytest.raises(OSError, match="No space left") as failure:
@@ -81,7 +83,7 @@ def test_slice_can_be_sent_with_sendfile(tmp_path: Path) -> None:
     assert (len(piece), piece.read()) == (4, b"3456")
     ours, theirs = socket.socketpair()
     with ours, theirs:
-        sent = os.sendfile(ours.fileno(), piece.fileno(), piece.position, len(piece))
+        sent = sendfile(ours.fileno(), piece.fileno(), piece.position, len(piece))
         assert sent == 4
         assert theirs.recv(100) == b"3456"
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from broker.__main__ import main
-from broker.net import poller
+from broker.net import epoll_poller
 
 REPORTED_S = 0.03
 SAMPLE_EVERY_S = 0.01
@@ -59,7 +59,7 @@ class MeteredEpoll:
                 )
 
 
-class MeteredPoller(poller.Poller):
+class MeteredPoller(epoll_poller.EpollPoller):
     """A poller that measures turns."""
 
     def __init__(self) -> None:
@@ -68,5 +68,5 @@ class MeteredPoller(poller.Poller):
 
 
 if __name__ == "__main__":
-    poller.Poller = MeteredPoller  # type: ignore[misc]
+    epoll_poller.EpollPoller = MeteredPoller  # type: ignore[misc]
     main()

@@ -16,7 +16,14 @@ class LocalOptions:
     @property
     def num_workers(self) -> int:
         """The number of worker processes."""
-        return self.workers or len(os.sched_getaffinity(0))
+        return self.workers or _num_cores()
+
+
+def _num_cores() -> int:
+    """The cores that this process may use; on systems without affinity (macOS), all of them."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 EngineOptions = SparkOptions | LocalOptions

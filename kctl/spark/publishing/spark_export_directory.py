@@ -30,6 +30,17 @@ _SPARK_ALONE = frozenset({ExportFormat.AVRO})
 """Formats that Arrow does not write."""
 
 
+def _is_alive(pid: int) -> bool:
+    """Whether a process of this host exists."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:  # it belongs to another user
+        return True
+    return True
+
+
 class SparkStaging(PlannedRun):
     """The staging directory of an export directory that Spark writes to."""
 
@@ -66,7 +77,7 @@ class SparkStaging(PlannedRun):
             host, pid = owner["host"], int(owner["pid"])
         except (OSError, ValueError, KeyError, TypeError):
             return False
-        return bool(host == socket.gethostname() and not Path(f"/proc/{pid}").exists())
+        return bool(host == socket.gethostname() and not _is_alive(pid))
 
     def assemble(self, result: TaskResult) -> None:
         """Nothing to do: Spark's own commit has moved the files there."""
