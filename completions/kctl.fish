@@ -2165,6 +2165,26 @@ function __kctl_place
                 set skip 1
             case 'kctl dev kill:--color'
                 set skip 1
+            case 'kctl dev pause:--dir'
+                set skip 1
+            case 'kctl dev pause:-o' 'kctl dev pause:--output'
+                set skip 1
+            case 'kctl dev pause:--columns'
+                set skip 1
+            case 'kctl dev pause:--sort-by'
+                set skip 1
+            case 'kctl dev pause:--color'
+                set skip 1
+            case 'kctl dev resume:--dir'
+                set skip 1
+            case 'kctl dev resume:-o' 'kctl dev resume:--output'
+                set skip 1
+            case 'kctl dev resume:--columns'
+                set skip 1
+            case 'kctl dev resume:--sort-by'
+                set skip 1
+            case 'kctl dev resume:--color'
+                set skip 1
             case 'kctl dev down:--dir'
                 set skip 1
             case 'kctl dev down:-o' 'kctl dev down:--output'
@@ -2496,6 +2516,10 @@ function __kctl_place
             case 'kctl dev stop'
                 set place "$place $word"
             case 'kctl dev kill'
+                set place "$place $word"
+            case 'kctl dev pause'
+                set place "$place $word"
+            case 'kctl dev resume'
                 set place "$place $word"
             case 'kctl dev down'
                 set place "$place $word"
@@ -4231,6 +4255,8 @@ complete -c kctl -n 'test (__kctl_place) = "kctl dev"' -f -a add -d 'Start one m
 complete -c kctl -n 'test (__kctl_place) = "kctl dev"' -f -a remove -d 'Stop a broker for good and delete its data.'
 complete -c kctl -n 'test (__kctl_place) = "kctl dev"' -f -a stop -d 'Stop brokers by controlled shutdown. Their data is kept.'
 complete -c kctl -n 'test (__kctl_place) = "kctl dev"' -f -a kill -d 'Kill a broker with SIGKILL, to simulate a crash.'
+complete -c kctl -n 'test (__kctl_place) = "kctl dev"' -f -a pause -d 'Pause a broker with SIGSTOP, to simulate a hang.'
+complete -c kctl -n 'test (__kctl_place) = "kctl dev"' -f -a resume -d 'Let a paused broker continue.'
 complete -c kctl -n 'test (__kctl_place) = "kctl dev"' -f -a down -d 'Stop all brokers and the ZooKeeper that was started with them.'
 complete -c kctl -n 'test (__kctl_place) = "kctl dev"' -f -a logs -d 'Print the log of a broker or of the ZooKeeper.'
 complete -c kctl -n 'test (__kctl_place) = "kctl dev"' -s o -l output -x -a 'table wide json jsonl yaml csv name tree' -d 'Output format: table, wide, json, jsonl, yaml, csv, name or tree. [KCTL_OUTPUT]'
@@ -4301,6 +4327,20 @@ complete -c kctl -n 'test (__kctl_place) = "kctl dev kill"' -l sort-by -r -d 'So
 complete -c kctl -n 'test (__kctl_place) = "kctl dev kill"' -l no-headers -d 'Omit the headings of tables and CSV.'
 complete -c kctl -n 'test (__kctl_place) = "kctl dev kill"' -l color -x -a 'auto always never' -d 'Use colour: auto (on a terminal, unless NO_COLOR is set), always or never. [KCTL_COLOR]'
 complete -c kctl -n 'test (__kctl_place) = "kctl dev kill"' -s h -l help -d 'Show this message and exit.'
+complete -c kctl -n 'test (__kctl_place) = "kctl dev pause"' -l dir -r -d 'Directory of the brokers instead of the user'\''s state directory.'
+complete -c kctl -n 'test (__kctl_place) = "kctl dev pause"' -s o -l output -x -a 'table wide json jsonl yaml csv name tree' -d 'Output format: table, wide, json, jsonl, yaml, csv, name or tree. [KCTL_OUTPUT]'
+complete -c kctl -n 'test (__kctl_place) = "kctl dev pause"' -l columns -r -d 'Show only these columns, in this order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl dev pause"' -l sort-by -r -d 'Sort by these columns; -NAME sorts in descending order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl dev pause"' -l no-headers -d 'Omit the headings of tables and CSV.'
+complete -c kctl -n 'test (__kctl_place) = "kctl dev pause"' -l color -x -a 'auto always never' -d 'Use colour: auto (on a terminal, unless NO_COLOR is set), always or never. [KCTL_COLOR]'
+complete -c kctl -n 'test (__kctl_place) = "kctl dev pause"' -s h -l help -d 'Show this message and exit.'
+complete -c kctl -n 'test (__kctl_place) = "kctl dev resume"' -l dir -r -d 'Directory of the brokers instead of the user'\''s state directory.'
+complete -c kctl -n 'test (__kctl_place) = "kctl dev resume"' -s o -l output -x -a 'table wide json jsonl yaml csv name tree' -d 'Output format: table, wide, json, jsonl, yaml, csv, name or tree. [KCTL_OUTPUT]'
+complete -c kctl -n 'test (__kctl_place) = "kctl dev resume"' -l columns -r -d 'Show only these columns, in this order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl dev resume"' -l sort-by -r -d 'Sort by these columns; -NAME sorts in descending order.'
+complete -c kctl -n 'test (__kctl_place) = "kctl dev resume"' -l no-headers -d 'Omit the headings of tables and CSV.'
+complete -c kctl -n 'test (__kctl_place) = "kctl dev resume"' -l color -x -a 'auto always never' -d 'Use colour: auto (on a terminal, unless NO_COLOR is set), always or never. [KCTL_COLOR]'
+complete -c kctl -n 'test (__kctl_place) = "kctl dev resume"' -s h -l help -d 'Show this message and exit.'
 complete -c kctl -n 'test (__kctl_place) = "kctl dev down"' -l delete-data -d 'Delete the data of the brokers.'
 complete -c kctl -n 'test (__kctl_place) = "kctl dev down"' -l dir -r -d 'Directory of the brokers instead of the user'\''s state directory.'
 complete -c kctl -n 'test (__kctl_place) = "kctl dev down"' -s o -l output -x -a 'table wide json jsonl yaml csv name tree' -d 'Output format: table, wide, json, jsonl, yaml, csv, name or tree. [KCTL_OUTPUT]'

@@ -44,6 +44,8 @@ class DevProcess:
         pid = self.pid()
         if pid is None:
             return False
+        if number == signal.SIGTERM:
+            os.kill(pid, signal.SIGCONT)  # a paused process would not end
         os.kill(pid, number)
         return True
 

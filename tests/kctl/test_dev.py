@@ -32,6 +32,17 @@ def test_broker_is_started_killed_restarted_and_stopped(kctl: Kctl, directory: s
     assert kctl("dev", "status", "--dir", directory, "-o", "json").json == []
 
 
+def test_paused_broker_answers_after_resume_and_can_be_stopped(kctl: Kctl, directory: str) -> None:
+    servers = kctl("dev", "up", "--port", "0", "--dir", directory).output.strip()
+    assert kctl("dev", "pause", "1", "--dir", directory).exit_code == 0
+    assert kctl("brokers", "list", "-b", servers, "--timeout", "0.5").exit_code == 4
+    assert kctl("dev", "resume", "1", "--dir", directory).exit_code == 0
+    assert kctl("brokers", "list", "-b", servers).exit_code == 0
+    assert kctl("dev", "pause", "1", "--dir", directory).exit_code == 0
+    assert kctl("dev", "stop", "1", "--dir", directory).exit_code == 0
+    assert kctl("dev", "resume", "1", "--dir", directory).exit_code == 1
+
+
 def test_regression_relative_path_finds_the_running_broker(
     kctl: Kctl, directory: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -94,7 +105,9 @@ def test_second_up_is_refused_while_the_broker_is_running(kctl: Kctl, directory:
     assert "already running" in again.stderr
 
 
-@pytest.mark.parametrize("words", [("start", "7"), ("kill", "7"), ("stop", "7"), ("logs", "7")])
+@pytest.mark.parametrize(
+    "words", [("start", "7"), ("kill", "7"), ("pause", "7"), ("stop", "7"), ("logs", "7")]
+)
 def test_unknown_broker_is_an_error(kctl: Kctl, directory: str, words: tuple[str, ...]) -> None:
     result = kctl("dev", *words, "--dir", directory)
     assert result.exit_code == 1

@@ -32,6 +32,8 @@ class KctlResult:
     output: str
     stderr: str
     exit_code: int
+    everything: str = ""
+    """stdout and stderr in the order of printing, as on a terminal."""
 
     @property
     def json(self) -> Any:
@@ -54,4 +56,4 @@ def run_kctl(
 ) -> KctlResult:
     """Run one command line; see `Kctl`."""
     result = CliRunner(env=CLEAN_ENVIRONMENT).invoke(app, args, input=stdin, env=env)
-    return KctlResult(result.stdout, result.stderr, result.exit_code)
+    return KctlResult(result.stdout, result.stderr, result.exit_code, result.output)

@@ -5,7 +5,7 @@ from kctl.commands.dev.logs import logs
 from kctl.commands.dev.membership import add, remove
 from kctl.commands.dev.start import start
 from kctl.commands.dev.status import status
-from kctl.commands.dev.stop import down, kill, stop
+from kctl.commands.dev.stop import down, kill, pause, resume, stop
 from kctl.commands.dev.up import up
 
 app = noun("Run a development broker or cluster on this machine.")
@@ -36,6 +36,10 @@ command(app, "remove", examples=["kctl dev remove 4"])(remove)
 command(app, "stop", examples=["kctl dev stop", "kctl dev stop 1"])(stop)
 
 command(app, "kill", examples=["kctl dev kill 1"])(kill)
+
+command(app, "pause", examples=["kctl dev pause 1"])(pause)
+
+command(app, "resume", examples=["kctl dev resume 1"])(resume)
 
 command(app, "down", examples=["kctl dev down", "kctl dev down --delete-data"])(down)
 

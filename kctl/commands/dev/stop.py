@@ -1,6 +1,7 @@
-"""`kctl dev stop`, `kill` and `down`."""
+"""`kctl dev stop`, `kill`, `pause`, `resume` and `down`."""
 
 import signal
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -33,6 +34,28 @@ def kill(ctx: typer.Context, broker_id: BrokerId, state: State = None) -> None:
     if not broker.stop(by=signal.SIGKILL):
         raise CliError(f"broker {broker_id} is not running", "kctl dev start starts it")
     session_of(ctx).out.note(f"killed broker {broker_id}")
+
+
+def pause(ctx: typer.Context, broker_id: BrokerId, state: State = None) -> None:
+    """Pause a broker with SIGSTOP, to simulate a hang.
+
+    It keeps its connections and its memory, but sends and answers nothing until `kctl dev resume`.
+    Its ZooKeeper session expires if the pause exceeds zookeeper.session.timeout.ms.
+    """
+    _signal_one(state, broker_id, signal.SIGSTOP)
+    session_of(ctx).out.note(f"paused broker {broker_id}")
+
+
+def resume(ctx: typer.Context, broker_id: BrokerId, state: State = None) -> None:
+    """Let a paused broker continue."""
+    _signal_one(state, broker_id, signal.SIGCONT)
+    session_of(ctx).out.note(f"resumed broker {broker_id}")
+
+
+def _signal_one(state: Path | None, broker_id: int, number: signal.Signals) -> None:
+    broker = known_broker(state_directory(state), broker_id)
+    if not broker.process.signal(number):
+        raise CliError(f"broker {broker_id} is not running", "kctl dev start starts it")
 
 
 def down(

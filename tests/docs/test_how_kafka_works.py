@@ -1,0 +1,59 @@
+"""docs/how-kafka-works: every command runs, and prints what the page shows.
+
+The pages share one cluster, started and stopped by the commands of the index. `--rewrite` puts what
+the commands print now into the pages.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from kctl.dev.brokers import dev_brokers, stop_all
+from kctl.dev.zookeeper import dev_zookeeper
+from tests.docs.console_page import Block, read_blocks, rewrite
+from tests.docs.console_session import Session
+
+DIRECTORY = Path(__file__).parents[2] / "docs" / "how-kafka-works"
+INDEX = DIRECTORY / "index.md"
+PAGES = sorted(path.stem for path in DIRECTORY.glob("*.md") if path != INDEX)
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.timeout(240),
+    pytest.mark.xdist_group("how-kafka-works"),
+]
+
+
+def run(session: Session, page: Path, blocks: list[Block], request: pytest.FixtureRequest) -> None:
+    session.run_blocks(blocks)
+    if request.config.getoption("--rewrite"):
+        rewrite(page, blocks)
+
+
+@pytest.fixture(scope="module")
+def session(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Session]:
+    """The cluster of the index; its last block stops it."""
+    home = tmp_path_factory.mktemp("home")
+    session = Session(home, is_rewriting=request.config.getoption("--rewrite"))
+    blocks = read_blocks(INDEX)
+    try:
+        session.run_blocks(blocks[:-1])
+        yield session
+        session.run_blocks(blocks[-1:])
+        if request.config.getoption("--rewrite"):
+            rewrite(INDEX, blocks)
+    finally:
+        state = home / ".local" / "state" / "kctl" / "dev"
+        stop_all(dev_brokers(state))
+        dev_zookeeper(state).stop()
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_commands_of_the_page_print_what_it_shows(
+    session: Session, request: pytest.FixtureRequest, name: str
+) -> None:
+    page = DIRECTORY / f"{name}.md"
+    run(session, page, read_blocks(page), request)
