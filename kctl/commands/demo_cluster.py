@@ -333,4 +333,4 @@ class ClusterTour:
             except CliError:  # a broker that was asked has just died
                 pass
             time.sleep(_POLL_S)
-        raise CliError(f"the cluster did not get there in {WAIT_S:g} s: {wish}", "try again")
+        raise CliError(f"timed out after {WAIT_S:g} s waiting for: {wish}", "try again")

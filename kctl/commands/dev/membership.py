@@ -86,7 +86,7 @@ def remove(
     broker_id: BrokerId,
     force: Annotated[
         bool,
-        typer.Option("--force", help="Remove it although it has replicas: they are lost."),
+        typer.Option("--force", help="Remove the broker even if it has replicas, which are lost."),
     ] = False,
     state: State = None,
 ) -> None:
