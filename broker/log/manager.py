@@ -3,9 +3,9 @@
 The life cycle of logs: loading at start, creation, moves between directories, deletion, closing.
 Periodic work on them is in `maintenance`.
 
-A directory whose disk fails goes offline by itself: its logs are removed here, the others stay
-online. `on_dir_offline` is called from the thread that met the failure; the broker shuts down if no
-directory is left.
+A directory whose disk fails goes offline: its logs are removed here, those of other directories
+stay online. `on_dir_offline` is called from the thread that met the failure; the broker shuts down
+if no directory is left.
 """
 
 import logging

@@ -1,8 +1,9 @@
-"""What must be notified when a partition changes: delayed operations and fetch sessions.
+"""The objects to notify when a partition changes: delayed operations and fetch sessions.
 
 Every partition has one `Watchers`. Notification is edge-triggered: a watcher that ignores a change
-must remember it, because it is not repeated. Watchers only take note (they complete an operation,
-or mark the partition in a session); they never add or remove watchers while they are notified.
+must remember it, because it is not repeated. Watchers only record the change (they complete an
+operation, or mark the partition in a session); they never add or remove watchers while they are
+notified.
 """
 
 from collections.abc import Iterable

@@ -3,7 +3,7 @@
 Kafka hands Scala's and Java's hash maps to its JSON writer, so the order of keys is that of hash
 tables. Where the keys are fixed the objects beside this module write them down in that order. Where
 they are data (partitions, config keys, listeners) the functions here compute it: each is one of the
-JVM's maps, reduced to the order in which it hands out its keys.
+JVM's maps, reduced to the order in which it iterates over its keys.
 """
 
 import json
