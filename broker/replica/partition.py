@@ -25,7 +25,7 @@ from typing import Final
 from broker.errors import ApiError, ErrorCode, NotLeaderOrFollower, OffsetOutOfRange
 from broker.log.append import AppendOrigin, LogAppendInfo, UnexpectedAppendOffset
 from broker.log.partition_log import PartitionLog
-from broker.log.producer_state import Verification
+from broker.log.producer_state import VerificationGuard
 from broker.log.truncation import truncate_fully_and_start_at
 from broker.metrics.topic_stats import TopicStats
 from broker.model import NO_LEADER, LeaderAndIsr, TopicPartition, Uuid
@@ -138,7 +138,7 @@ class Partition:
         records: BytesLike,
         required_acks: int = -1,
         origin: AppendOrigin = AppendOrigin.CLIENT,
-        verification: Verification | None = None,
+        verification: VerificationGuard | None = None,
     ) -> LogAppendInfo:
         """Append and, if no follower has to fetch first, advance the high watermark.
 
