@@ -67,7 +67,7 @@ class LogManager:
     Field `cleaner`: compacts logs. Invariant: paused for a partition whose log is deleted or moved.
     Field `checkpoints`: writes the checkpoints of the directories.
     Field `_logs`, `_future_logs`: by partition. Invariant: all of them are in online directories.
-    Field `_to_delete`: logs in `-delete` directories, and since when.
+    Field `_to_delete`: logs in `-delete` directories, and when each was put there.
     Field `_config_of`: gives a topic's configuration when a log is loaded or created.
     """
 

@@ -268,7 +268,7 @@ class _Loader:
         """Recover every segment that may hold unflushed batches.
 
         After a damaged batch nothing is kept, not even segments that are sound: offsets in a log
-        have no gaps that a leader did not make, and followers would miss the lost records for good.
+        have no gaps that a leader did not make, and followers would never get the lost records.
         """
         # Includes the segment that contains the recovery point, from its first batch on: indexes
         # and producer state are rebuilt per segment.

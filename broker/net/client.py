@@ -399,7 +399,7 @@ def _backoff_s(attempts: int) -> float:
 def error_codes(struct: Struct) -> list[int]:
     """The error codes of a response, one per item that was requested; 0 is success.
 
-    A top-level code of 0 above codes of items is left out: it says nothing of the items.
+    A top-level code of 0 above codes of items is left out: it says nothing about the items.
     """
     return list(iter_error_codes(struct))
 

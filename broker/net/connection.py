@@ -229,7 +229,7 @@ class Connection:
             self._serve()
 
     def _read(self) -> bool:
-        """Read what has arrived; whether there was something."""
+        """Read what has arrived; returns whether there was anything."""
         room = self._frames.writable()
         if not room:
             self._state.on(Event.MUTE)

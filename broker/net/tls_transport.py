@@ -58,7 +58,7 @@ class TlsTransport:
         self._incoming.write(_scratch[:count])
 
     def step(self) -> bool:
-        """Go on with the handshake; whether it is complete. ssl.SSLError if it has failed."""
+        """Continue the handshake; returns whether it is complete. ssl.SSLError if it has failed."""
         try:
             self._tls.do_handshake()
         except ssl.SSLWantReadError:

@@ -84,7 +84,7 @@ class AlterPartitionManager:
         self._maybe_send()
 
     async def stop(self) -> None:
-        """Send no more requests."""
+        """Stop sending requests."""
         self._unsent.clear()
         if self._sending is not None:
             self._sending.cancel()

@@ -24,7 +24,7 @@ UNKNOWN_OFFSET = -1
 
 
 class FetchTimes(Protocol):
-    """A follower's fetch session, as far as it matters here."""
+    """The part of a follower's fetch session that is used here."""
 
     last_fetch_ms: int
     """When the follower last sent a fetch request of this session."""

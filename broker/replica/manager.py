@@ -202,7 +202,7 @@ class ReplicaManager:
         return partition
 
     def become_leader_or_follower(self, partition: Partition, state: LeaderAndIsr) -> bool:
-        """Apply a decision of the controller; whether to fetch from a leader from now on.
+        """Apply a decision of the controller; returns whether to fetch from a leader from now on.
 
         The caller passes all such partitions of a request to the fetchers together.
         """

@@ -427,7 +427,7 @@ class Partition:
         self.stats.replication_bytes_in += len(records)
 
     def update_watermarks_from_leader(self, high_watermark: int, log_start_offset: int) -> None:
-        """Take over the leader's high watermark and log start offset, as far as our log goes."""
+        """Take over the leader's high watermark and log start offset, limited to our log end."""
         log = self.log
         self.leader_high_watermark = high_watermark
         offset = min(high_watermark, log.log_end_offset)
@@ -441,7 +441,7 @@ class Partition:
     # --- decisions of the controller -------------------------------------------------------------
 
     def become_leader_or_follower(self, state: LeaderAndIsr) -> bool:
-        """Apply a decision of the controller; whether a new leader epoch began.
+        """Apply a decision of the controller; returns whether a new leader epoch began.
 
         A decision older than what is known (the controller has answered AlterPartition meanwhile)
         is ignored.

@@ -60,7 +60,7 @@ class DelayedOperation:
         self._expiring[self] = None
 
     def try_complete(self) -> bool:
-        """Complete the operation if its condition is met; whether this call did so."""
+        """Complete the operation if its condition is met; returns whether this call did so."""
         return False
 
     def on_complete(self) -> None:

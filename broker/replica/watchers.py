@@ -56,7 +56,7 @@ class Watchers:
             follower.log_end_advanced()
 
     def high_watermark_advanced(self) -> None:
-        """Wake the fetches of consumers; the sessions of followers take note."""
+        """Wake the fetches of consumers; the sessions of followers record the change."""
         for consumer in self.consumers:
             consumer.high_watermark_advanced()
         for follower in self.followers:

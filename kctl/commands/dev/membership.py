@@ -90,7 +90,7 @@ def remove(
     ] = False,
     state: State = None,
 ) -> None:
-    """Stop a broker for good and delete its data.
+    """Stop a broker permanently and delete its data.
 
     Refused while partitions have replicas on it: `kctl reassign run --drain` moves them away.
     """
