@@ -370,7 +370,10 @@ class _Loader:
             # what is left. No record here can be read any more, and an append at `end` would
             # reuse offsets that were deleted.
             logger.warning(
-                "deleting all of %s: it ends at %s, below %s", self._directory, end, start
+                "deleting all segments: log end offset %s is below log start offset %s dir=%s",
+                end,
+                start,
+                self._directory,
             )
             self._delete(list(self._segments))
             self._epochs.clear()

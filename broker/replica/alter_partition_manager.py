@@ -41,14 +41,14 @@ _OUTDATED: Final = (
 
 
 class _Proposal(NamedTuple):
-    """An ISR that a partition's leader asks for."""
+    """An ISR that a partition's leader proposes."""
 
     partition: Partition
     isr: tuple[int, ...]
 
     @property
     def is_superseded(self) -> bool:
-        """Whether the partition has had another decision, or has another proposal."""
+        """Whether the proposal is superseded by a decision or by another proposal."""
         return self.partition.proposed_isr is not self.isr
 
 

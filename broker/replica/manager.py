@@ -223,7 +223,7 @@ class ReplicaManager:
         return is_new_epoch
 
     def remove_partitions(self, names: Iterable[TopicPartition]) -> None:
-        """Neither lead nor follow these partitions any more; their logs remain."""
+        """Stop leading and following these partitions; their logs remain."""
         names = list(names)
         self.fetchers.unfollow(names)
         for name in names:

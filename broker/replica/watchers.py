@@ -25,7 +25,7 @@ class FetchWatcher(Protocol):
         """The next fetch must read the partition, even if it has nothing for the client."""
 
     def has_missed_wakeup(self) -> bool:
-        """Whether there is something for the client that the session has no note of."""
+        """Whether there is something for the client that the session does not know of."""
 
     def wake(self) -> None:
         """Read the partition now if a fetch waits, otherwise at the next one."""
@@ -73,12 +73,12 @@ class Watchers:
             operation.try_complete()
 
     def heal_operations(self) -> int:
-        """Complete operations that should have been completed before; how many these were."""
+        """Complete operations that should have been completed before; returns their number."""
         return sum(operation.try_complete() for operation in self.operations)
 
 
 def heal_fetches(watchers: Iterable[FetchWatcher]) -> int:
-    """Wake sessions that should have been notified before; how many these were."""
+    """Wake sessions that should have been notified before; returns their number."""
     missed = [fetch for fetch in watchers if fetch.has_missed_wakeup()]
     for fetch in missed:
         fetch.wake()
