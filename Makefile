@@ -38,10 +38,11 @@ demo: $(INSTALLED)  ## guided tour of a broker; CLUSTER=1 for a tour of three br
 test: check  ## run the checks, then every test that needs no Apache Kafka; T=tests/api for a part
 	$(PYTEST) -m "not kafka and not chaos" $(T)
 
-check: $(INSTALLED)  ## check lint, format, types and that generated docs are current
+check: $(INSTALLED)  ## check lint, format, types, import layers and that generated docs are current
 	$(BIN)/ruff check $(CODE)
 	$(BIN)/ruff format --check $(CODE)
 	$(BIN)/mypy
+	$(BIN)/python -m pytest -q tests/docs/test_import_rules.py
 	$(BIN)/python -m kctl.docs --check
 
 docs: $(INSTALLED)  ## regenerate man/, completions/ and docs/settings.md

@@ -1,4 +1,4 @@
-"""One of our brokers beside one of Apache Kafka: throughput, CPU and memory, with librdkafka.
+"""Our broker compared with Apache Kafka: throughput, CPU and memory, with librdkafka.
 
 The goal for consuming is in `broker_java`. With librdkafka, consuming measures the client more than
 the broker: reading 100 B records takes nine tenths of two cores, and more the further the client

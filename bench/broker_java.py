@@ -1,4 +1,4 @@
-"""One of our brokers beside one of Apache Kafka: throughput and CPU, with Kafka's own perf tools.
+"""Our broker compared with Apache Kafka: throughput and CPU, with Kafka's own perf tools.
 
 The Java producer sends batches of at most 16 KB, a sixtieth of librdkafka's, and itself takes three
 quarters of two cores. The goals for producing are therefore in `broker`.

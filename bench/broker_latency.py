@@ -1,4 +1,4 @@
-"""End-to-end latency at 2,000 records/s: our broker beside Apache Kafka, with librdkafka."""
+"""End-to-end latency at 2,000 records/s: our broker and Apache Kafka, with librdkafka."""
 
 import statistics
 import time

@@ -1,4 +1,4 @@
-"""Start-up, and creating a topic with 2,000 partitions: our broker beside Apache Kafka."""
+"""Start-up, and creating a topic with 2,000 partitions: our broker and Apache Kafka."""
 
 import asyncio
 import tempfile

@@ -1,4 +1,4 @@
-"""One of our brokers beside one of Apache Kafka, over TLS: throughput and CPU, with librdkafka.
+"""Our broker compared with Apache Kafka over TLS: throughput and CPU, with librdkafka.
 
 Both have the same certificate (ECDSA, P-256) and negotiate TLS 1.3. CPU counts the broker's process
 only; the client encrypts as well, in a process of its own.

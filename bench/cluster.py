@@ -1,4 +1,4 @@
-"""Three of our brokers beside three of Apache Kafka: replicated writes, failover, idle cost.
+"""Three of our brokers compared with three of Apache Kafka: replicated writes, failover, idle cost.
 
 Opt-in, because it needs Apache Kafka and several minutes: KCTL_BENCH_CLUSTER=1.
 

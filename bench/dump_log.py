@@ -1,4 +1,4 @@
-"""`kctl dump-log --format kafka` beside kafka-dump-log on one segment, start-up included.
+"""`kctl dump-log --format kafka` compared with kafka-dump-log on one segment, including start-up.
 
 The segment looks like that of a busy idempotent producer with default settings: 520 MB in batches
 of 16 KB, records of 100 bytes with keys, about a hundred per millisecond. Both tools print into a
@@ -131,7 +131,7 @@ def _seconds(command: list[str]) -> float:
 
 
 def _compare_memory(path: Path) -> Comparison:
-    """Our peak memory on the whole segment beside that on a tenth of it; it must not grow."""
+    """Our peak memory on the whole segment and on a tenth of it; it must not grow."""
     small = path.parent / f"{1:020d}.log"
     write_segment(small, SEGMENT_BYTES // 10)
     return Comparison(

@@ -1,4 +1,4 @@
-"""An innocent client's worst wait beside one hostile request: our broker beside Apache Kafka.
+"""The longest wait of a normal client during one hostile request: our broker and Apache Kafka.
 
 For every array of every API one request of up to 10 MB is sent; `KCTL_HOSTILE_MB=100` for larger
 ones. The rows are the requests with the longest waits, and our peak memory per byte of the request.
@@ -67,7 +67,7 @@ def run() -> Iterator[Comparison]:
 
 
 def measure(broker: MeasuredBroker, hostile: Hostile) -> Seen:
-    """Send one request beside a client that asks for metadata every 20 ms."""
+    """Send one request while another client requests metadata every 20 ms."""
     before_mb = broker.resident_mb()
     broker.reset_peak()
     innocent = InnocentClient(broker.bootstrap_servers)

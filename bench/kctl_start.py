@@ -1,4 +1,4 @@
-"""Start-up time of kctl beside that of the bare Python interpreter."""
+"""Start-up time of kctl compared with the bare Python interpreter."""
 
 import subprocess
 import sys

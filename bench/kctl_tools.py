@@ -1,4 +1,4 @@
-"""kctl's commands beside Kafka's own tools, on the same Apache Kafka."""
+"""kctl's commands compared with Kafka's own tools, on the same Apache Kafka."""
 
 import asyncio
 import statistics

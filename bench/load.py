@@ -1,4 +1,4 @@
-"""Many connections, groups and producer ids: our broker beside Apache Kafka.
+"""Many connections, groups and producer ids: our broker and Apache Kafka.
 
 `KCTL_LOAD=0.1` runs with a tenth of the numbers. Times are those of a client, so they depend on
 what else runs on the machine; memory and the CPU time of the broker do not.

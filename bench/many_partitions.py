@@ -1,4 +1,4 @@
-"""10,000 partitions: creation, kill -9 and the start after it, our broker beside Apache Kafka.
+"""10,000 partitions: creation, kill -9 and the start after it, on our broker and Apache Kafka.
 
 Each partition has one batch of records. After kill -9 every one of them must be recovered. The time
 ends when a client sees a leader for each. `KCTL_PARTITIONS` for another number. CPU time is that of

@@ -1,4 +1,4 @@
-"""Our codecs beside kafka-python's, each message in the newest version that both support."""
+"""Our codecs compared with kafka-python's, each message in the newest version that both support."""
 
 from collections.abc import Callable, Iterator
 from typing import Any

@@ -1,4 +1,4 @@
-"""Raw requests: pre-encoded Produce and Fetch frames on one core, beside a warm Apache Kafka.
+"""Raw requests: pre-encoded Produce and Fetch frames on one core, and the same on Apache Kafka.
 
 No client library, so that what is measured is the broker: four connections send the same frame
 again and again, five at a time each. Both brokers are pinned to the same core, the generator to the

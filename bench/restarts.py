@@ -1,4 +1,4 @@
-"""What a producer with acks=all notices of a restarted or killed broker, beside Apache Kafka.
+"""Effect of a restarted or killed broker on a producer with acks=all: ours and Apache Kafka.
 
 Opt-in, because it needs Apache Kafka and several minutes: KCTL_BENCH_CLUSTER=1.
 

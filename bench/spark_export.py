@@ -1,4 +1,4 @@
-"""Topics to Parquet: `kctl spark-export` beside Spark's own Kafka connector, on local[2].
+"""Topics to Parquet: `kctl spark-export` compared with Spark's own Kafka connector, on local[2].
 
 826 MB in records of 100 to 530 bytes, in a topic of one partition and again in one of 100.
 

@@ -1,7 +1,7 @@
 """Length and hash code of Java strings, which count UTF-16 code units, and Java's number format.
 
-Kafka defines by them which partition of an internal topic a group or transactional id belongs to,
-and how long commit metadata may be.
+Kafka uses them to choose the partition of an internal topic that stores a group or transactional
+id, and to limit the length of commit metadata.
 """
 
 from decimal import Decimal

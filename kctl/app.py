@@ -68,7 +68,7 @@ COMMANDS = {
         section=GROUPS,
     ),
     "streams": LazyCommand(
-        "kctl.commands.streams.app", "Reset applications of Kafka Streams.", section=GROUPS
+        "kctl.commands.streams.app", "Reset Kafka Streams applications.", section=GROUPS
     ),
     "transactions": LazyCommand(
         "kctl.commands.transactions.app",

@@ -40,7 +40,7 @@ _CLUSTER_ACTIONS: Final = frozenset(
 class RequestUsage:
     """Quota usage of one request.
 
-    Field `_started_ns`: since when the request is being processed.
+    Field `_started_ns`: when the processing of the request last began or resumed.
     Field `_spent_ns`: for how long it was processed before.
     """
 

@@ -11,7 +11,7 @@ from typing import Final
 
 from broker.api.context import RequestContext
 from broker.errors import ApiError, ErrorCode
-from broker.log.producer_state import Verification
+from broker.log.producer_state import VerificationGuard
 from broker.model import ProducerIdAndEpoch, TopicPartition
 from broker.protocol.messages.produce import ProduceRequest
 from broker.records.batch import read_header
@@ -37,7 +37,7 @@ def is_transactional(records: memoryview) -> bool:
     )
 
 
-Verified = Mapping[TopicPartition, Verification | ApiError]
+Verified = Mapping[TopicPartition, VerificationGuard | ApiError]
 """By partition: the guard to append with, or the error of the coordinator."""
 
 NOT_VERIFIED: Final[Verified] = MappingProxyType({})
@@ -83,7 +83,7 @@ def _transactional(
 
 async def _verify_elsewhere(
     transactional_id: str,
-    asked: Mapping[TopicPartition, tuple[ProducerIdAndEpoch, Verification]],
+    asked: Mapping[TopicPartition, tuple[ProducerIdAndEpoch, VerificationGuard]],
     context: RequestContext,
 ) -> Verified:
     by_producer: dict[ProducerIdAndEpoch, list[TopicPartition]] = {}
@@ -105,7 +105,7 @@ async def _verify_elsewhere(
 
 def _guard(
     partition: Partition, records: memoryview
-) -> tuple[ProducerIdAndEpoch, Verification | None]:
+) -> tuple[ProducerIdAndEpoch, VerificationGuard | None]:
     """The producer, and the guard for its first append; None if its transaction is open here."""
     header = read_header(records)
     guard = partition.log.start_verification(
@@ -120,7 +120,7 @@ def verify_append(
     transactional_id: str | None,
     context: RequestContext,
     verified: Verified,
-) -> Verification | None:
+) -> VerificationGuard | None:
     """The guard to append with; None if the transaction has written to the partition before.
 
     ApiError unless the partition is part of the producer's open transaction.

@@ -9,7 +9,7 @@
     reference       docs/settings.md, generated from the declarations
 
 Settings are text to Kafka: `values` converts text to values and back, `definitions` declares
-settings. The package imports nothing of the broker but `errors`.
+settings. Of the rest of the broker, the package imports only `errors` and `java_properties`.
 """
 
 from broker.config.broker import BrokerConfig

@@ -215,8 +215,8 @@ class BrokerChangeHandler:
     async def controlled_shutdown(self, broker_id: int, broker_epoch: int) -> list[TopicPartition]:
         """Move leadership away from a broker; returns the partitions that it still leads.
 
-        These have no other replica in sync. The broker asks again until none is left or it has
-        tried controlled.shutdown.max.retries times.
+        These have no other replica in sync. The broker repeats its request until none is left or it
+        has tried controlled.shutdown.max.retries times.
         """
         context = self._context
         live = context.brokers.get(broker_id)

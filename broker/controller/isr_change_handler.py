@@ -42,7 +42,7 @@ class IsrChangeHandler:
     async def process_alter_partition(
         self, request: AlterPartitionRequest
     ) -> AlterPartitionResponse:
-        """Write the ISRs that a leader requests, as far as they are valid.
+        """Write those of the ISRs that a leader requests which are valid.
 
         Reassignments whose last replica came in sync are completed by a later event, so that the
         leader gets its response first.

@@ -5,7 +5,8 @@ as the original one. Offsets of transactions are held per producer until their m
 a marker at the log end stay pending in the group.
 
 Most records are superseded by later ones, so keys and values are kept undecoded and only the last
-ones are decoded. One that cannot be decoded is logged and skipped; it must not cost the others.
+ones are decoded. A record that cannot be decoded is logged and skipped, so that the others are
+still loaded.
 """
 
 import logging

@@ -14,7 +14,7 @@ Synchronous code without network access.
          ├─ producer_state.ProducerState   → producer_entry, producer_snapshot, markers
          └─ leader_epochs.LeaderEpochs
     maintenance.LogMaintenance   periodic work: retention, flushes, cleaning, checkpoints
-    recovery.load_log            makes a PartitionLog of a directory
+    recovery.load_log            loads a PartitionLog from a directory
     retention, truncation        remove records from the front; from the end
     offset_lookup                finds an offset by timestamp
     layout, checkpoints          the definition of every file format

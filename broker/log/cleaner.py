@@ -32,7 +32,7 @@ logger = logging.getLogger(__name__)
 
 
 class CleaningAborted(Exception):
-    """The log is to be truncated or deleted; the work so far is discarded."""
+    """The log will be truncated or deleted; the work so far is discarded."""
 
 
 @dataclass(slots=True)

@@ -93,7 +93,7 @@ class Descriptors:
         raise error
 
     def reclaim_all(self) -> None:
-        """Release the files of all logs; does nothing while this thread is doing just that."""
+        """Release the files of all logs; does nothing if this thread is already doing so."""
         if getattr(self._is_reclaiming, "now", False):
             return
         self._is_reclaiming.now = True

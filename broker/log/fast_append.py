@@ -7,7 +7,7 @@ decides, with the reason for a refusal or the work to be done.
 
 What may take the fast path:
 
- 1. The bytes are exactly one batch of format 2 with base offset 0 and a right crc, whose header is
+ 1. The bytes are exactly one batch of format 2 with base offset 0 and a valid crc, whose header is
     consistent (`header_check.read_plain_header`).
  2. The topic's settings require no check of single records, no other codec, no flush
     (`LogConfig.takes_batches_as_they_are`), and the batch is not too large.
@@ -17,7 +17,7 @@ What may take the fast path:
     it is the only check that costs more the larger the batch is.
 
 For a batch that takes it, both paths write the same bytes and leave the same state; a property test
-(tests/log/test_fast_append.py) holds them together. Only rule 5 raises: what it refuses, the full
+(tests/log/test_fast_append.py) checks that. Only rule 5 raises: what it refuses, the full
 path would refuse with the same error.
 """
 

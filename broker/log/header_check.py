@@ -2,7 +2,7 @@
 
  A. The bytes are one batch of format 2, neither shorter nor longer.
  B. The base offset is 0: the leader assigns offsets.
- C. The crc is right.
+ C. The crc is valid.
  D. The codec exists.
  E. The last offset delta is not negative, and there is one record for each offset.
  F. It is not a control batch.

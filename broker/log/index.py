@@ -255,8 +255,8 @@ class Index:
     def _last_slot_up_to_offset(self, offset: int) -> int:
         """The last slot whose offset is at most `offset`; -1 if no slot qualifies.
 
-        A consumer reads on, so its next lookup finds the slot of its last one or one soon after it.
-        Looking there first saves the bisection, which is most of what a lookup costs.
+        A consumer reads sequentially, so its next lookup is usually at or soon after the slot of
+        its last one. Looking there first saves the bisection, which is most of what a lookup costs.
         """
         target = offset - self.base_offset
         slot = self._slot_near(self._recent_slot, target)

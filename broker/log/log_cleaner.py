@@ -177,7 +177,7 @@ class LogCleaner:
 
     @contextmanager
     def paused_if_idle(self, partition: TopicPartition) -> Iterator[bool]:
-        """As `paused`, but gives False without a pause if the partition is being cleaned now."""
+        """Like `paused`, but if the partition is being cleaned, yields False without pausing."""
         with self._changed:
             is_idle = self._cleaning != partition
             if is_idle:

@@ -1,6 +1,6 @@
 """The files of one partition's log: their lifetime, flushing and failures.
 
-The lower half of `PartitionLog`, without records: which files there are, what of them is flushed,
+The lower half of `PartitionLog`, without records: which files exist, how far they are flushed,
 when they are deleted, and what happens when the disk fails.
 
 One lock guards all changes and lookups, because the cleaner, the flusher and retention run in

@@ -1,8 +1,7 @@
 """Periodic work on the logs of a broker: retention, flushes, cleaning, checkpoints.
 
 Plain methods without timers: the server calls them from its threads at Kafka's intervals, tests
-call them after advancing the clock. A log that fails goes offline by itself and does not keep the
-others from their turn.
+call them after advancing the clock. A log that fails goes offline and does not affect the others.
 """
 
 import logging

@@ -3,9 +3,9 @@
 The life cycle of logs: loading at start, creation, moves between directories, deletion, closing.
 Periodic work on them is in `maintenance`.
 
-A directory whose disk fails goes offline by itself: its logs are removed here, the others stay
-online. `on_dir_offline` is called from the thread that met the failure; the broker shuts down if no
-directory is left.
+A directory whose disk fails goes offline: its logs are removed here, those of other directories
+stay online. `on_dir_offline` is called from the thread that met the failure; the broker shuts down
+if no directory is left.
 """
 
 import logging
@@ -76,7 +76,7 @@ class LogManager:
     Field `cleaner`: compacts logs. Invariant: paused for a partition whose log is deleted or moved.
     Field `checkpoints`: writes the checkpoints of the directories.
     Field `_logs`, `_future_logs`: by partition. Invariant: all of them are in online directories.
-    Field `_to_delete`: logs in `-delete` directories, and since when.
+    Field `_to_delete`: logs in `-delete` directories, and when each was put there.
     Field `_config_of`: gives a topic's configuration when a log is loaded or created.
     """
 

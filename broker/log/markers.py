@@ -1,4 +1,4 @@
-"""The control record that ends a transaction, as far as the log must understand it."""
+"""The control record that ends a transaction: the fields that the log reads."""
 
 from typing import NamedTuple
 

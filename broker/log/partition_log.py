@@ -47,7 +47,7 @@ from broker.log.offsets import (
     LogOffsetMetadata,
 )
 from broker.log.producer_entry import ProducerEntry
-from broker.log.producer_state import Verification
+from broker.log.producer_state import VerificationGuard
 from broker.log.transaction_index import AbortedTxn
 from broker.log.validator import HeavyBatch
 from broker.log.writer import LogWriter
@@ -119,7 +119,7 @@ class PartitionLog(LogFiles):
         records: BytesLike,
         leader_epoch: int,
         origin: AppendOrigin = CLIENT,
-        verification: Verification | None = None,
+        verification: VerificationGuard | None = None,
     ) -> LogAppendInfo:
         """Validate one batch (or an old message set), assign its offsets and write it.
 
@@ -145,7 +145,7 @@ class PartitionLog(LogFiles):
         records: BytesLike,
         leader_epoch: int,
         origin: AppendOrigin = CLIENT,
-        verification: Verification | None = None,
+        verification: VerificationGuard | None = None,
     ) -> LogAppendInfo:
         """As `append_as_leader`, but HeavyBatch if the batch must be `validated` first."""
         # Three stages: the fast path for plain batches, which most are; then the checks that need
@@ -204,7 +204,7 @@ class PartitionLog(LogFiles):
         prepared: Prepared,
         now_ms: int,
         origin: AppendOrigin,
-        verification: Verification | None,
+        verification: VerificationGuard | None,
     ) -> LogAppendInfo:
         """Write prepared batches and update everything that follows from them; the lock is held."""
         local = self.local
@@ -233,7 +233,7 @@ class PartitionLog(LogFiles):
 
     def start_verification(
         self, producer_id: int, sequence: int, producer_epoch: int
-    ) -> Verification | None:
+    ) -> VerificationGuard | None:
         """The guard for a transaction's first append; None if the transaction is ongoing."""
         with self._lock:
             entry = self.producer_state.producers.get(producer_id)

@@ -192,7 +192,7 @@ class ProducerEntry:
 
     @classmethod
     def from_snapshot(cls, saved: SnapshotEntry) -> "ProducerEntry":
-        """The entry as far as the snapshot holds it."""
+        """The entry, with the fields that a snapshot stores."""
         entry = cls(saved.producer_id)
         entry.producer_epoch = saved.producer_epoch
         entry.coordinator_epoch = saved.coordinator_epoch

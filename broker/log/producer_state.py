@@ -41,8 +41,8 @@ class CompletedTxn(NamedTuple):
     is_aborted: bool
 
 
-class Verification:
-    """Kafka's VerificationGuard: the coordinator has confirmed the transaction (KIP-890).
+class VerificationGuard:
+    """Proof that the coordinator has confirmed the transaction (KIP-890).
 
     The object itself is the guard: the append must pass the one that is stored for its producer.
     """
@@ -82,7 +82,7 @@ class ProducerState:
         self.producers: dict[int, ProducerEntry] = {}
         self._ongoing: dict[int, int] = {}  # first offset → producer id, in the order of offsets
         self._unreplicated: dict[int, int] = {}  # first offset → offset of the marker
-        self._verifications: dict[int, Verification] = {}
+        self._verifications: dict[int, VerificationGuard] = {}
         self._snapshots: set[int] = set()
         self._last_snapshot_offset = 0
         self.map_end_offset = 0
@@ -101,7 +101,9 @@ class ProducerState:
         entry = self.producers.get(header.producer_id)
         return entry.find_duplicate(header) if entry else None
 
-    def check(self, batch: Batch, verification: Verification | None, *, is_client: bool) -> None:
+    def check(
+        self, batch: Batch, verification: VerificationGuard | None, *, is_client: bool
+    ) -> None:
         """Check a batch with a producer id before it is written; ApiError if it must be refused."""
         header = batch.header
         entry = self.producers.get(header.producer_id) or ProducerEntry(header.producer_id)
@@ -117,7 +119,7 @@ class ProducerState:
             entry.check_sequence(header)
         entry.check_transaction(header)
 
-    def _check_verified(self, header: BatchHeader, verification: Verification | None) -> None:
+    def _check_verified(self, header: BatchHeader, verification: VerificationGuard | None) -> None:
         if not self._config.verify_transactions:
             return
         expected = self._verifications.get(header.producer_id)
@@ -205,11 +207,11 @@ class ProducerState:
 
     def start_verification(
         self, producer_id: int, sequence: int, producer_epoch: int, now_ms: int
-    ) -> Verification:
+    ) -> VerificationGuard:
         """The guard that a transaction's first append must pass; created by the first call."""
         found = self._verifications.get(producer_id)
         if found is None or found.producer_epoch < producer_epoch:
-            found = Verification(now_ms, sequence, producer_epoch)
+            found = VerificationGuard(now_ms, sequence, producer_epoch)
             self._verifications[producer_id] = found
         found.lowest_sequence = min(found.lowest_sequence, sequence)
         return found

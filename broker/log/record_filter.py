@@ -1,4 +1,4 @@
-"""What compaction keeps of one batch (Kafka's RecordFilter, KIP-534).
+"""Decides which records of a batch compaction keeps (Kafka's RecordFilter, KIP-534).
 
 A record is retained if no later record of its key is known, unless it is a tombstone past its
 delete horizon. When the cleaner first sees a tombstone (or a marker of a transaction without

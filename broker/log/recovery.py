@@ -268,7 +268,7 @@ class _Loader:
         """Recover every segment that may hold unflushed batches.
 
         After a damaged batch nothing is kept, not even segments that are sound: offsets in a log
-        have no gaps that a leader did not make, and followers would miss the lost records for good.
+        have no gaps that a leader did not make, and followers would never get the lost records.
         """
         # Includes the segment that contains the recovery point, from its first batch on: indexes
         # and producer state are rebuilt per segment.
@@ -370,7 +370,10 @@ class _Loader:
             # what is left. No record here can be read any more, and an append at `end` would
             # reuse offsets that were deleted.
             logger.warning(
-                "deleting all of %s: it ends at %s, below %s", self._directory, end, start
+                "deleting all segments: log end offset %s is below log start offset %s dir=%s",
+                end,
+                start,
+                self._directory,
             )
             self._delete(list(self._segments))
             self._epochs.clear()

@@ -2,7 +2,7 @@
 
 A follower truncates what its leader does not have. Afterwards segments, indexes, leader epochs,
 recovery point and watermarks end at the new log end, and the producer state is rebuilt from its
-latest snapshot below it. (Recovery truncates by itself, because there is no loaded log yet.)
+latest snapshot below it. (Recovery has its own truncation, because there is no loaded log yet.)
 
 A flush that runs concurrently does not raise the recovery point (`LocalLog.truncations`).
 """

@@ -1,6 +1,6 @@
 """Validates the batches of clients as Kafka's LogValidator does: the same verdicts, the same codes.
 
-A batch is accepted exactly when Kafka 3.9 accepts it. A right crc proves only that it arrived
+A batch is accepted exactly when Kafka 3.9 accepts it. A valid crc proves only that it arrived
 as it was sent: the records inside may still be cut, miscounted or not decompressible, and a
 consumer that meets such a batch cannot get past it. So every client batch is walked record by
 record (`records.scan`), compressed ones after decompression. Batches from leaders and from this

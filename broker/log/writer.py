@@ -12,7 +12,7 @@ from broker.log.append import CLIENTS, REPLICATION, AppendOrigin, Prepared
 from broker.log.leader_epochs import LeaderEpochs
 from broker.log.local_log import LocalLog
 from broker.log.producer_entry import BatchMetadata
-from broker.log.producer_state import ProducerState, Verification
+from broker.log.producer_state import ProducerState, VerificationGuard
 from broker.log.segment import LogSegment
 from broker.records.layout import CURRENT_MAGIC
 
@@ -36,7 +36,7 @@ class LogWriter:
         prepared: Prepared,
         now_ms: int,
         origin: AppendOrigin,
-        verification: Verification | None,
+        verification: VerificationGuard | None,
     ) -> BatchMetadata | None:
         """Write the batches; if they repeat one of the producer's last batches, return that.
 
@@ -60,7 +60,7 @@ class LogWriter:
                 epochs.clear()
 
     def _check_producer(
-        self, prepared: Prepared, origin: AppendOrigin, verification: Verification | None
+        self, prepared: Prepared, origin: AppendOrigin, verification: VerificationGuard | None
     ) -> BatchMetadata | None:
         """Idempotence: the batch that is repeated, None if this one may be written, or ApiError."""
         header = prepared.headers[0]

@@ -83,14 +83,14 @@ class AclStore:
                 await asyncio.gather(*map(self._load, patterns))
 
     async def stop(self) -> None:
-        """Follow no more changes."""
+        """Stop following changes."""
         for listener in self._listeners:
             await listener.stop()
 
     async def update(
         self, pattern: ResourcePattern, change: Callable[[list[AccessControlEntry]], Entries]
     ) -> None:
-        """Replace the entries of a pattern by what `change` makes of them.
+        """Replace the entries of a pattern by the result of `change`.
 
         `change` may be called several times, if others change the same pattern. ApiError if that
         does not end, or if no node can have the name.

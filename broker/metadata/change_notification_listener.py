@@ -57,7 +57,7 @@ class ChangeNotificationListener:
         self._task = asyncio.get_running_loop().create_task(self._run())
 
     async def stop(self) -> None:
-        """Process no more notifications."""
+        """Stop processing notifications."""
         if self._watch is not None:
             self._watch.cancel()
         if self._task is not None:

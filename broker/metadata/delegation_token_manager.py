@@ -54,7 +54,7 @@ class DelegationTokenManager:
             await self._read(token_id)
 
     async def stop(self) -> None:
-        """Follow no more changes."""
+        """Stop following changes."""
         await self._notifications.stop()
 
     async def create(

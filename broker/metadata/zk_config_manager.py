@@ -56,7 +56,7 @@ class ZkConfigManager:
         self._topic_ids = dict.fromkeys(topics)
 
     async def stop(self) -> None:
-        """Apply no more changes."""
+        """Stop applying changes."""
         await self._notifications.stop()
 
     async def on_topics(self, topic_ids: Mapping[str, Uuid]) -> None:

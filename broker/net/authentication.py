@@ -25,7 +25,7 @@ class Sasl(NamedTuple):
 
 
 class Security(NamedTuple):
-    """What outbound connections do before the first request; by default nothing."""
+    """The steps of an outbound connection before its first request; by default there are none."""
 
     tls: SSLContext | None = None
     sasl: Sasl | None = None

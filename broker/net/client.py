@@ -191,7 +191,7 @@ class Client:
     async def metadata(self, topics: Iterable[str] | None) -> MetadataResponse:
         """The metadata of brokers and `topics` (None: all topics); creates no topics.
 
-        Brokers before Kafka 0.11 create topics that a request names, so they are asked for all.
+        Brokers before Kafka 0.11 create topics that a request names, so all topics are requested.
         """
         wanted = None if topics is None else list(topics)
         named = None if wanted is None else [MetadataRequestTopic(name=one) for one in wanted]
@@ -399,7 +399,7 @@ def _backoff_s(attempts: int) -> float:
 def error_codes(struct: Struct) -> list[int]:
     """The error codes of a response, one per item that was requested; 0 is success.
 
-    A top-level code of 0 above codes of items is left out: it says nothing of the items.
+    A top-level code of 0 above codes of items is left out: it says nothing about the items.
     """
     return list(iter_error_codes(struct))
 

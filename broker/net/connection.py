@@ -186,7 +186,7 @@ class Connection:
     def maybe_close_slow(self, now_s: float) -> None:
         """Close if a large request has arrived too slowly; for when others wait for memory.
 
-        A connection that must not be read is not to blame.
+        A connection that may not be read now is exempt.
         """
         num_bytes, since_s = self._progress
         received = self._frames.num_unread
@@ -248,7 +248,7 @@ class Connection:
             self._serve()
 
     def _read(self) -> bool:
-        """Read what has arrived; whether there was something."""
+        """Read what has arrived; returns whether there was anything."""
         room = self._frames.writable()
         if not room:
             self._state.on(Event.MUTE)
@@ -266,7 +266,7 @@ class Connection:
             self.close()
             return False
         self._frames.wrote(count)
-        # Less than there was room for is all that there was, but for the end of the stream.
+        # Fewer bytes than fit were all that was available, except perhaps the end of the stream.
         self._is_readable = count == len(room) or self._is_at_end
         return True
 

@@ -64,8 +64,8 @@ class ConnectionQuotas:
         self._creation_rates = CreationRates(config.quota_windows)
         self._warned_at_s = float("-inf")
         self.ip_throttle_ms: Callable[[str], int] | None = None
-        """Counts a new connection of an address; if that exceeds its rate, for how long it is
-        delayed. None while no rate is limited."""
+        """Counts a new connection of an address; returns its delay if that exceeds its rate. None
+        while no rate is limited."""
 
     def reconfigure(self, config: SocketServerConfig) -> None:
         """Apply changed limits: to new connections, and `max.connections` to those that are open.
@@ -112,7 +112,7 @@ class ConnectionQuotas:
             await self._closed.wait()
 
     def _creation_throttle_ms(self, listener_name: str, now_s: float) -> int:
-        """Count a new connection; how long it waits because of the rate of new connections.
+        """Count a new connection; returns how long it waits because of the rate of new connections.
 
         The rate of the whole broker does not hold back the inter-broker listener.
         """

@@ -74,7 +74,7 @@ class Event(Enum):
     CLOSE = auto()
     """Close after what was written is sent: the client has sent its last byte, or we stop."""
     LOST = auto()
-    """Close now: the client is gone or sent nonsense, or we do not wait for it any longer."""
+    """Close now: the client is gone or sent invalid bytes, or the wait for it is over."""
 
 
 class InvalidTransition(Exception):

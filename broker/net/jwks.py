@@ -1,4 +1,4 @@
-"""The keys of an OAuth provider: a JWKS that is read from a file or over https, again and again.
+"""The keys of an OAuth provider: a JWKS, read periodically from a file or over https.
 
 It is read in a thread. While it cannot be read, the keys read before stay valid; a token signed
 with an unknown key causes an early refresh, because providers change their keys.

@@ -99,7 +99,7 @@ class Listener:
     async def stop(self) -> None:
         """Stop accepting, and close every connection after its responses have been sent.
 
-        Waits for clients that do not read for a limited time only.
+        The wait for clients that do not read is limited.
         """
         for task in self._tasks:
             task.cancel()

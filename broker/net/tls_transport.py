@@ -58,7 +58,7 @@ class TlsTransport:
         self._incoming.write(_scratch[:count])
 
     def step(self) -> bool:
-        """Go on with the handshake; whether it is complete. ssl.SSLError if it has failed."""
+        """Continue the handshake; returns whether it is complete. ssl.SSLError if it has failed."""
         try:
             self._tls.do_handshake()
         except ssl.SSLWantReadError:
@@ -176,7 +176,8 @@ class TlsTransport:
         return count
 
     def close(self) -> None:
-        """See Transport. Says goodbye if the socket takes it: so the client sees no truncation."""
+        """See Transport. Sends close_notify if the socket takes it, so that the client sees no
+        truncation."""
         if self._is_ready and not self.has_unsent:
             with suppress(OSError):
                 self._tls.unwrap()

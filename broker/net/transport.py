@@ -49,14 +49,14 @@ class Transport(Protocol):
         ...
 
     def write(self, parts: list[Part]) -> bool:
-        """Send as much as the socket takes, keep the rest; whether nothing is unsent.
+        """Send as much as the socket takes, keep the rest; returns whether all was sent.
 
         OSError if the client is gone.
         """
         ...
 
     def flush(self) -> bool:
-        """Send what was kept, as far as the socket takes it; whether nothing is unsent.
+        """Send as much of the kept bytes as the socket takes; returns whether all was sent.
 
         OSError if the client is gone.
         """

@@ -130,7 +130,7 @@ class ClientQuotaManager:
         return found
 
     def record(self, client: Client, value: float, now_ms: float) -> int:
-        """Record a use, and return how many milliseconds the client is to be throttled."""
+        """Record a use, and return how many milliseconds to throttle the client."""
         applied = self._sensors.applied(client)
         if applied is None:
             return 0

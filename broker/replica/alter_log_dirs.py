@@ -50,7 +50,7 @@ class ReplicaAlterLogDirsManager:
         self._rate = Rate()
 
     def alter(self, name: TopicPartition, destination: Path) -> None:
-        """Move a replica, unless it is in `destination` already; cancels a move to elsewhere.
+        """Move a replica to `destination`, unless it is there; cancels any other move of it.
 
         REPLICA_NOT_AVAILABLE for a partition that is not here; it will be created there.
         """

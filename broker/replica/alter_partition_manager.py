@@ -41,14 +41,14 @@ _OUTDATED: Final = (
 
 
 class _Proposal(NamedTuple):
-    """An ISR that a partition's leader asks for."""
+    """An ISR that a partition's leader proposes."""
 
     partition: Partition
     isr: tuple[int, ...]
 
     @property
     def is_superseded(self) -> bool:
-        """Whether the partition has had another decision, or has another proposal."""
+        """Whether the proposal is superseded by a decision or by another proposal."""
         return self.partition.proposed_isr is not self.isr
 
 
@@ -84,7 +84,7 @@ class AlterPartitionManager:
         self._maybe_send()
 
     async def stop(self) -> None:
-        """Send no more requests."""
+        """Stop sending requests."""
         self._unsent.clear()
         if self._sending is not None:
             self._sending.cancel()

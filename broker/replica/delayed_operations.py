@@ -49,7 +49,7 @@ class _DelayedByOffsets(DelayedOperation):
         return not pending and self.force_complete()
 
     def on_complete(self) -> None:
-        """Let partitions not notify this operation any more."""
+        """Stop partitions from notifying this operation."""
         for partition in self._watched:
             partition.watchers.operations.pop(self, None)
 

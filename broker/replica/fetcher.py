@@ -290,7 +290,7 @@ class ReplicaFetcher:
             logger.error("corrupt records from the leader partition=%s: %s", name, error)
             self._delay(state)
         except ApiError as error:
-            logger.error("cannot append, fetching no more partition=%s: %s", name, error)
+            logger.error("cannot append, stopped fetching partition=%s: %s", name, error)
             self.remove([name])
 
     def _append(self, state: FollowerState, data: PartitionData) -> None:

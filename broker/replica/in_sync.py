@@ -24,7 +24,7 @@ UNKNOWN_OFFSET = -1
 
 
 class FetchTimes(Protocol):
-    """A follower's fetch session, as far as it matters here."""
+    """The part of a follower's fetch session that is used here."""
 
     last_fetch_ms: int
     """When the follower last sent a fetch request of this session."""
@@ -71,7 +71,7 @@ class RemoteReplica:
         leader_log_end_offset: int,
         session: FetchTimes | None = None,
     ) -> None:
-        """Take note of a fetch from `offset`."""
+        """Record a fetch from `offset`."""
         if offset >= leader_log_end_offset:
             self.last_caught_up_ms = max(self.last_caught_up_ms, now_ms)
             self.idle_session = session
@@ -99,7 +99,7 @@ class RemoteReplica:
         """The controller refuses this replica as a member of the ISR (it shuts down, for example).
 
         It does not count as caught up until its next fetch, so it cannot hold back the high
-        watermark when it fetches no more.
+        watermark after it has stopped fetching.
         """
         self.last_caught_up_ms = 0
         self.idle_session = None

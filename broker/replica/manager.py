@@ -202,7 +202,7 @@ class ReplicaManager:
         return partition
 
     def become_leader_or_follower(self, partition: Partition, state: LeaderAndIsr) -> bool:
-        """Apply a decision of the controller; whether to fetch from a leader from now on.
+        """Apply a decision of the controller; returns whether to fetch from a leader from now on.
 
         The caller passes all such partitions of a request to the fetchers together.
         """
@@ -223,7 +223,7 @@ class ReplicaManager:
         return is_new_epoch
 
     def remove_partitions(self, names: Iterable[TopicPartition]) -> None:
-        """Neither lead nor follow these partitions any more; their logs remain."""
+        """Stop leading and following these partitions; their logs remain."""
         names = list(names)
         self.fetchers.unfollow(names)
         for name in names:

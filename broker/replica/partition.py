@@ -25,7 +25,7 @@ from typing import Final
 from broker.errors import ApiError, ErrorCode, NotLeaderOrFollower, OffsetOutOfRange
 from broker.log.append import AppendOrigin, LogAppendInfo, UnexpectedAppendOffset
 from broker.log.partition_log import PartitionLog
-from broker.log.producer_state import Verification
+from broker.log.producer_state import VerificationGuard
 from broker.log.truncation import truncate_fully_and_start_at
 from broker.metrics.topic_stats import TopicStats
 from broker.model import NO_LEADER, LeaderAndIsr, TopicPartition, Uuid
@@ -138,7 +138,7 @@ class Partition:
         records: BytesLike,
         required_acks: int = -1,
         origin: AppendOrigin = AppendOrigin.CLIENT,
-        verification: Verification | None = None,
+        verification: VerificationGuard | None = None,
     ) -> LogAppendInfo:
         """Append and, if no follower has to fetch first, advance the high watermark.
 
@@ -427,7 +427,7 @@ class Partition:
         self.stats.replication_bytes_in += len(records)
 
     def update_watermarks_from_leader(self, high_watermark: int, log_start_offset: int) -> None:
-        """Take over the leader's high watermark and log start offset, as far as our log goes."""
+        """Take over the leader's high watermark and log start offset, limited to our log end."""
         log = self.log
         self.leader_high_watermark = high_watermark
         offset = min(high_watermark, log.log_end_offset)
@@ -441,7 +441,7 @@ class Partition:
     # --- decisions of the controller -------------------------------------------------------------
 
     def become_leader_or_follower(self, state: LeaderAndIsr) -> bool:
-        """Apply a decision of the controller; whether a new leader epoch began.
+        """Apply a decision of the controller; returns whether a new leader epoch began.
 
         A decision older than what is known (the controller has answered AlterPartition meanwhile)
         is ignored.

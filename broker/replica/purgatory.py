@@ -6,7 +6,7 @@ has passed; that only enters it in the action queue. Its callbacks *run* later, 
     completed by a request        right after that request's handler, before its response is encoded
     completed outside of one      in the next iteration of the event loop
 
-Futures would not do. Their callbacks always run in the next iteration, after the producer's
+Futures are not sufficient. Their callbacks always run in the next iteration, after the producer's
 response has been encoded and sent, so a consumer at the log end would see a record later than its
 producer sees the acknowledgement. The first step changes nothing that a caller could be iterating
 over, so it may be taken anywhere; the second sees all effects of the request at once. Kafka's
@@ -60,7 +60,7 @@ class DelayedOperation:
         self._expiring[self] = None
 
     def try_complete(self) -> bool:
-        """Complete the operation if its condition is met; whether this call did so."""
+        """Complete the operation if its condition is met; returns whether this call did so."""
         return False
 
     def on_complete(self) -> None:

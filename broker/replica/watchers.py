@@ -1,8 +1,9 @@
-"""What must be notified when a partition changes: delayed operations and fetch sessions.
+"""The objects to notify when a partition changes: delayed operations and fetch sessions.
 
 Every partition has one `Watchers`. Notification is edge-triggered: a watcher that ignores a change
-must remember it, because it is not repeated. Watchers only take note (they complete an operation,
-or mark the partition in a session); they never add or remove watchers while they are notified.
+must remember it, because it is not repeated. Watchers only record the change (they complete an
+operation, or mark the partition in a session); they never add or remove watchers while they are
+notified.
 """
 
 from collections.abc import Iterable
@@ -24,7 +25,7 @@ class FetchWatcher(Protocol):
         """The next fetch must read the partition, even if it has nothing for the client."""
 
     def has_missed_wakeup(self) -> bool:
-        """Whether there is something for the client that the session has no note of."""
+        """Whether there is something for the client that the session does not know of."""
 
     def wake(self) -> None:
         """Read the partition now if a fetch waits, otherwise at the next one."""
@@ -55,7 +56,7 @@ class Watchers:
             follower.log_end_advanced()
 
     def high_watermark_advanced(self) -> None:
-        """Wake the fetches of consumers; the sessions of followers take note."""
+        """Wake the fetches of consumers; the sessions of followers record the change."""
         for consumer in self.consumers:
             consumer.high_watermark_advanced()
         for follower in self.followers:
@@ -72,12 +73,12 @@ class Watchers:
             operation.try_complete()
 
     def heal_operations(self) -> int:
-        """Complete operations that should have been completed before; how many these were."""
+        """Complete operations that should have been completed before; returns their number."""
         return sum(operation.try_complete() for operation in self.operations)
 
 
 def heal_fetches(watchers: Iterable[FetchWatcher]) -> int:
-    """Wake sessions that should have been notified before; how many these were."""
+    """Wake sessions that should have been notified before; returns their number."""
     missed = [fetch for fetch in watchers if fetch.has_missed_wakeup()]
     for fetch in missed:
         fetch.wake()

@@ -3,7 +3,7 @@ r"""`ssl.principal.mapping.rules`: from the distinguished name of a certificate 
     RULE:<pattern>/<replacement>/[LU]     Java's regular expressions; $1 is the first group
     DEFAULT                               the name as it is
 
-Rules are separated by commas, of which a backslash makes part of a rule. The first rule whose
+Rules are separated by commas; a comma after a backslash is part of the rule. The first rule whose
 pattern matches the whole name applies; L and U change the result to lower and upper case.
 """
 

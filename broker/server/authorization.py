@@ -40,7 +40,7 @@ class Authorization:
         await self.acls.start()
 
     async def stop(self) -> None:
-        """Follow no more changes."""
+        """Stop following changes."""
         if self.acls is not None:
             await self.acls.stop()
         if self._audit_handler is not None:

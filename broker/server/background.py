@@ -36,7 +36,7 @@ class Background:
                 logger.exception("periodic work failed work=%s", work.__qualname__)
 
     async def stop(self) -> None:
-        """Start nothing any more, and wait for work that is running."""
+        """Start no further work, and wait for work that is running."""
         await self._tasks.cancel()
 
 

@@ -25,7 +25,7 @@ class ClientQuotas:
         self._known: dict[tuple[tuple[str, str | None], ...], dict[str, float]] = {}
 
     def ip_throttle_ms(self, host: str) -> int:
-        """Count a new connection; for how long it is delayed if its address connects too fast."""
+        """Count a new connection; returns its delay if its address connects too fast."""
         return self.managers.connection_rates.record(host, self._clock.now_ms())
 
     async def reload(self, entity: str) -> None:
@@ -33,7 +33,7 @@ class ClientQuotas:
         await self.load()
 
     async def load(self) -> None:
-        """Apply what has changed in the store; StoreError if it cannot be read."""
+        """Apply the changes in the store; StoreError if it cannot be read."""
         found = {
             tuple(entity.items()): dict(quotas)
             for entity, quotas in await stored_quotas(self._store)

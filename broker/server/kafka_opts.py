@@ -28,7 +28,7 @@ _SECTION: Final = "KafkaServer"
 def with_jaas_file(config: BrokerConfig, environment: Mapping[str, str]) -> BrokerConfig:
     """The settings, with login modules of the file that KAFKA_OPTS names, if it names one.
 
-    ConfigError if the file cannot be used; it quotes nothing of it.
+    ConfigError if the file cannot be used; the message does not quote the file.
     """
     path = _path(environment.get("KAFKA_OPTS", ""))
     if path is None:

@@ -138,7 +138,7 @@ class Membership:
         logger.info("registered broker.id=%s epoch=%s", broker.broker_id, self._epoch.value)
 
     async def _create(self, path: str, broker: BrokerIdZnode) -> bool:
-        """Create the znode; whether it is ours, even if the response to the create was lost."""
+        """Create the znode; returns whether it is ours, also if the response was lost."""
         try:
             await self._store.create(path, broker.encode(), ephemeral=True)
         except (NodeExists, ConnectionLoss):

@@ -30,7 +30,7 @@ def socket_server_config(config: BrokerConfig) -> SocketServerConfig:
     """The settings of all listeners.
 
     OSError if the host of an override cannot be resolved, ConfigError for a
-    limit of a listener that is no number.
+    limit of a listener that is not a number.
     """
     creation_rate = config.max_connection_creation_rate
     return SocketServerConfig(

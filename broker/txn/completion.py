@@ -47,7 +47,7 @@ has ended the transaction; the others are not expected, and a retry would not he
 
 
 class MarkerRejected(ApiError):
-    """The leader of a partition rejects this marker for good."""
+    """The leader of a partition rejects this marker permanently."""
 
 
 class Completion:

@@ -295,7 +295,7 @@ class TransactionCoordinator:
             await asyncio.sleep(interval_ms / 1000)
             await asyncio.wait(
                 [self._tasks.spawn(sweep())]
-            )  # a sweep that breaks is not the last one
+            )  # one failure must not end the periodic work
 
 
 def _check_transactional_id(transactional_id: str) -> None:

@@ -257,7 +257,7 @@ def _apply(
 ) -> None:
     """Apply a record: the last one of a transactional id wins, a tombstone removes it.
 
-    A record that cannot be decoded is logged and skipped; it must not cost the other ones.
+    A record that cannot be decoded is logged and skipped, so that the others are still loaded.
     """
     try:
         transactional_id = read_key(key)

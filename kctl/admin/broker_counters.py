@@ -52,7 +52,9 @@ def parse_endpoints(text: str) -> list[MetricsEndpoint]:
     for one in filter(None, (piece.strip() for piece in text.split(","))):
         broker_id, equals, address = one.rpartition("=")
         if equals and not broker_id.isdecimal():
-            raise usage_error(f"--admin {one}: {broker_id!r} is no broker id", "e.g. 2=host:7071")
+            raise usage_error(
+                f"--admin {one}: {broker_id!r} is not a broker id", "e.g. 2=host:7071"
+            )
         found.append(MetricsEndpoint(metrics_url(address), int(broker_id) if equals else None))
     return found
 

@@ -1,4 +1,4 @@
-"""Where leader epochs end, which tells whether a log was truncated since an offset was read."""
+"""End offsets of leader epochs, which show whether a log was truncated since an offset was read."""
 
 import asyncio
 from collections import defaultdict

@@ -46,7 +46,7 @@ async def watch_znode(place: Place, path: str) -> AsyncGenerator[Event, None]:
 
 
 async def _state(store: MetadataStore, path: str) -> tuple[object, list[str], str]:
-    """The data (secrets masked), the children, and the version in words."""
+    """The data (secrets masked), the children, and the version as text."""
     try:
         data, stat = await store.get(path)
         children = await store.children(path)

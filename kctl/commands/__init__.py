@@ -1,4 +1,4 @@
-"""One module per noun. A command parses, calls the admin room or a plan, and shows the answer.
+"""One package or module per noun. A command parses, calls admin or plans, and shows the result.
 
 Each module has an `app`; `kctl/app.py` has its row.
 """

@@ -288,12 +288,12 @@ class ClusterTour:
 
     # --- waiting -----------------------------------------------------------------------------
 
-    def _wait(self, wish: Wait) -> None:
+    def _wait(self, goal: Wait) -> None:
         def is_reached() -> bool:
-            found = self._ask(lambda client: find_topics(client, [wish.topic]))
-            return bool(found and found[0].partitions and wish.is_reached(found[0].partitions[0]))
+            found = self._ask(lambda client: find_topics(client, [goal.topic]))
+            return bool(found and found[0].partitions and goal.is_reached(found[0].partitions[0]))
 
-        self._until(is_reached, str(wish))
+        self._until(is_reached, str(goal))
 
     def _kill_controller(self) -> None:
         before = self._controller()
@@ -324,13 +324,13 @@ class ClusterTour:
         finally:
             session.close()
 
-    def _until(self, is_so: Callable[[], bool], wish: str) -> None:
+    def _until(self, is_done: Callable[[], bool], goal: str) -> None:
         deadline = time.monotonic() + WAIT_S
         while time.monotonic() < deadline:
             try:
-                if is_so():
+                if is_done():
                     return
             except CliError:  # a broker that was asked has just died
                 pass
             time.sleep(_POLL_S)
-        raise CliError(f"the cluster did not get there in {WAIT_S:g} s: {wish}", "try again")
+        raise CliError(f"timed out after {WAIT_S:g} s waiting for: {goal}", "try again")

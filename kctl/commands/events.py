@@ -24,7 +24,7 @@ from kctl.views.quantities import plural
 app = lone_command()
 
 Interval = Annotated[
-    float, typer.Option("--interval", metavar="SECONDS", min=0.05, help="Time between two looks.")
+    float, typer.Option("--interval", metavar="SECONDS", min=0.05, help="Polling interval.")
 ]
 Count = Annotated[
     int | None, typer.Option("-n", "--count", min=1, help="Exit after this many events.")
@@ -75,7 +75,7 @@ def watch_topics(
 ) -> None:
     """Follow changes of topics: creation, deletion, leaders, ISR, replicas.
 
-    Without names, all topics. As `kctl events`, without brokers and controller.
+    Without names, all topics. Like `kctl events`, but without changes of brokers and controller.
     """
     wanted = select(names or [], regex=regex)
 

@@ -66,7 +66,8 @@ def import_(
         ),
     ] = None,
     append: Annotated[
-        bool, typer.Option("--append", help="Allow a topic that has other records already.")
+        bool,
+        typer.Option("--append", help="Import into a topic even if it contains other records."),
     ] = False,
     missing_timestamps: Annotated[
         str,
@@ -88,9 +89,9 @@ def import_(
     exist are created with the partitions, replication factor and configs of the exported ones.
     Files are checked against their checksums first.
 
-    Every record is written exactly once, by transactions that also hold how far the import has
-    come. A run that fails or is killed is continued by the same command, and increments that were
-    exported later are added by it. Consumers should read with isolation.level=read_committed.
+    Every record is written exactly once, by transactions that also record the progress of the
+    import. The same command continues a run that failed or was killed, and adds increments that
+    were exported later. Consumers should read with isolation.level=read_committed.
 
     Offsets differ from the exported ones. --groups commits the offsets that were saved by
     `kctl spark-export --groups`, translated to the new offsets. Groups with members are refused.

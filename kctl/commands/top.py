@@ -50,7 +50,7 @@ def top(
     ] = None,
     interval: Annotated[
         float,
-        typer.Option("-i", "--interval", metavar="SECONDS", min=0.2, help="Time between readings."),
+        typer.Option("-i", "--interval", metavar="SECONDS", min=0.2, help="Refresh interval."),
     ] = 2.0,
     window: Annotated[
         float,
@@ -59,7 +59,7 @@ def top(
             "--window",
             metavar="SECONDS",
             min=1,
-            help="Time over which verdicts of groups are taken.",
+            help="Window for the verdicts of groups.",
         ),
     ] = DEFAULT_WINDOW_S,
     once: Annotated[

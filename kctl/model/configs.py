@@ -50,18 +50,24 @@ class Operation(IntEnum):
     SUBTRACT = 3
 
 
-SOURCES = {
-    1: "DYNAMIC_TOPIC_CONFIG",
-    2: "DYNAMIC_BROKER_CONFIG",
-    3: "DYNAMIC_DEFAULT_BROKER_CONFIG",
-    4: "STATIC_BROKER_CONFIG",
-    5: "DEFAULT_CONFIG",
-    6: "DYNAMIC_BROKER_LOGGER_CONFIG",
-    7: "DYNAMIC_CLIENT_METRICS_CONFIG",
-    8: "DYNAMIC_GROUP_CONFIG",
-}
-
+TOPIC_SOURCE = "DYNAMIC_TOPIC_CONFIG"
+BROKER_SOURCE = "DYNAMIC_BROKER_CONFIG"
+CLUSTER_SOURCE = "DYNAMIC_DEFAULT_BROKER_CONFIG"
 DEFAULT_SOURCE = "DEFAULT_CONFIG"
+CLIENT_METRICS_SOURCE = "DYNAMIC_CLIENT_METRICS_CONFIG"
+GROUP_SOURCE = "DYNAMIC_GROUP_CONFIG"
+
+SOURCES = {
+    1: TOPIC_SOURCE,
+    2: BROKER_SOURCE,
+    3: CLUSTER_SOURCE,
+    4: "STATIC_BROKER_CONFIG",
+    5: DEFAULT_SOURCE,
+    6: "DYNAMIC_BROKER_LOGGER_CONFIG",
+    7: CLIENT_METRICS_SOURCE,
+    8: GROUP_SOURCE,
+}
+"""The sources of values, by their numbers in DescribeConfigs."""
 
 
 @dataclass(frozen=True)
@@ -81,10 +87,13 @@ class Entity:
     def own_source(self) -> str | None:
         """The source of configs set on this entity itself; None for loggers, where all count."""
         if self.type is EntityType.TOPICS:
-            return SOURCES[1]
+            return TOPIC_SOURCE
         if self.type is EntityType.BROKERS:
-            return SOURCES[3] if self.name == BROKER_DEFAULTS else SOURCES[2]
-        own = {EntityType.CLIENT_METRICS: SOURCES[7], EntityType.GROUPS: SOURCES[8]}
+            return CLUSTER_SOURCE if self.name == BROKER_DEFAULTS else BROKER_SOURCE
+        own = {
+            EntityType.CLIENT_METRICS: CLIENT_METRICS_SOURCE,
+            EntityType.GROUPS: GROUP_SOURCE,
+        }
         return own.get(self.type)
 
 

@@ -1,4 +1,4 @@
-"""Follows a cluster: looks at its metadata again and again, and reports what changed."""
+"""Follows a cluster: reads its metadata periodically and reports what changed."""
 
 import time
 from collections.abc import Callable, Iterator

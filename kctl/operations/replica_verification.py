@@ -19,7 +19,7 @@ async def compare_once(
     ids: Mapping[str, Uuid],
     sizes: FetchSizes,
 ) -> bool:
-    """Fetch from all replicas at the current offsets and compare; whether any check advanced.
+    """Fetch from all replicas and compare; returns whether any check advanced.
 
     A broker that does not answer is left out of the comparison, and is not queried again.
     """

@@ -1,4 +1,4 @@
-"""Hanging transactions: open ones that will never end by themselves.
+"""Hanging transactions: open ones that will never end on their own.
 
 A transaction hangs if a partition has it open for longer than the maximum transaction timeout and
 its coordinator does not know it: then no marker will be written, and read_committed consumers wait

@@ -1,8 +1,8 @@
 """When an offset was written, from a table of log end offsets seen over time.
 
-The method of kafka-lag-exporter: reading no records, it works where record timestamps lie. Between
-two points time is interpolated; before the first point it is extrapolated from the slope of the
-table. The answer is at most as exact as the interval of the points.
+The method of kafka-lag-exporter: reading no records, it also works where record timestamps are
+wrong. Between two points time is interpolated; before the first point it is extrapolated from the
+slope of the table. The answer is at most as exact as the interval of the points.
 """
 
 from bisect import bisect_left

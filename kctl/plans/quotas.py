@@ -4,7 +4,7 @@
     users/<default>/clients/C, users/<default>/clients/<default>, users/<default>,
     clients/C, clients/<default>
 
-The order is that of Kafka's DefaultQuotaCallback, for each quota by itself.
+The order is that of Kafka's DefaultQuotaCallback; it applies to each quota separately.
 """
 
 from collections.abc import Iterable, Mapping

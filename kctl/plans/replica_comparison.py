@@ -55,7 +55,7 @@ class ReplicaCheck:
         )
 
     def compare(self, fetched: Mapping[int, Fetched]) -> bool:
-        """Compare the data of the replicas at `offset`; whether `offset` advanced.
+        """Compare the data of the replicas at `offset`; returns whether `offset` advanced.
 
         Ends (`is_over`) at the high watermark of the first call, or where the logs diverge.
         """

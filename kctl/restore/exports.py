@@ -31,7 +31,7 @@ class Part:
 
     @property
     def records(self) -> int:
-        """Records in the files, with those that were kept aside."""
+        """Records in the files, with those that were set aside."""
         return int(self.entry["records"] + self.entry["undecodable"])
 
 

@@ -1,6 +1,6 @@
 """The topic to restore to: created with the exported configs, which apply after the import.
 
-While records are written, the topic keeps what it is given: records that are older than its
+While records are written, nothing may remove or change them: records that are older than its
 retention must not disappear, compaction must not run ahead, and timestamps must be those of the
 export. These configs are replaced by the exported ones at the end. A topic that was left with them
 by a killed import is recognized by them.

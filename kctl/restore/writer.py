@@ -1,4 +1,4 @@
-"""Records written exactly once: a transaction holds records and how far the import has come.
+"""Records written exactly once: a transaction contains records and the progress of the import.
 
 The progress is an offset per partition, committed in the transaction to a group of the import's
 own: the next offset of the *source* partition. So records and progress become visible together or

@@ -202,7 +202,7 @@ def _rewrite(
 def _decode_again(
     table: pa.Table, sink: OutputFiles, totals: dict[TopicPartition, PartitionCount]
 ) -> None:
-    """Records kept aside become rows if they fit the schema of the new export."""
+    """Records set aside become rows if they fit the schema of the new export."""
     table = table.drop_columns([REASON])
     keys = table.select(["topic", "partition"]).group_by(["topic", "partition"]).aggregate([])
     for key in keys.to_pylist():

@@ -56,7 +56,7 @@ class Limit:
         return cls(number, text.endswith("%"))
 
     def check(self, results: Sequence[TaskResult]) -> None:
-        """JobFailed if more records were kept aside."""
+        """JobFailed if more records were set aside."""
         counts = [count for result in results for count in result.counts]
         aside = sum(count.undecodable for count in counts)
         total = aside + sum(count.records for count in counts)
@@ -340,7 +340,7 @@ def _with_new_fields(
 def infer_schema(pieces: Sequence[Piece], settings: TaskSettings) -> str:
     """The schema of JSON values, from a sample of some pieces; empty if no struct fits all of it.
 
-    Values that do not fit, or have other fields, are kept aside as undecodable and counted.
+    Values that do not fit, or have other fields, are set aside as undecodable and counted.
     """
     struct = infer_struct(sample_values(pieces, settings))
     return encode_struct(struct) if struct is not None else ""

@@ -59,7 +59,7 @@ def written_schema(settings: TaskSettings) -> pa.Schema:
 
 
 def stored_rows(export: Path | ObjectPath, settings: TaskSettings) -> Any:
-    """The rows of an export, without its manifest and the records kept aside."""
+    """The rows of an export, without its manifest and the records set aside."""
     schema = written_schema(settings)
     levels = [
         (level.value, schema.field(level.value).type)

@@ -1,4 +1,4 @@
-"""What is checked without a source: the files of an export, and exports beside each other."""
+"""Checks that need no source: the files of an export, and exports compared with each other."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass

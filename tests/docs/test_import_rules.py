@@ -5,7 +5,7 @@ so imports inside functions count too.
 """
 
 import ast
-from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -91,14 +91,17 @@ def modules(package: str) -> list[Path]:
     return sorted((ROOT / package).rglob("*.py"))
 
 
-def imports(path: Path) -> Iterator[str]:
+@cache
+def imports(path: Path) -> tuple[str, ...]:
     """Every module that `path` names in an import; `from a import b` counts as a.b."""
+    names: list[str] = []
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
+            names += (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             assert node.module and not node.level, f"{path}: relative import"
-            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+            names += (f"{node.module}.{alias.name}" for alias in node.names)
+    return tuple(names)
 
 
 def package_of(dotted: str) -> str:
@@ -167,6 +170,6 @@ def test_no_module_imports_click(path: Path) -> None:
 def test_rules_see_imports_of_every_form(tmp_path: Path) -> None:
     source = tmp_path / "module.py"
     source.write_text("import a.b\nfrom c import d\ndef f():\n    import pyspark.sql as s\n")
-    assert list(imports(source)) == ["a.b", "c.d", "pyspark.sql"]
+    assert imports(source) == ("a.b", "c.d", "pyspark.sql")
     assert is_within("pyspark.sql", {"pyspark"})
     assert not is_within("pysparkling", {"pyspark"})

@@ -299,7 +299,7 @@ def test_metrics_that_do_not_answer_are_named(filled: RunningBroker) -> None:
     assert result.exit_code == 0
     assert f"cannot read http://{admin}/version" in result.json["problems"][0]
     wrong = run_kctl("top", *once, "--admin", "one=h:1")
-    assert (wrong.exit_code, "is no broker id" in wrong.stderr) == (2, True)
+    assert (wrong.exit_code, "is not a broker id" in wrong.stderr) == (2, True)
 
 
 def test_without_textual_or_a_terminal_the_error_says_what_to_do(

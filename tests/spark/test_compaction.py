@@ -27,7 +27,7 @@ def run(kctl: Kctl, logs: Path, out: Path, *arguments: str) -> Any:
 
 @pytest.fixture
 def increments(kctl: Kctl, tmp_path: Path) -> Path:
-    """Three increments of two partitions, by date, with records kept aside."""
+    """Three increments of two partitions, by date, with records set aside."""
     for count in (10, 20, 30):
         grow(tmp_path / "logs", count)
         words = ("--incremental", "--value", "string", "--partition-by", "date")
@@ -61,7 +61,7 @@ def test_compacted_exports_have_the_same_rows_and_can_be_continued(
     assert result.exit_code == 0, result.stderr
     assert (result.json["records"], result.json["undecodable"]) == (58, 2)
     assert [path.name for path in increments.iterdir()] == ["export=00001"]
-    assert len(list(increments.rglob("*.parquet"))) == 2  # one of them with what was kept aside
+    assert len(list(increments.rglob("*.parquet"))) == 2  # one of them with what was set aside
     assert rows() == before
     source = ("--from-dir", str(tmp_path / "logs"))
     verified = kctl("spark-export", "verify", str(increments), "--deep", *source, "-o", "json")

@@ -106,7 +106,7 @@ def test_wider_types_rewrite_the_exports_and_no_value_changes(topic: Topic) -> N
         0: {**empty, "id": 1, "v": 1.0},
         1: {**empty, "id": 2, "v": 2.0},
         # 2 has the field w, which is not in the schema
-        3: {**empty, "id": 4, "o": {"deep": True, "more": None}},  # it was kept aside, fits now
+        3: {**empty, "id": 4, "o": {"deep": True, "more": None}},  # it was set aside, fits now
         5: {**empty, "id": 5, "o": {"deep": False, "more": [1]}},
         6: {**empty, "id": None, "v": 0.5},
     }

@@ -147,7 +147,7 @@ def test_increments_keep_the_schema_or_evolve(registry: RunningRegistry, tmp_pat
     assert result.exit_code == 0, result.stderr
     assert rows(tmp_path) == {
         0: {**ROW, "note": None},
-        1: {**ROW, "id": 2, "note": "new"},  # it was kept aside, and fits now
+        1: {**ROW, "id": 2, "note": "new"},  # it was set aside, and fits now
         2: {**ROW, "id": 2**40, "note": "new"},
     }
     assert aside(tmp_path) == {}

@@ -1,4 +1,4 @@
-"""No value is changed silently: what does not fit is kept aside with its offset and the reason."""
+"""No value is changed silently: what does not fit is set aside with its offset and the reason."""
 
 import json
 from collections.abc import Sequence
@@ -68,7 +68,7 @@ def given_schema(ddl: str) -> dict[str, Any]:
 
 
 def kept_aside(target: LocalExportDirectory) -> dict[int, str]:
-    """Offset and reason of the records kept aside."""
+    """Offset and reason of the records set aside."""
     paths = (target.export_path(1) / "_undecodable").glob("*.parquet")
     names = ["topic", "partition", "offset", "reason"]
     rows = [row for path in paths for row in pq.read_table(path, columns=names).to_pylist()]

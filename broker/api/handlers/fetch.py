@@ -206,7 +206,7 @@ class _Fetch:
         return self.wait()
 
     def read_pending(self) -> bool:
-        """Read the pending partitions; whether that is enough to respond.
+        """Read the pending partitions; returns whether that is enough to respond.
 
         What was read before and has not changed since is kept. A partition that has nothing more
         for the client is no longer pending; one that has comes last at the next read.

@@ -47,7 +47,7 @@ from broker.api.transactional_append import (
 )
 from broker.errors import ApiError, CorruptRecord, ErrorCode
 from broker.log.append import AppendOrigin, LogAppendInfo
-from broker.log.producer_state import Verification
+from broker.log.producer_state import VerificationGuard
 from broker.log.validator import HeavyBatch, InvalidRecords
 from broker.net.connection import CloseConnection
 from broker.net.deferred import DeferredResponse
@@ -290,7 +290,7 @@ class _Heavy(NamedTuple):
     topic: str
     partition: Partition
     records: memoryview
-    verification: Verification | None
+    verification: VerificationGuard | None
     answer: PartitionProduceResponse
     """In the response until the batch is appended."""
 

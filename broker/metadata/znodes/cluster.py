@@ -1,4 +1,4 @@
-"""Nodes of which a cluster has one: its id, its features, its producer ids."""
+"""Nodes that exist once per cluster: its id, its features, its producer ids."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

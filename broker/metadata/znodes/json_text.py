@@ -3,7 +3,7 @@
 Kafka hands Scala's and Java's hash maps to its JSON writer, so the order of keys is that of hash
 tables. Where the keys are fixed the objects beside this module write them down in that order. Where
 they are data (partitions, config keys, listeners) the functions here compute it: each is one of the
-JVM's maps, reduced to the order in which it hands out its keys.
+JVM's maps, reduced to the order in which it iterates over its keys.
 """
 
 import json
@@ -49,7 +49,7 @@ def encode_json(value: Mapping[str, Any]) -> bytes:
 
 
 def decode_json(path: str, data: bytes | None) -> dict[str, Any]:
-    """The object that stands in a node; MalformedZnode."""
+    """The object that a node contains; MalformedZnode if it is not one."""
     try:
         value = json.loads(data or b"")
     except ValueError as error:
@@ -106,7 +106,7 @@ def _improve(hashed: int) -> int:
 def java_properties(entries: Mapping[str, Value]) -> dict[str, Value]:
     """In the order of java.util.Properties, filled in the order of `entries`.
 
-    It is a ConcurrentHashMap: keys of a bucket stand in the order they came, until the table grows
+    It is a ConcurrentHashMap: keys of a bucket are in insertion order, until the table grows
     and the bucket is divided; those before the last run of keys with the same target turn round.
     """
     table: list[list[str]] = [[] for _ in range(_INITIAL_BUCKETS)]

@@ -64,7 +64,7 @@ def _option(login: OAuthLogin, name: str) -> str:
 
 
 def _posted(login: OAuthLogin, request: Request) -> bytes:
-    """The response; retried with growing pauses unless the endpoint refuses for good."""
+    """The response; retried with growing pauses unless the error is permanent."""
     options = dict(login.options)
     tls = client_context(tls_settings(options, lambda _: None))
     opener = build_opener(HTTPSHandler(context=tls))

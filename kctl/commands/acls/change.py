@@ -86,7 +86,7 @@ def add(
 ) -> None:
     """Add ACLs: every combination of resources, principals, hosts and operations.
 
-    Without --operation, --producer and --consumer the rules are for all operations.
+    Without --operation, --producer or --consumer, the rules apply to all operations.
     """
     session = session_of(ctx)
     kafka = KafkaResources(topics, groups, cluster, transactional_ids, tokens, users)
@@ -206,7 +206,7 @@ def apply(
         str, typer.Argument(metavar="FILE", help="YAML of `kctl acls export`; - for stdin.")
     ],
     prune: Annotated[
-        bool, typer.Option("--prune", help="Remove the ACLs that the file does not have.")
+        bool, typer.Option("--prune", help="Remove ACLs that are not in the file.")
     ] = False,
     dry_run: DryRun = False,
     yes: Yes = False,

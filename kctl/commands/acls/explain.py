@@ -94,7 +94,7 @@ def explain(
 
 
 def audit(ctx: typer.Context) -> ExitStatus:
-    """Find ACLs without effect, and ACLs with more effect than they should have.
+    """Find ACLs that have no effect, and ACLs that grant more than intended.
 
     Findings: deny-dominated, shadowed, duplicate, wildcard, missing-topic, invalid-host,
     unused-operation. Status 3 if there are any.

@@ -70,7 +70,7 @@ def list_acls(
     tokens: KafkaTokens = None,
     users: KafkaUsers = None,
 ) -> None:
-    """List ACLs, of all resources or of some.
+    """List the ACLs of all resources, or of the given ones.
 
     With `--pattern match`, all ACLs that apply to the resource: also prefixed and wildcard ones.
     """

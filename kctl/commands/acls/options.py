@@ -81,15 +81,15 @@ Producer = Annotated[
     bool,
     typer.Option(
         "--producer",
-        help="The rules of a producer: WRITE, DESCRIBE and CREATE on topics, WRITE and DESCRIBE on "
-        "transactional ids.",
+        help="Add the rules that a producer needs: WRITE, DESCRIBE and CREATE on topics, WRITE "
+        "and DESCRIBE on transactional ids.",
     ),
 ]
 Consumer = Annotated[
     bool,
     typer.Option(
         "--consumer",
-        help="The rules of a consumer: READ and DESCRIBE on topics, READ on groups.",
+        help="Add the rules that a consumer needs: READ and DESCRIBE on topics, READ on groups.",
     ),
 ]
 Idempotent = Annotated[

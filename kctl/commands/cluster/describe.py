@@ -19,7 +19,7 @@ from kctl.views.kafka_text.cluster import cluster_id_line
 def describe(ctx: typer.Context, zookeeper: ZooKeeperOption = None) -> None:
     """Show the cluster's id, controller and brokers.
 
-    With a ZooKeeper, also the epoch of the controller and since when it has been the controller.
+    With --zookeeper, also shows the controller epoch and when the controller was elected.
 
     With -o tree, also the log directories of each broker and how full their disks are.
     """

@@ -28,10 +28,10 @@ def unregister(
     dry_run: DryRun = False,
     text_format: KafkaText = None,
 ) -> None:
-    """Remove a broker that has left for good from the metadata of a KRaft cluster.
+    """Remove a broker that will not return from the metadata of a KRaft cluster.
 
-    The broker must be stopped and must have no replicas any more: kctl reassign run --drain moves
-    them away. In clusters that use ZooKeeper a broker that stops is unregistered by itself.
+    The broker must be stopped and hold no replicas: kctl reassign run --drain moves
+    them away. In clusters that use ZooKeeper a broker that stops is unregistered automatically.
     """
     session = session_of(ctx)
     broker_id = broker if broker is not None else broker_option

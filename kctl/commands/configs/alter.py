@@ -90,7 +90,7 @@ def alter(
     """Change configs of topics, brokers, groups and client metrics; atomically per entity.
 
     Configs of groups and client metrics exist in KRaft clusters only: from Kafka 4.0 and 3.7 on.
-    A subscription of client metrics exists while a config of it is set.
+    A client metrics subscription exists as long as it has a config.
     """
     kafka = KafkaEntity(
         entity_type,

@@ -101,11 +101,11 @@ def remove(
     broker_id: BrokerId,
     force: Annotated[
         bool,
-        typer.Option("--force", help="Remove it although it has replicas: they are lost."),
+        typer.Option("--force", help="Remove the broker even if it has replicas, which are lost."),
     ] = False,
     state: State = None,
 ) -> None:
-    """Stop a broker for good and delete its data.
+    """Stop a broker permanently and delete its data.
 
     Refused while partitions have replicas on it: `kctl reassign run --drain` moves them away.
     """

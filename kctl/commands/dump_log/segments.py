@@ -51,7 +51,7 @@ def segments(
     The settings of the topics are read from the cluster, if one is given (-b or a context). For a
     stopped broker use --retention and --retention-bytes; without any, only segments before the log
     start offset have a time. The broker checks every log.retention.check.interval.ms, so a segment
-    is deleted a little later than DELETED FROM; `now` is due.
+    is deleted a little later than DELETED FROM; `now` means that it is due.
 
     For a topic the leaders are queried. The protocol does not show segments: each partition is one
     row, from the log start offset to the end, with its size and when the newest record expires.
@@ -148,7 +148,7 @@ def locate_offset(
     ],
     offset: Annotated[int, typer.Argument(min=0, max=INT64_MAX, help="The offset.")],
 ) -> None:
-    """Show where an offset lies, as the steps of the broker's own lookup.
+    """Show where an offset is stored, in the steps of the broker's own lookup.
 
     In a partition directory: segment, entry of the offset index, position, batch, record. For
     TOPIC:PARTITION the leader is queried; the protocol shows batch and record, but not the files.

@@ -120,7 +120,9 @@ def show(
     max_message_size: Annotated[
         int,
         _kafka(
-            "--max-message-size", "Maximum size of a batch that an index points to (5 MB).", "BYTES"
+            "--max-message-size",
+            "Maximum size of a batch that an index points to (default 5 MB).",
+            "BYTES",
         ),
     ] = 5 * 1024 * 1024,
     key_decoder_class: Annotated[

@@ -48,9 +48,7 @@ Metadata = Annotated[
     str | None,
     typer.Option("--metadata", metavar="VERSION", help="Same as metadata.version=VERSION."),
 ]
-Unsafe = Annotated[
-    bool, typer.Option("--unsafe", help="Also if the downgrade loses metadata for good.")
-]
+Unsafe = Annotated[bool, typer.Option("--unsafe", help="Allow a downgrade that loses metadata.")]
 
 
 def upgrade(

@@ -62,7 +62,7 @@ def watch(
             "--window",
             metavar="SECONDS",
             min=0.1,
-            help="Time over which trend and verdict are taken; at least three commit intervals.",
+            help="Window for trend and verdict; at least three commit intervals.",
         ),
     ] = DEFAULT_WINDOW_S,
     count: Annotated[

@@ -30,7 +30,9 @@ def run(
     listen: Annotated[
         str,
         typer.Option(
-            "--listen", metavar="HOST:PORT", help="Address of /metrics; port 0 is any free one."
+            "--listen",
+            metavar="HOST:PORT",
+            help="Address to serve /metrics on; port 0 selects any free port.",
         ),
     ] = "127.0.0.1:9308",
     interval: Annotated[
@@ -46,7 +48,7 @@ def run(
             "--window",
             metavar="SECONDS",
             min=1,
-            help="Time over which trends and verdicts are taken.",
+            help="Window for trends and verdicts.",
         ),
     ] = 4 * DEFAULT_WINDOW_S,
     names: Annotated[

@@ -87,7 +87,7 @@ def delete_quotas(
     keys: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="KEY…", help="Quotas to delete; all of the entity if none is named."
+            metavar="KEY…", help="Quotas to delete (default: all quotas of the entity)."
         ),
     ] = None,
     user: User = None,

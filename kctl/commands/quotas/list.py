@@ -38,7 +38,7 @@ def list_quotas(
     entity_names: EntityNames = None,
     entity_default: EntityDefault = False,
 ) -> None:
-    """List quotas, of all entities or of those with the given parts."""
+    """List the quotas of all entities, or of those with the given parts."""
     session = session_of(ctx)
     options = EntityOptions(
         user,

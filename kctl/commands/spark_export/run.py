@@ -139,7 +139,8 @@ def run(
     sample: Annotated[
         str | None,
         typer.Option(
-            metavar="PERCENT", help="Only this share of the records, for example 1%; repeatable."
+            metavar="PERCENT",
+            help="Export a sample, for example 1% of the records; every run selects the same ones.",
         ),
     ] = None,
     isolation: Annotated[
@@ -197,7 +198,7 @@ def run(
         str | None,
         typer.Option(
             metavar="N",
-            help="Fail if more records cannot be decoded: a number, or a share such as 0.1%.",
+            help="Fail if more records than this cannot be decoded: a number, or e.g. 0.1%.",
         ),
     ] = None,
     groups: Annotated[
@@ -224,7 +225,7 @@ def run(
         typer.Option(
             metavar="MB",
             min=1,
-            help="Target size of a file (default 256). A file has at most what one task reads.",
+            help="Target size of a file (default 256). A file holds at most what one task reads.",
         ),
     ] = None,
     row_group_size: Annotated[
@@ -255,7 +256,7 @@ def run(
         typer.Option(
             metavar="fail|skip",
             help="What to do if records were deleted before they were exported, or the topic was "
-            "recreated: fail, or export what is there and name the gap in the manifest.",
+            "recreated: fail, or export the rest and record the gap in the manifest.",
         ),
     ] = "fail",
     resume: Annotated[
@@ -284,7 +285,7 @@ def run(
     With --value json the fields come from --schema or from a sample of the values; if no schema
     fits the sample, values are exported as text that is known to be JSON. No value is changed:
     records that are not UTF-8 or JSON, do not fit the schema, or have fields that the sample did
-    not have, are kept aside in _undecodable, with topic, partition, offset and reason, and counted.
+    not have, are written to _undecodable, with topic, partition, offset and reason, and counted.
     Fields missing from a schema given with --schema are left out.
 
     With --value registry each value is decoded by the schema whose id it carries (Avro, Protobuf,

@@ -3,7 +3,7 @@
 from kctl.cli.command_tree import command, noun
 from kctl.commands.streams.reset import reset
 
-app = noun("Reset applications of Kafka Streams.")
+app = noun("Reset Kafka Streams applications.")
 
 command(
     app,

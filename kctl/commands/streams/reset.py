@@ -111,7 +111,7 @@ def reset(
     force: Annotated[
         bool,
         typer.Option(
-            "--force", help="Remove the members of the group that are left; they must be stopped."
+            "--force", help="Remove members that are still in the group; they must be stopped."
         ),
     ] = False,
     dry_run: DryRun = False,

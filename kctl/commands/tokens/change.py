@@ -57,14 +57,14 @@ def expire(
             "--period",
             "--expiry-time-period",
             metavar="DURATION",
-            help="Let it expire after this time, e.g. 10m, or milliseconds; -1: now.",
+            help="Expire it after this time, e.g. 10m, or milliseconds; -1: now.",
         ),
     ] = "-1",
     yes: Yes = False,
     dry_run: DryRun = False,
     text_format: KafkaText = None,
 ) -> None:
-    """Let a delegation token expire, now or after a time; clients can no longer log in with it."""
+    """Expire a delegation token, now or later; clients can then no longer log in with it."""
     session = session_of(ctx)
     require_token(token_id, hmac_file)
     period_ms = parse_period(period, "--period")

@@ -63,7 +63,7 @@ def create(
             "--renewer",
             "--renewer-principal",
             metavar="PRINCIPAL",
-            help="May renew it, beside its owner; can be repeated.",
+            help="Principal that may renew it, besides its owner; can be repeated.",
         ),
     ] = None,
     max_lifetime: Annotated[

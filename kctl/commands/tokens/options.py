@@ -18,9 +18,7 @@ TokenId = Annotated[
 ]
 HmacFile = Annotated[
     Path | None,
-    typer.Option(
-        "--hmac-file", metavar="FILE", help="The token by its HMAC, read from this file, instead."
-    ),
+    typer.Option("--hmac-file", metavar="FILE", help="Read the HMAC of the token from this file."),
 ]
 
 

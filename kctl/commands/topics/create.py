@@ -22,7 +22,7 @@ from kctl.cli.arguments.topics import (
 from kctl.cli.confirmation import DryRun, refuse_if_read_only
 from kctl.cli.errors import CliError, ExitStatus
 from kctl.cli.options import KafkaText, Session, session_of
-from kctl.model.configs import SOURCES
+from kctl.model.configs import TOPIC_SOURCE
 from kctl.model.outcomes import Outcome
 from kctl.model.topics import NewTopic, Topic
 from kctl.views.kafka_text.topics import creation_lines, error_line
@@ -200,7 +200,7 @@ async def _model(client: Client, source: str) -> NewTopic:
     require_all_found(Selection((source,)), topics)
     (topic,) = topics
     configs = (await topic_configs(client, topics))[source]
-    own = {c.name: c.value for c in configs if c.source == SOURCES[1] and c.value is not None}
+    own = {c.name: c.value for c in configs if c.source == TOPIC_SOURCE and c.value is not None}
     return NewTopic(
         source, len(topic.partitions), topic.replication_factor, topic.assignment(), own
     )

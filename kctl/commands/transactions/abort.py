@@ -40,7 +40,7 @@ def abort(
     """Abort a hanging transaction on one partition, bypassing its coordinator.
 
     Only for transactions found by `kctl transactions hanging`. A transaction that its coordinator
-    still knows ends by itself; aborting it here loses records.
+    still knows ends on its own; aborting it here loses records.
     """
     session = session_of(ctx)
     where = _one_partition(named_places([place] if place else None, topic, partition))

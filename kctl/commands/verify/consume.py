@@ -35,7 +35,9 @@ def consume(
     expect: Annotated[
         int | None,
         typer.Option(
-            min=0, metavar="N", help="Number of records that each producer sent; finds a lost end."
+            min=0,
+            metavar="N",
+            help="Number of records that each producer sent; detects records lost at the end.",
         ),
     ] = None,
     isolation: Annotated[

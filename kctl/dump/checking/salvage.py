@@ -2,7 +2,7 @@
 
 A damaged batch whose length is still right is followed by the next one. Where the length itself is
 damaged, the next sound batch is searched: bytes that look like the header of a batch of format 2,
-continue the offsets, and have the right CRC.
+continue the offsets, and have a valid CRC.
 """
 
 import re

@@ -94,7 +94,7 @@ def record_detail(record: Record) -> str:
 
 
 def batch_detail(batch: Batch) -> str:
-    """A batch in words."""
+    """A batch as text."""
     count = batch.records_count
     numbered = "" if count is None else f", {count} records"
     codec = "" if batch.codec is Codec.NONE else f", {batch.codec.name.lower()}"

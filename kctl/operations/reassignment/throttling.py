@@ -95,7 +95,7 @@ class Throttling:
         return left
 
     def keep(self) -> bool:
-        """Leave the throttles in place, beyond the end of the run; whether there are any."""
+        """Leave the throttles in place after the run; returns whether there are any."""
         is_set = bool(self._restore)
         self._restore = {}
         return is_set

@@ -1,4 +1,4 @@
-"""Rules that have no effect, or more effect than they should.
+"""Rules that have no effect, or grant more than intended.
 
 Every rule is compared only with those that could cover it (same principal or everyone; the same
 name, the wildcard or a prefix of it), so that an audit of thousands of rules takes a moment.

@@ -100,7 +100,7 @@ def allowed_brokers(layout: Layout, goals: Goals) -> frozenset[int]:
         )
     if both := wanted & goals.drain:
         raise Unplannable(
-            f"broker {_listed(both)} is to be drained and to be used", "specify only one of the two"
+            f"broker {_listed(both)} is both to be drained and to be used", "specify only one"
         )
     allowed = (up if goals.brokers is None else goals.brokers | goals.add) - goals.drain
     if not allowed:

@@ -2,7 +2,7 @@
 
 Only changes that keep every stored value exact: fields are added, never removed, and a number's
 type becomes wider. A type that neither side can hold keeps its first form, and values that do not
-fit it are kept aside as before.
+fit it are set aside as before.
 """
 
 from collections.abc import Iterable

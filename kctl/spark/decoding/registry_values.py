@@ -2,7 +2,7 @@
 
 All values become one struct type. For Avro, each value is resolved from its own (writer) schema to
 the reader schema of the export, as Avro defines it; for Protobuf and JSON Schema, fields that the
-type lacks are a reason to keep the record aside, as with JSON. Maps become lists of key and value.
+type lacks are a reason to set the record aside, as with JSON. Maps become lists of key and value.
 """
 
 import json

@@ -44,7 +44,7 @@ def sample_types(values: Iterable[bytes | None]) -> Iterator[pa.DataType]:
             try:
                 yield pa.infer_type([found])
             except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError):
-                continue  # a list of several types: its record is kept aside with any schema
+                continue  # a list of several types: its record is set aside with any schema
 
 
 def _usable_object(value: bytes | None) -> dict[str, Any] | None:

@@ -37,7 +37,7 @@ class TaskFailure:
 
     @classmethod
     def of(cls, error: Exception) -> "TaskFailure":
-        """The failure in words."""
+        """The failure as text."""
         is_full = isinstance(error, OSError) and error.errno == errno.ENOSPC
         is_retriable = isinstance(error, OSError) and not is_full
         return cls(str(error) or type(error).__name__, is_full, is_retriable)

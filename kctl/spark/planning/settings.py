@@ -207,7 +207,7 @@ class TaskSettings:
     value_schema: str = ""
     """The schema of JSON values (`encode_struct`); empty: text that is known to be JSON."""
     is_schema_inferred: bool = False
-    """Whether the schema comes from a sample: then values with other fields are kept aside. With a
+    """Whether the schema comes from a sample: then values with other fields are set aside. With a
     schema given by the user, other fields are left out deliberately."""
     file_bytes: int = DEFAULT_FILE_BYTES
     row_group_bytes: int = DEFAULT_ROW_GROUP_BYTES

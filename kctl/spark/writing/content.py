@@ -1,8 +1,8 @@
-"""Keys and values as text or JSON. Records that cannot be decoded are kept aside, with the reason.
+"""Keys and values as text or JSON. Records that cannot be decoded are set aside, with the reason.
 
-A record is kept aside unchanged (`_undecodable/`): the chosen columns with key and value as bytes,
-topic, partition, offset, timestamp, and why. Nothing of it is in the table then, so that no column
-of the table holds a value that its producer did not write.
+A record is set aside unchanged (`_undecodable/`): the chosen columns with key and value as bytes,
+topic, partition, offset, timestamp, and why. No part of it is in the table, so that every value in
+the table was written by a producer.
 """
 
 import re
@@ -20,9 +20,9 @@ from kctl.spark.planning.settings import ContentType, ExportFormat, PartitionCol
 from kctl.spark.writing.selection import select_records, select_rows
 
 UNDECODABLE: Final = "_undecodable/"
-"""The directory, hidden from readers, of records that were kept aside."""
+"""The directory, hidden from readers, of records that were set aside."""
 REASON: Final = "reason"
-"""The column with the reason, in records kept aside."""
+"""The column with the reason, in records set aside."""
 
 _YEAR_1_MS: Final = -62_135_596_800_000
 _YEAR_10000_MS: Final = 253_402_300_800_000
@@ -33,14 +33,14 @@ Decoder = Callable[[pa.Array], tuple[pa.Array, pa.Array | None]]
 
 
 def columns_to_read(settings: TaskSettings) -> tuple[str, ...]:
-    """The columns to write, and those that identify a record that is kept aside."""
+    """The columns to write, and those that identify a record that is set aside."""
     identity = ("topic", "partition", "offset", "timestamp")
     compared = [name for name in TYPES if re.search(rf"\b{name}\b", settings.where)]
     return tuple(dict.fromkeys((*settings.columns, *identity, *compared)))
 
 
 def decode_content(table: pa.Table, settings: TaskSettings) -> tuple[pa.Table, pa.Table]:
-    """(rows with key and value decoded, rows kept aside: unchanged, with the column `reason`)."""
+    """(rows with key and value decoded, rows set aside: unchanged, with the column `reason`)."""
     decoded = table
     problems = [_timestamp_problems(table, settings)]
     for name, decode in _decoders(settings).items():
@@ -61,7 +61,7 @@ def decode_content(table: pa.Table, settings: TaskSettings) -> tuple[pa.Table, p
 
 
 def rows_of(table: pa.Table, settings: TaskSettings) -> tuple[pa.Table, pa.Table]:
-    """(the chosen rows, decoded, with all columns that were read; records kept aside)."""
+    """(the chosen rows, decoded, with all columns that were read; records set aside)."""
     good, bad = decode_content(select_records(table, settings), settings)
     return select_rows(good, settings), bad
 

@@ -177,6 +177,6 @@ def open_writer(
 
 
 def _compression(export_format: ExportFormat, settings: TaskSettings) -> Compression:
-    """The codec of a file; records kept aside are Parquet, whatever the format of the rows."""
+    """The codec of a file; records set aside are Parquet, whatever the format of the rows."""
     is_own = export_format is settings.export_format
     return Compression.parse(settings.compression if is_own else "", export_format)

@@ -161,7 +161,7 @@ class OutputFiles:
 
 
 def count_rows(piece: Piece, good: pa.Table, bad: pa.Table, rows: pa.Table) -> PartitionCount:
-    """The counts of rows written (`good`, as `rows`) and kept aside (`bad`), in offset order."""
+    """The counts of rows written (`good`, as `rows`) and set aside (`bad`), in offset order."""
     ends = [t.column("offset")[at].as_py() for t in (good, bad) if len(t) for at in (0, -1)]
     return PartitionCount(
         piece.topic,
