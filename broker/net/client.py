@@ -73,6 +73,8 @@ _NO_AUTO_CREATION_SINCE: Final = 4
 """The first version of Metadata with the field `allow_auto_topic_creation`."""
 _CONTROLLER_SINCE: Final = 1
 """The first version of Metadata that names the controller."""
+STAGGER_S: Final = 1.0
+"""How long a bootstrap server may be silent before the next one is tried as well."""
 _CONNECTION_FAILURES: Final = 4
 """After this many failed connections a request fails, which is about a second."""
 
@@ -250,23 +252,26 @@ class Client:
     async def _first_that_connects(self) -> BrokerConnection:
         """A connection to one of the bootstrap addresses or known brokers.
 
-        As long as another one is left to try, a broker that hangs gets a third of the request's
-        timeout; the last one gets the whole connect timeout.
+        The next one is tried as soon as one fails, or if it has not answered within STAGGER_S: a
+        broker that hangs must not delay requests that any other can answer.
         """
         candidates = random.sample(self._bootstrap, len(self._bootstrap))
         candidates += self.cluster.nodes.values()
-        reasons = []
-        for number, node in enumerate(candidates, start=1):
-            is_last = number == len(candidates)
-            timeout_s = (
-                None if is_last else min(self._connect_timeout_s, self.request_timeout_s / 3)
-            )
-            try:
-                return await self._open(node, timeout_s)
-            except SecurityFailed:
-                raise  # the other brokers are configured alike
-            except ConnectionFailed as error:
-                reasons.append(str(error))
+        attempts: list[asyncio.Task[BrokerConnection]] = []
+        reasons: list[str] = []
+        try:
+            while candidates or not all(attempt.done() for attempt in attempts):
+                is_last = len(candidates) <= 1
+                if candidates:
+                    attempts.append(asyncio.create_task(self._open(candidates.pop(0))))
+                pending = [attempt for attempt in attempts if not attempt.done()]
+                limit_s = None if is_last else STAGGER_S
+                await asyncio.wait(pending, timeout=limit_s, return_when=asyncio.FIRST_COMPLETED)
+                if connection := _connected(pending, reasons):
+                    attempts = [one for one in attempts if not _has_result(one, connection)]
+                    return connection
+        finally:
+            await _close_all(attempts)
         raise NoBrokerAvailable("; ".join(reasons))
 
     async def _connection_to(self, node_id: int) -> BrokerConnection:
@@ -389,6 +394,37 @@ class _Retriable(Exception):
     @property
     def is_connection_failure(self) -> bool:
         return isinstance(self.reason, ConnectionFailed)
+
+
+def _connected(
+    attempts: Iterable[asyncio.Task[BrokerConnection]], reasons: list[str]
+) -> BrokerConnection | None:
+    """The first connection that was opened; adds the reasons of those that failed."""
+    for attempt in attempts:
+        if not attempt.done():
+            continue
+        try:
+            return attempt.result()
+        except SecurityFailed:
+            raise  # the other brokers are configured alike
+        except ConnectionFailed as error:
+            reasons.append(str(error))
+    return None
+
+
+def _has_result(attempt: asyncio.Task[BrokerConnection], connection: BrokerConnection) -> bool:
+    if not attempt.done() or attempt.cancelled() or attempt.exception():
+        return False
+    return attempt.result() is connection
+
+
+async def _close_all(attempts: Iterable[asyncio.Task[BrokerConnection]]) -> None:
+    """Cancel attempts that are not complete; close the connections of the others."""
+    for attempt in attempts:
+        attempt.cancel()
+    for result in await asyncio.gather(*attempts, return_exceptions=True):
+        if isinstance(result, BrokerConnection):
+            result.close()
 
 
 def _backoff_s(attempts: int) -> float:

@@ -8,7 +8,7 @@ and for plans that need every broker, the first failure raises `BrokerUnavailabl
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import TypeVar
@@ -87,39 +87,78 @@ async def every_broker(
     return await each_broker(client, work, lambda broker_id, _: query(broker_id))
 
 
-async def change(client: Client, broker_id: int, send: Callable[[], Awaitable[Answer]]) -> Answer:
+async def change(
+    client: Client,
+    broker_id: int,
+    send: Callable[[], Awaitable[Answer]],
+    others: Collection[int] = (),
+) -> Answer:
     """The answer to a change, which may take as long as the whole query.
 
     If it takes long, the broker is probed on another connection: BrokerUnavailable as soon as it
     does not answer there. A hung broker is thus noticed in seconds, and a busy one is waited for.
+    The brokers that it may wait for itself, `others`, are probed too.
     """
     scope = SCOPE.get(None) or QueryScope(client.request_timeout_s)
-    loop = asyncio.get_running_loop()
-    started_s = loop.time()
+    started_s = asyncio.get_running_loop().time()
     sending = asyncio.ensure_future(send())
     try:
         while not (await asyncio.wait({sending}, timeout=scope.timeout_s / 3))[0]:
-            async with asyncio.timeout(scope.timeout_s / 2):
-                await client.probe(broker_id)
+            await _probe_all(client, [broker_id, *others], scope.timeout_s / 2, started_s)
         return await sending
     except SecurityFailed:
         raise
-    except (TimeoutError, OSError, KeyError) as error:
-        reason = f"did not answer within {loop.time() - started_s:.1f} s"
-        if isinstance(error, OSError) and not isinstance(error, TimeoutError):
-            reason = _unreachable(client, broker_id, error)
-        raise BrokerUnavailable(_failure(client, broker_id, reason)) from error
+    except (TimeoutError, OSError) as error:
+        raise BrokerUnavailable(_silence(client, broker_id, error, started_s)) from error
     finally:
         sending.cancel()
 
 
+async def _probe_all(
+    client: Client, brokers: Sequence[int], timeout_s: float, started_s: float
+) -> None:
+    """BrokerUnavailable with the first of these brokers that does not answer."""
+
+    async def failure(broker_id: int) -> BrokerFailure | None:
+        try:
+            async with asyncio.timeout(timeout_s):
+                await client.probe(broker_id)
+        except SecurityFailed:
+            raise
+        except (TimeoutError, OSError, KeyError) as error:
+            return _silence(client, broker_id, error, started_s)
+        return None
+
+    found = await asyncio.gather(*map(failure, brokers))
+    if failures := [one for one in found if one]:
+        raise BrokerUnavailable(failures[0])
+
+
+def _silence(client: Client, broker_id: int, error: Exception, started_s: float) -> BrokerFailure:
+    taken_s = asyncio.get_running_loop().time() - started_s
+    reason = f"did not answer within {taken_s:.1f} s"
+    if isinstance(error, OSError) and not isinstance(error, TimeoutError):
+        reason = _unreachable(client, broker_id, error)
+    return _failure(client, broker_id, reason)
+
+
 async def change_by_controller(client: Client, request: Request[ResponseT]) -> ResponseT:
-    """The controller's answer to a change."""
+    """The controller's answer to a change.
+
+    The controller waits for the brokers that the change affects. If it takes long, all brokers are
+    probed: BrokerUnavailable for one that does not answer, instead of waiting for it.
+    """
     await client.refresh_metadata()
     controller_id = client.cluster.controller_id
     if controller_id < 0:
         return await client.send_to_controller(request)  # waits for one to be elected
-    return await change(client, controller_id, lambda: client.send_to_controller(request))
+    others = sorted(client.cluster.nodes.keys() - {controller_id})
+    return await change(client, controller_id, lambda: client.send_to_controller(request), others)
+
+
+def request_timeout_ms(timeout_s: float) -> int:
+    """The `timeout_ms` of a request: less than our own timeout, so that its answer arrives."""
+    return round(timeout_s * 900)
 
 
 async def from_controller(client: Client, request: Request[ResponseT]) -> ResponseT | None:

@@ -12,7 +12,7 @@ from broker.protocol.messages.delete_records import (
     DeleteRecordsRequest,
     DeleteRecordsTopic,
 )
-from kctl.admin.broker_queries import BrokerUnavailable, change
+from kctl.admin.broker_queries import BrokerUnavailable, change, request_timeout_ms
 from kctl.model.offsets import Deletion
 
 
@@ -54,5 +54,5 @@ def _request(before: Mapping[TopicPartition, int], timeout_s: float) -> DeleteRe
         topics=[
             DeleteRecordsTopic(name=name, partitions=asked) for name, asked in by_topic.items()
         ],
-        timeout_ms=round(timeout_s * 1000),
+        timeout_ms=request_timeout_ms(timeout_s),
     )

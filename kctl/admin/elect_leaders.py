@@ -7,7 +7,7 @@ from broker.errors import ApiError, ErrorCode
 from broker.model import TopicPartition
 from broker.net.client import Client
 from broker.protocol.messages.elect_leaders import ElectLeadersRequest, TopicPartitions
-from kctl.admin.broker_queries import change_by_controller
+from kctl.admin.broker_queries import change_by_controller, request_timeout_ms
 from kctl.model.elections import Election, ElectionType
 from kctl.model.outcomes import outcome
 
@@ -23,7 +23,7 @@ async def elect_leaders(
     request = ElectLeadersRequest(
         election_type=election_type.number,
         topic_partitions=None if partitions is None else _by_topic(partitions),
-        timeout_ms=round(timeout_s * 1000),
+        timeout_ms=request_timeout_ms(timeout_s),
     )
     answer = await change_by_controller(client, request)
     if answer.error_code:

@@ -20,7 +20,12 @@ from broker.protocol.messages.list_partition_reassignments import (
     ListPartitionReassignmentsRequest,
 )
 from broker.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
-from kctl.admin.broker_queries import change_by_controller, from_controller, unavailable_controller
+from kctl.admin.broker_queries import (
+    change_by_controller,
+    from_controller,
+    request_timeout_ms,
+    unavailable_controller,
+)
 from kctl.admin.cluster import describe_cluster
 from kctl.admin.topics import find_topics
 from kctl.model.assignments import Assignment, Layout
@@ -74,7 +79,7 @@ async def _alter(
         one = ReassignablePartition(partition_index=partition, replicas=replicas)
         by_topic[topic].append(one)
     request = AlterPartitionReassignmentsRequest(
-        timeout_ms=round(timeout_s * 1000),
+        timeout_ms=request_timeout_ms(timeout_s),
         topics=[ReassignableTopic(name=name, partitions=some) for name, some in by_topic.items()],
     )
     answer = await change_by_controller(client, request)

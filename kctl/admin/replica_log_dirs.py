@@ -10,8 +10,10 @@ from broker.net.client import Client
 from broker.protocol.messages.alter_replica_log_dirs import (
     AlterReplicaLogDir,
     AlterReplicaLogDirsRequest,
+    AlterReplicaLogDirsResponse,
     AlterReplicaLogDirTopic,
 )
+from kctl.admin.broker_queries import change
 from kctl.model.assignments import ReplicaPlace
 
 RETRY_S = 0.1
@@ -40,7 +42,7 @@ async def _begun(client: Client, wanted: Mapping[ReplicaPlace, str]) -> list[Rep
     begun = []
     for broker in sorted({broker for _, broker in wanted}):
         mine = {partition: d for (partition, other), d in wanted.items() if other == broker}
-        answer = await client.send_to(broker, _request(mine))
+        answer = await _sent(client, broker, _request(mine))
         for topic in answer.results:
             for one in topic.partitions:
                 place = (TopicPartition(topic.topic_name, one.partition_index), broker)
@@ -52,6 +54,14 @@ async def _begun(client: Client, wanted: Mapping[ReplicaPlace, str]) -> list[Rep
                         f"Failed to alter dir for {place[0]}-{broker}",
                     )
     return begun
+
+
+async def _sent(
+    client: Client, broker: int, request: AlterReplicaLogDirsRequest
+) -> AlterReplicaLogDirsResponse:
+    if broker not in client.cluster.nodes:
+        await client.refresh_metadata()
+    return await change(client, broker, lambda: client.send_to(broker, request))
 
 
 def _request(wanted: Mapping[TopicPartition, str]) -> AlterReplicaLogDirsRequest:

@@ -30,7 +30,12 @@ from broker.protocol.messages.metadata import (
     MetadataResponsePartition,
     MetadataResponseTopic,
 )
-from kctl.admin.broker_queries import change_by_controller, from_controller
+from kctl.admin.broker_queries import (
+    change_by_controller,
+    each_broker,
+    from_controller,
+    request_timeout_ms,
+)
 from kctl.model.outcomes import Outcome, outcome
 from kctl.model.topics import NewTopic, Partition, Topic, TopicAssignment
 
@@ -76,7 +81,7 @@ async def create_topics(
     """Create the topics in one request; outcomes in the same order."""
     request = CreateTopicsRequest(
         topics=[_creatable(topic) for topic in topics],
-        timeout_ms=round(timeout_s * 1000),
+        timeout_ms=request_timeout_ms(timeout_s),
         validate_only=validate_only,
     )
     answer = await change_by_controller(client, request)
@@ -87,9 +92,11 @@ async def create_topics(
 async def delete_topics(client: Client, names: Sequence[str], *, timeout_s: float) -> list[Outcome]:
     """Delete the topics in one request; outcomes in the same order."""
     await client.refresh_metadata()
-    versions = await client.versions_of(client.cluster.controller_id)
-    timeout_ms = round(timeout_s * 1000)
-    if versions.get(ApiKey.DELETE_TOPICS, (0, 0))[1] >= _DELETE_BY_STATE:
+    controller = {client.cluster.controller_id: None}
+    versions = await each_broker(client, controller, lambda broker, _: client.versions_of(broker))
+    timeout_ms = request_timeout_ms(timeout_s)
+    newest = max((v.get(ApiKey.DELETE_TOPICS, (0, 0))[1] for v in versions.values()), default=0)
+    if newest >= _DELETE_BY_STATE:
         states = [DeleteTopicState(name=name) for name in names]
         request = DeleteTopicsRequest(topics=states, timeout_ms=timeout_ms)
     else:
@@ -114,7 +121,7 @@ async def add_partitions(
     """Increase each topic to `count` partitions; `assignment` covers all partitions."""
     request = CreatePartitionsRequest(
         topics=[_grown(topic, count, assignment) for topic in topics],
-        timeout_ms=round(timeout_s * 1000),
+        timeout_ms=request_timeout_ms(timeout_s),
         validate_only=validate_only,
     )
     answer = await change_by_controller(client, request)

@@ -15,6 +15,7 @@ from broker.protocol.messages.describe_user_scram_credentials import (
     UserName,
 )
 from broker.security.scram import ScramMechanism, salted_password
+from kctl.admin.broker_queries import change_by_controller
 from kctl.model.outcomes import Outcome, outcome
 from kctl.model.users import MECHANISM_CODES, Credential, NewCredential
 
@@ -78,5 +79,5 @@ async def alter_credentials(
             for one in upserted
         ],
     )
-    response = await client.send_to_controller(request)
+    response = await change_by_controller(client, request)
     return [outcome(one.user, one.error_code, one.error_message) for one in response.results]

@@ -4,6 +4,7 @@ Typer keeps its copy of Click private, so the contexts passed to these methods a
 `typer.core` and `typer.main.get_command` are its public interface.
 """
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
@@ -16,6 +17,11 @@ from typer.main import get_command
 from kctl.cli.help import format_examples, help_lines, read_help
 from kctl.cli.kafka_spellings import with_our_spellings
 from kctl.cli.options import confirm_parameter, gather, shared_parameters, shared_with
+
+SECONDS = "SECONDS"
+"""The metavar of options in seconds."""
+MAX_SECONDS = 1e9
+"""Timers of Python and of the system overflow somewhat later; this is 31 years."""
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -33,12 +39,25 @@ class KctlCommand(TyperCommand):
         """Parse, then move the shared options to the session."""
         own = with_our_spellings(" ".join(ctx.command_path.split()[1:]), args)
         rest = super().parse_args(ctx, own)
+        _check_numbers(ctx, self.params)
         gather(ctx, self.params)
         return rest
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """Write kctl's own help layout."""
         formatter.write("\n".join(help_lines(read_help(self, ctx))))
+
+
+def _check_numbers(ctx: Any, parameters: Sequence[Any]) -> None:
+    """Usage error for NaN, which Click accepts in any range, and for times that overflow timers."""
+    for parameter in parameters:
+        value = ctx.params.get(parameter.name)
+        if not isinstance(value, float):
+            continue
+        if math.isnan(value):
+            raise typer.BadParameter(f"{value} is not a number.", ctx, parameter)
+        if parameter.metavar == SECONDS and value > MAX_SECONDS:
+            raise typer.BadParameter(f"{value:g} is more than {MAX_SECONDS:g}.", ctx, parameter)
 
 
 class KctlGroup(TyperGroup):

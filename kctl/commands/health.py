@@ -59,8 +59,8 @@ def health(
         is_last = time.monotonic() >= deadline
         try:
             found = _check(session, critical=critical)
-        except CliError:
-            if is_last:
+        except CliError as error:
+            if is_last or error.status is ExitStatus.USAGE:
                 raise
         else:
             if not found:

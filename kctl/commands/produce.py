@@ -313,6 +313,10 @@ def _send_all(
         _show(session, sender)
         raise typer.Exit(ExitStatus.INTERRUPTED) from None
     _show(session, sender)
+    if sender.outcome.timed_out:
+        from kctl.streaming.waiting import unacknowledged
+
+        raise unacknowledged(sender.outcome.timed_out, session.timeout, topic)
     if sender.outcome.failed:
         raise CliError(
             f"{plural(sender.outcome.failed, 'record')} not written: {sender.outcome.first_error}"
@@ -330,6 +334,7 @@ def _start(session: Session, topic: str, delivery: Delivery) -> "Sender":
     partitions = ask(session, count)
     from kctl.streaming.config import client_properties  # imports librdkafka
     from kctl.streaming.sending import Sender
+    from kctl.streaming.waiting import AcknowledgementWatch
 
     properties = {
         "acks": delivery.acks,
@@ -340,7 +345,13 @@ def _start(session: Session, topic: str, delivery: Delivery) -> "Sender":
     if delivery.transactional_id:
         properties["transactional.id"] = delivery.transactional_id
         properties["transaction.timeout.ms"] = max(60_000, int(session.timeout * 1000))
-    return Sender(properties, delivery.partitioner, lambda _: partitions, sync=delivery.sync)
+    return Sender(
+        properties,
+        delivery.partitioner,
+        lambda _: partitions,
+        waiting=AcknowledgementWatch(session).check,
+        sync=delivery.sync,
+    )
 
 
 def _show(session: Session, sender: "Sender") -> None:

@@ -27,5 +27,5 @@ class Throttle:
     entity: Entity
     config: str
     value: str
-    leaked: bool
-    """Whether no reassignment in progress needs it."""
+    leaked: bool | None
+    """Whether no reassignment in progress needs it; None if the controller did not answer."""

@@ -29,17 +29,21 @@ ConfigChanges = Mapping[Entity, Sequence[Change]]
 
 
 def throttles_in(
-    configs: Mapping[Entity, Sequence[Config]], in_progress: Reassignments
+    configs: Mapping[Entity, Sequence[Config]], in_progress: Reassignments | None
 ) -> list[Throttle]:
-    """All throttles in these configs; leaked ones have no reassignment in progress."""
-    active_topics = {partition.topic for partition in in_progress}
+    """All throttles in these configs; leaked ones have no reassignment in progress.
+
+    If the reassignments are not known (None), neither is which throttles have leaked.
+    """
+    active_topics = {partition.topic for partition in in_progress or ()}
     found = []
     for entity, settings in configs.items():
         is_topic = entity.type is EntityType.TOPICS
         is_needed = entity.name in active_topics if is_topic else bool(in_progress)
+        leaked = None if in_progress is None else not is_needed
         names = TOPIC_THROTTLES if is_topic else BROKER_THROTTLES
         found += [
-            Throttle(entity, config.name, config.value or "", not is_needed)
+            Throttle(entity, config.name, config.value or "", leaked)
             for config in settings
             if config.name in names and config.source == entity.own_source and config.value
         ]

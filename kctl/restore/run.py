@@ -215,7 +215,7 @@ def _commit_ends(
         for group in groups:
             by_group.setdefault(group, {})[partition] = ends[partition]
     for group, offsets in by_group.items():
-        outcomes = ask(session, _commit(group, offsets))
+        outcomes = ask(session, _commit(group, offsets), check=f"kctl groups describe {group}")
         for partition, code in outcomes.items():
             if code:
                 raise CliError(f"group {group}, {partition}: {code.name}")

@@ -112,7 +112,11 @@ def finish_topic(session: Session, name: str, configs: Mapping[str, str]) -> Non
     ]
     entity = Entity(EntityType.TOPICS, name)
     if changes:
-        outcomes = ask(session, lambda client: alter_configs(client, {entity: changes}))
+        outcomes = ask(
+            session,
+            lambda client: alter_configs(client, {entity: changes}),
+            check=f"kctl configs describe topic:{name}",
+        )
         raise_failures(outcomes, "topic")
 
 

@@ -15,6 +15,7 @@ from kctl.cli.errors import CliError
 from kctl.streaming.config import Properties, refused
 from kctl.streaming.measures import Latencies, Pacer, Throughput
 from kctl.streaming.reading import consume, open_consumer
+from kctl.streaming.waiting import Waiting
 
 Result = dict[str, float]
 Progress = Callable[[Result], None]
@@ -70,9 +71,15 @@ class ProducerTest:
     """Sends records at the allowed rate and measures the time until each is acknowledged."""
 
     def __init__(
-        self, properties: Properties, load: Load, show: Progress, interrupted: Event
+        self,
+        properties: Properties,
+        load: Load,
+        show: Progress,
+        interrupted: Event,
+        waiting: Waiting,
     ) -> None:
         self._load = load
+        self._waiting = waiting
         self._interrupted = interrupted
         self._ticker = Ticker(show)
         self._latencies = Latencies()
@@ -95,8 +102,9 @@ class ProducerTest:
             self._send(payload(number))
             if number % 1000 == 0:
                 self._ticker.maybe_show(self._result)
-        while not self._interrupted.is_set() and self._producer.flush(_POLL_S):
+        while not self._interrupted.is_set() and (left := self._producer.flush(_POLL_S)):
             self._ticker.maybe_show(self._result)
+            self._waiting(left)
         if self._interrupted.is_set():
             self._producer.purge()
             self._producer.flush(_POLL_S)
@@ -118,6 +126,7 @@ class ProducerTest:
                 break
             except BufferError:
                 self._producer.poll(_POLL_S)
+                self._waiting(len(self._producer))
             except KafkaException as error:
                 raise _not_sent(error) from error
         self._producer.poll(0)
@@ -194,7 +203,10 @@ def _round_trips(
     place = confluent_kafka.TopicPartition(load.topic, 0)
     producer = Producer(properties)
     with open_consumer(consumer_properties) as consumer:
-        _, end = consumer.get_watermark_offsets(place, timeout=timeout_s)
+        try:
+            _, end = consumer.get_watermark_offsets(place, timeout=timeout_s / 3)
+        except KafkaException as error:
+            raise refused(error, f"cannot read the offsets of {load.topic}-0") from error
         consumer.assign([confluent_kafka.TopicPartition(load.topic, 0, end)])
         for _ in range(load.num_records):
             payload = os.urandom(load.record_size)

@@ -10,13 +10,17 @@ from typing import Any
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
 from broker.model import TopicPartition
-from kctl.cli.errors import CliError
+from kctl.cli.errors import CliError, ExitStatus
 from kctl.model.records import TopicRecord
 from kctl.streaming.choices import Partitioner
 from kctl.streaming.config import Properties, refused
+from kctl.streaming.waiting import Waiting
 
 _POLL_S = 0.1
 _FLUSH_S = 0.2
+_ABORT_S = 5.0
+"""An abort that takes longer is left to the coordinator, which aborts after its timeout."""
+_TIMEOUTS = (KafkaError._MSG_TIMED_OUT, KafkaError._TIMED_OUT, KafkaError.REQUEST_TIMED_OUT)
 
 
 _PARTITIONERS: dict[Partitioner, Properties] = {
@@ -53,6 +57,8 @@ class Outcome:
     written: dict[TopicPartition, Written] = field(default_factory=lambda: defaultdict(Written))
     failed: int = 0
     first_error: str = ""
+    timed_out: int = 0
+    """Failed records that may have been written: only the acknowledgement is missing."""
 
     @property
     def records(self) -> int:
@@ -66,6 +72,7 @@ class Outcome:
             self.written[place].add(message.offset())
             return
         self.failed += 1
+        self.timed_out += error.code() in _TIMEOUTS
         self.first_error = self.first_error or f"{error.str()} ({error.name()})"
 
 
@@ -78,10 +85,12 @@ class Sender:
         partitioner: Partitioner,
         partitions: Callable[[str], int],
         *,
+        waiting: Waiting,
         sync: bool = False,
     ) -> None:
         """`partitions` returns the number of partitions of a topic, for round robin."""
         self.outcome = Outcome()
+        self._waiting = waiting
         self._sync = sync
         self._round_robin = partitioner is Partitioner.ROUND_ROBIN
         self._partitions = partitions
@@ -100,6 +109,7 @@ class Sender:
                 break
             except BufferError:
                 self.producer.poll(_POLL_S)
+                self._waiting(len(self.producer))
             except KafkaException as error:
                 raise refused(error, f"a record for {topic} was refused") from error
         self.producer.poll(0)
@@ -108,8 +118,8 @@ class Sender:
 
     def flush(self) -> None:
         """Wait until all records are written or have failed; can be interrupted by Ctrl-C."""
-        while self.producer.flush(_FLUSH_S):
-            pass
+        while outstanding := self.producer.flush(_FLUSH_S):
+            self._waiting(outstanding)
 
     def purge(self) -> None:
         """Discard records that were not sent yet, after Ctrl-C."""
@@ -120,7 +130,7 @@ class Sender:
     def transaction(self, timeout_s: float) -> Iterator[None]:
         """Write all records sent inside the block in one transaction; abort it on any failure."""
         try:
-            self.producer.init_transactions(timeout_s)
+            self.producer.init_transactions(timeout_s * 2 / 3)  # a coordinator that hangs
             self.producer.begin_transaction()
         except KafkaException as error:
             raise refused(error, "cannot begin a transaction") from error
@@ -130,13 +140,30 @@ class Sender:
             if self.outcome.failed:
                 raise CliError(f"the transaction was aborted: {self.outcome.first_error}")
         except BaseException:
-            self.producer.purge()
-            self.producer.abort_transaction(timeout_s)
+            self._abort()
             raise
         try:
-            self.producer.commit_transaction(timeout_s)
+            self.producer.commit_transaction(timeout_s * 2 / 3)
         except KafkaException as error:
-            raise refused(error, "the transaction could not be committed") from error
+            failure = refused(error, "the transaction could not be committed")
+            if failure.status is ExitStatus.TIMED_OUT:
+                failure.message += ": it may have been committed"
+                failure.hint = "kctl transactions describe shows its state"
+            raise failure from error
+
+    def _abort(self) -> None:
+        """Abort the transaction; CliError if that fails too."""
+        self.producer.purge()
+        try:
+            self.producer.abort_transaction(_ABORT_S)
+        except KafkaException as error:
+            reason = self.outcome.first_error or "interrupted"
+            failure = refused(error, f"the transaction failed: {reason}; cannot abort it yet")
+            failure.hint = (
+                "the coordinator aborts it after transaction.timeout.ms; kctl transactions "
+                "describe shows its state"
+            )
+            raise failure from error
 
     def _arguments(self, topic: str, record: TopicRecord) -> dict[str, Any]:
         arguments: dict[str, Any] = {"value": record.value, "key": record.key}

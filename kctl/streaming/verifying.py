@@ -12,6 +12,7 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Produ
 from broker.model import TopicPartition
 from kctl.streaming.config import Properties, refused
 from kctl.streaming.reading import consume, open_consumer, place_of
+from kctl.streaming.waiting import Waiting
 
 _POLL_S = 0.1
 
@@ -48,6 +49,7 @@ class NumberedProducer:
     properties: Properties
     load: NumberedLoad
     delivered: Callable[[KafkaError | None, Message], None]
+    waiting: Waiting
     sent: int = 0
     seconds: float = field(default=0.0, init=False)
 
@@ -62,8 +64,8 @@ class NumberedProducer:
             self._send(producer, interrupted)
             if self.load.per_s:
                 _pace(producer, started + self.sent / self.load.per_s, interrupted)
-        while producer.flush(_POLL_S):
-            pass
+        while outstanding := producer.flush(_POLL_S):
+            self.waiting(outstanding)
         self.seconds = time.monotonic() - started
 
     def _send(self, producer: Producer, interrupted: Event) -> None:
@@ -73,6 +75,7 @@ class NumberedProducer:
                 producer.produce(self.load.topic, on_delivery=self.delivered, **message)
             except BufferError:
                 producer.poll(_POLL_S)
+                self.waiting(len(producer))
                 continue
             except KafkaException as error:
                 raise refused(error, f"a record for {self.load.topic} was refused") from error

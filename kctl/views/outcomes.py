@@ -25,8 +25,7 @@ HINTS = {
     ErrorCode.TOPIC_DELETION_DISABLED: "the brokers have delete.topic.enable=false",
     ErrorCode.POLICY_VIOLATION: "it is forbidden by a policy of the cluster or by the topic's "
     "cleanup.policy",
-    ErrorCode.REQUEST_TIMED_OUT: "the change may still be applied: check again; --timeout "
-    "SECONDS waits longer",
+    ErrorCode.REQUEST_TIMED_OUT: "the change may have been made, or may still be made: check again",
     ErrorCode.SECURITY_DISABLED: "the brokers have no authorizer: set authorizer.class.name",
     ErrorCode.CLUSTER_AUTHORIZATION_FAILED: "it needs an ACL on the cluster: kctl acls add cluster",
     ErrorCode.TOPIC_AUTHORIZATION_FAILED: "kctl acls explain USER OPERATION topic:NAME shows why",
@@ -43,6 +42,23 @@ HINTS = {
     ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT: "the segments have an old message format",
     ErrorCode.OFFSET_OUT_OF_RANGE: "kctl offsets shows the log end offset",
 }
+
+
+_CHECKS = {
+    "topic": "kctl topics describe {name}",
+    "group": "kctl groups describe {name}",
+    "member": "kctl groups describe --members",
+    "entity": "kctl configs describe",
+    "user": "kctl users list",
+}
+"""Commands that show whether a change that timed out was made, by the kind of item."""
+
+
+def _hint(one: Outcome, kind: str) -> str:
+    if one.error is ErrorCode.REQUEST_TIMED_OUT and kind in _CHECKS:
+        check = _CHECKS[kind].format(name=one.name)
+        return f"the change may have been made, or may still be made: {check} shows it"
+    return HINTS.get(one.error, "") if one.error else ""
 
 
 def _status_style(row: Row) -> Style:
@@ -87,8 +103,8 @@ def _row(one: Outcome, kind: str, done: str) -> dict[str, object]:
 def _failure(failed: Sequence[Outcome], total: int, kind: str) -> CliError:
     first = failed[0]
     if total == 1:
-        return CliError(f"{kind} {first.name}: {first.reason}", HINTS.get(first.error, ""))
+        return CliError(f"{kind} {first.name}: {first.reason}", _hint(first, kind))
     return CliError(
         f"{len(failed)} of {total} {kind}s failed; the first, {first.name}: {first.reason}",
-        HINTS.get(first.error, ""),
+        _hint(first, kind),
     )

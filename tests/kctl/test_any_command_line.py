@@ -29,7 +29,7 @@ from tests.support.kctl import KctlResult, run_kctl
 
 pytestmark = pytest.mark.timeout(1800)
 
-STARTS_SERVERS = {("dev", "up"), ("dev", "start"), ("demo",), ("spark-export", "run"), ("dev",)}
+STARTS_SERVERS = {("dev", "up"), ("dev", "start"), ("demo",), ("spark-export", "run")}
 """Commands that start servers or a JVM: minutes per example."""
 
 BOUNDS: dict[tuple[str, ...], list[str]] = {
@@ -106,7 +106,7 @@ def leaves(command: Any, path: Path_ = ()) -> Iterator[tuple[Path_, Any]]:
 COMMANDS = {
     path: command
     for path, command in leaves(get_command(app))
-    if not STARTS_SERVERS & {path, path[:2]}
+    if not STARTS_SERVERS & {path[:1], path[:2]}
 }
 SHARED = {parameter.name for parameter in shared_parameters()}
 
@@ -215,6 +215,8 @@ def interrupted_after(seconds: float) -> Iterator[None]:
                 os.kill(os.getpid(), signal.SIGINT)
 
     timer = threading.Timer(seconds, interrupt)
+    # Shells start background processes with SIGINT ignored.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
     timer.start()
     try:
         yield
@@ -222,6 +224,7 @@ def interrupted_after(seconds: float) -> Iterator[None]:
         with lock:
             is_over.set()
         timer.cancel()
+        signal.signal(signal.SIGINT, before)
 
 
 def run_bounded(server: RunningBroker, place: Path, words: list[str]) -> KctlResult:

@@ -92,7 +92,7 @@ def test_regression_records_discarded_after_ctrl_c_are_not_failures(
     interrupted = Event()
     interrupted.set()
     properties: Properties = {"bootstrap.servers": perf_broker.bootstrap_servers}
-    test = ProducerTest(properties, Load("any", 5, 10, -1), lambda _: None, interrupted)
+    test = ProducerTest(properties, Load("any", 5, 10, -1), lambda _: None, interrupted, print)
     test._delivered(KafkaError(code), None)  # type: ignore[arg-type]
     assert test.run()["records"] == 0
 
@@ -108,7 +108,7 @@ def test_interrupted_measurements_return_the_results_so_far(
         "group.id": "perf",
     }
     load = Load("waiting", 1000, 10, per_second=0.001)
-    sent = ProducerTest(without_group(properties), load, print, interrupted).run()
+    sent = ProducerTest(without_group(properties), load, print, interrupted, print).run()
     assert sent["records"] == 0
     starts = {TopicPartition("waiting", 0): 0}
     read = measure_consumer(properties, starts, 1000, 60, print, interrupted)

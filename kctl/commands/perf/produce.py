@@ -59,6 +59,7 @@ def produce(
     ask(session, lambda client: partitions_of(client, [topic]))  # fails early; creates no topic
     from kctl.streaming.config import client_properties  # imports librdkafka
     from kctl.streaming.measuring import Load, ProducerTest
+    from kctl.streaming.waiting import AcknowledgementWatch
 
     properties = {
         "acks": acks,
@@ -69,7 +70,8 @@ def produce(
     per_s = throughput if throughput > 0 else None
     load = Load(topic, num_records, record_size, per_s, payloads, monotonic)
     with ctrl_c_noted() as interrupted, progress(num_records) as show:
-        result = ProducerTest(properties, load, show, interrupted).run()
+        waiting = AcknowledgementWatch(session, limit_s=session.timeout).check
+        result = ProducerTest(properties, load, show, interrupted, waiting).run()
     if text_format:
         session.out.lines([producer_line(result)])
     else:

@@ -134,7 +134,7 @@ def clear(
     ids = {str(broker) for broker in parse_broker_ids(brokers, "--brokers")}
     chosen = [
         throttle
-        for throttle in ask(session, find_throttles)
+        for throttle in ask(session, find_throttles, partial=True)
         if (throttle.leaked or not leaked) and _is_named(throttle, set(names or ()), ids)
     ]
     if not chosen:
@@ -153,7 +153,9 @@ def _is_named(throttle: Throttle, topics: set[str], brokers: set[str]) -> bool:
 def _apply(
     session: Session, changes: ConfigChanges, verb: str, *, yes: bool, dry_run: bool
 ) -> None:
-    before = ask(session, lambda client: own_configs(client, changes))
+    # Brokers that do not answer are left out: they must not keep the throttles of the others.
+    before = ask(session, lambda client: own_configs(client, changes), partial=True)
+    changes = {entity: some for entity, some in changes.items() if entity in before}
     rows = [row for e, some in changes.items() for row in change_rows(e, before[e], some)]
     question = f"{verb} {plural(len(rows), 'throttle')}?"
     plan = Plan(question, rows, CHANGE_COLUMNS, "entity", outcome_columns("entity"))

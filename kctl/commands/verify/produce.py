@@ -84,6 +84,7 @@ def produce(
     ask(session, lambda client: partitions_of(client, [name]))  # fails early; creates no topic
     from kctl.streaming.config import client_properties  # imports librdkafka
     from kctl.streaming.verifying import NumberedLoad, NumberedProducer
+    from kctl.streaming.waiting import AcknowledgementWatch
 
     load = NumberedLoad(
         name,
@@ -95,11 +96,18 @@ def produce(
     )
     properties = {"acks": acks, **client_properties(session, settings or [])}
     tally = _Tally(session, is_kafka=bool(text_format))
-    producer = NumberedProducer(properties, load, tally.delivered)
+    waiting = AcknowledgementWatch(session, limit_s=session.timeout).check
+    producer = NumberedProducer(properties, load, tally.delivered, waiting)
     if text_format:
         session.out.lines([event("startup_complete")])
+    stalled: CliError | None = None
     with ctrl_c_noted(*TERMINATION) as interrupted:
-        producer.run(interrupted)
+        try:
+            producer.run(interrupted)
+        except CliError as error:
+            if error.status is not ExitStatus.TIMED_OUT:
+                raise
+            stalled = error
     per_s = producer.sent / producer.seconds if producer.seconds else 0.0
     if text_format:
         fields = {"sent": producer.sent, "acked": tally.acked, "target_throughput": int(throughput)}
@@ -117,6 +125,8 @@ def produce(
             "partitions": {str(one): tally.partitions[one] for one in sorted(tally.partitions)},
         }
         session.out.record(report, PRODUCE_COLUMNS, name="acked")
+    if stalled:
+        raise stalled
     if tally.acked < producer.sent:
         raise CliError(
             f"{producer.sent - tally.acked} of {producer.sent} records were not acknowledged: "

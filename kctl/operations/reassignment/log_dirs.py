@@ -18,7 +18,7 @@ def move_log_dirs(session: Session, wanted: ReassignmentFile) -> dict[ReplicaPla
         # Less than the timeout of the query, so that the started moves are still reported.
         return await move_replicas(client, wanted.log_dirs, timeout_s=session.timeout * 0.8)
 
-    started = ask(session, move)
+    started = ask(session, move, check="kctl log-dirs")
     if late := [place for place in wanted.log_dirs if place not in started]:
         names = ",".join(f"{partition}-{broker}" for partition, broker in sorted(late))
         raise CliError(

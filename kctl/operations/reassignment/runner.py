@@ -209,7 +209,7 @@ class _Run:
         async def restore(client: Client) -> list[Outcome]:
             return await begin_reassignments(client, before, timeout_s=self._session.timeout)
 
-        ask(self._session, restore)
+        ask(self._session, restore, check="kctl reassign list")
 
     def _release(self) -> None:
         self.throttles_left += self._throttling.release()
@@ -240,7 +240,8 @@ def _elect(session: Session, partitions: Sequence[TopicPartition]) -> None:
             client, ElectionType.PREFERRED, partitions, timeout_s=session.timeout
         )
 
-    elected = [tp for tp, outcome in ask(session, query) if not outcome.error]
+    elections = ask(session, query, check="kctl topics describe")
+    elected = [tp for tp, outcome in elections if not outcome.error]
     session.out.note(f"elected {plural(len(elected), 'preferred leader')}")
 
 
