@@ -37,6 +37,12 @@ def broker_metrics(sources: AdminSources) -> Iterator[Metric]:
         yield counter(
             "server_sessionexpirelistener_zookeeperdisconnects", "Lost metadata connections."
         ).add(sources.session.num_disconnected)
+        yield counter(
+            "server_sessionexpirelistener_zookeepersyncconnects", "Metadata connections."
+        ).add(sources.session.num_connected)
+        yield counter(
+            "server_sessionexpirelistener_zookeeperauthfailures", "Refused authentications."
+        ).add(sources.session.num_auth_failed)
     if sources.services is not None:
         yield from _replicas(sources.services)
         yield from _purgatory(sources.services)
@@ -116,6 +122,11 @@ def _replicas(services: Services) -> Iterator[Metric]:
         ("underminisrpartitioncount", "Led, below min.insync.replicas.", len(under_min)),
         ("atminisrpartitioncount", "Led, exactly at min.insync.replicas.", len(at_min)),
         ("offlinereplicacount", "Replicas in failed log directories.", len(replicas.offline)),
+        (
+            "reassigningpartitions",
+            "Led, with replicas being added or removed.",
+            sum(p.state.is_reassigning for p in led),
+        ),
         (
             "produceridcount",
             "Producer ids known to the partitions.",
