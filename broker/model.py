@@ -81,6 +81,13 @@ class LeaderAndIsr:
     replicas: tuple[int, ...]
     partition_epoch: int = 0
     controller_epoch: int = 0
+    adding_replicas: tuple[int, ...] = ()
+    removing_replicas: tuple[int, ...] = ()
+
+    @property
+    def is_reassigning(self) -> bool:
+        """Whether the replicas are being reassigned."""
+        return bool(self.adding_replicas or self.removing_replicas)
 
 
 class BrokerEpoch:

@@ -536,6 +536,7 @@ _kctl() {
             "kctl monitor run":-i|"kctl monitor run":--interval) skip=1 ;;
             "kctl monitor run":-w|"kctl monitor run":--window) skip=1 ;;
             "kctl monitor run":--names) skip=1 ;;
+            "kctl monitor run":--probe-topic) skip=1 ;;
             "kctl monitor run":--history) skip=1 ;;
             "kctl monitor run":--keep) skip=1 ;;
             "kctl monitor run":-o|"kctl monitor run":--output) skip=1 ;;
@@ -1801,6 +1802,7 @@ _kctl() {
         "kctl monitor run":-i|"kctl monitor run":--interval) words="" live= ;;
         "kctl monitor run":-w|"kctl monitor run":--window) words="" live= ;;
         "kctl monitor run":--names) words="kafka-exporter lag-exporter kminion" live= ;;
+        "kctl monitor run":--probe-topic) words="" live= ;;
         "kctl monitor run":--history) words="" live= ;;
         "kctl monitor run":--keep) words="" live= ;;
         "kctl monitor run":-o|"kctl monitor run":--output) words="table wide json jsonl yaml csv name tree" live= ;;
@@ -2454,7 +2456,7 @@ _kctl() {
                 "kctl brokers list") words="-b --bootstrap-server --context --command-config -o --output --columns --sort-by --no-headers --color --timeout -v --verbose -h --help" live= ;;
                 "kctl top") words="-i --interval -w --window --once --admin --token-file -b --bootstrap-server --context --command-config -o --output --columns --sort-by --no-headers --color --timeout -v --verbose -h --help" live= ;;
                 "kctl monitor") words="run history -b --bootstrap-server --context --command-config -o --output --columns --sort-by --no-headers --color --timeout -v --verbose -h --help" live= ;;
-                "kctl monitor run") words="--contexts --listen -i --interval -w --window --names --history --no-history --keep --once -b --bootstrap-server --context --command-config -o --output --columns --sort-by --no-headers --color --timeout -v --verbose -h --help" live= ;;
+                "kctl monitor run") words="--contexts --listen -i --interval -w --window --names --probe --probe-topic --history --no-history --keep --once -b --bootstrap-server --context --command-config -o --output --columns --sort-by --no-headers --color --timeout -v --verbose -h --help" live= ;;
                 "kctl monitor history") words="--since --topic --samples --history -b --bootstrap-server --context --command-config -o --output --columns --sort-by --no-headers --color --timeout -v --verbose -h --help" live=groups ;;
                 "kctl metrics") words="--non-zero --token-file -b --bootstrap-server --context --command-config -o --output --columns --sort-by --no-headers --color --timeout -v --verbose -h --help" live= ;;
                 "kctl api-versions") words="--format -b --bootstrap-server --context --command-config -o --output --columns --sort-by --no-headers --color --timeout -v --verbose -h --help" live= ;;

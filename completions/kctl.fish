@@ -1065,6 +1065,8 @@ function __kctl_place
                 set skip 1
             case 'kctl monitor run:--names'
                 set skip 1
+            case 'kctl monitor run:--probe-topic'
+                set skip 1
             case 'kctl monitor run:--history'
                 set skip 1
             case 'kctl monitor run:--keep'
@@ -3440,6 +3442,8 @@ complete -c kctl -n 'test (__kctl_place) = "kctl monitor run"' -l listen -r -d '
 complete -c kctl -n 'test (__kctl_place) = "kctl monitor run"' -s i -l interval -r -d 'Time between cycles. [default: 15; minimum 0.2]'
 complete -c kctl -n 'test (__kctl_place) = "kctl monitor run"' -s w -l window -r -d 'Window for trends and verdicts. [default: 120; minimum 1]'
 complete -c kctl -n 'test (__kctl_place) = "kctl monitor run"' -l names -x -a 'kafka-exporter lag-exporter kminion' -d 'Serve only the names of kafka-exporter, lag-exporter or kminion; can be repeated.'
+complete -c kctl -n 'test (__kctl_place) = "kctl monitor run"' -l probe -d 'Write a record to each broker in every cycle, and read it.'
+complete -c kctl -n 'test (__kctl_place) = "kctl monitor run"' -l probe-topic -r -d 'Topic of --probe; is created. [default: kctl-monitor-probe]'
 complete -c kctl -n 'test (__kctl_place) = "kctl monitor run"' -l history -r -d 'SQLite file with the history of lag.'
 complete -c kctl -n 'test (__kctl_place) = "kctl monitor run"' -l no-history -d 'Keep no history of lag.'
 complete -c kctl -n 'test (__kctl_place) = "kctl monitor run"' -l keep -r -d 'How long the history is kept. [default: 7d]'

@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 from broker import __version__
 from broker.admin.broker_metrics import broker_metrics, process_families
 from broker.admin.broker_state import BrokerState
-from broker.admin.coordinator_metrics import controller_metrics, group_metrics
+from broker.admin.coordinator_metrics import controller_metrics, group_metrics, load_metrics
 from broker.admin.dialects import Dialect, Metric
 from broker.admin.exposition import OPENMETRICS, TEXT, Family, exposition
 from broker.admin.http_server import (
@@ -29,7 +29,12 @@ from broker.admin.http_server import (
     json_answer,
 )
 from broker.admin.quota_metrics import quota_families
-from broker.admin.request_metrics import flush_families, request_metrics, time_families
+from broker.admin.request_metrics import (
+    flush_families,
+    metadata_families,
+    request_metrics,
+    time_families,
+)
 from broker.admin.sources import AdminSources
 from broker.admin.topic_metrics import partition_metrics, traffic_metrics
 from broker.config import BrokerConfig, ConfigError
@@ -85,6 +90,9 @@ class AdminServer:
         if self._sources.services is not None:
             times = self._sources.services.replicas.logs.flush_times
             yield from flush_families(times, self._dialect)
+        session = self._sources.session
+        if session is not None and session.request_times.count:
+            yield from metadata_families(session.request_times, self._dialect)
         yield from quota_families(self._sources, self._dialect)
         yield from process_families()
 
@@ -96,6 +104,7 @@ class AdminServer:
             yield from traffic_metrics(services)
             yield from controller_metrics(services)
             yield from group_metrics(services)
+            yield from load_metrics(services)
             yield from partition_metrics(services, self._max_partitions)
 
     def _livez(self, query: Query, accept: str) -> Answer:

@@ -37,6 +37,12 @@ def broker_metrics(sources: AdminSources) -> Iterator[Metric]:
         yield counter(
             "server_sessionexpirelistener_zookeeperdisconnects", "Lost metadata connections."
         ).add(sources.session.num_disconnected)
+        yield counter(
+            "server_sessionexpirelistener_zookeepersyncconnects", "Metadata connections."
+        ).add(sources.session.num_connected)
+        yield counter(
+            "server_sessionexpirelistener_zookeeperauthfailures", "Refused authentications."
+        ).add(sources.session.num_auth_failed)
     if sources.services is not None:
         yield from _replicas(sources.services)
         yield from _purgatory(sources.services)
@@ -47,16 +53,17 @@ def _network(sources: AdminSources) -> Iterator[Metric]:
     if poller is not None:
         up_s = max(time.perf_counter() - sources.started_s, 1e-9)
         idle = min(poller.idle_s / up_s, 1.0)
-        text = "Share of the time that the event loop waits for events."
-        # Strimzi's rules name it with an underscore, the exporter's own without.
-        yield gauge("network_socketserver_networkprocessoravgidlepercent", text).add(idle)
-        yield gauge("network_socketserver_networkprocessoravgidle_percent", text).add(idle)
-        handlers = "server_kafkarequesthandlerpool_requesthandleravgidle"
-        yield gauge(f"{handlers}_percent", text).add(idle)
         before, now = sources.since(), sources.mark()
-        lately = (now.idle_s - before.idle_s) / max(now.time_s - before.time_s, 1e-9)
-        # Confluent's rules take the rate of the last minute where the others take the mean.
-        yield gauge(f"{handlers}percent_oneminuterate", text).add(min(lately, 1.0))
+        lately = min((now.idle_s - before.idle_s) / max(now.time_s - before.time_s, 1e-9), 1.0)
+        text = "Share of the last one to two minutes that the event loop waited for events."
+        # Strimzi's rules name it with an underscore, the exporter's own without.
+        yield gauge("network_socketserver_networkprocessoravgidlepercent", text).add(lately)
+        yield gauge("network_socketserver_networkprocessoravgidle_percent", text).add(lately)
+        handlers = "server_kafkarequesthandlerpool_requesthandleravgidle"
+        # Strimzi's rules take the mean since the start, Confluent's the rate of the last minute.
+        since_start = "Share of the time since the start that the event loop waited for events."
+        yield gauge(f"{handlers}_percent", since_start).add(idle)
+        yield gauge(f"{handlers}percent_oneminuterate", text).add(lately)
         yield counter("network_socketserver_idle_seconds", "Seconds without events.").add(
             poller.idle_s
         )
@@ -116,6 +123,11 @@ def _replicas(services: Services) -> Iterator[Metric]:
         ("underminisrpartitioncount", "Led, below min.insync.replicas.", len(under_min)),
         ("atminisrpartitioncount", "Led, exactly at min.insync.replicas.", len(at_min)),
         ("offlinereplicacount", "Replicas in failed log directories.", len(replicas.offline)),
+        (
+            "reassigningpartitions",
+            "Led, with replicas being added or removed.",
+            sum(p.state.is_reassigning for p in led),
+        ),
         (
             "produceridcount",
             "Producer ids known to the partitions.",

@@ -24,9 +24,10 @@ def controller_metrics(services: Services) -> Iterator[Metric]:
     )
     elections = 0 if context is None else context.num_elections
     unclean = 0 if context is None else context.num_unclean_elections
-    yield gauge(
-        "controller_controllerstats_leaderelectionrateandtimems_count", "Elected leaders."
-    ).add(elections)
+    name = "controller_controllerstats_leaderelectionrateandtimems"
+    elected = counter(name, "Elected leaders.").add(elections)
+    elected.jmx, elected.confluent = f"{name}_count", name
+    yield elected
     yield counter(
         "controller_controllerstats_uncleanleaderelections", "Leaders from outside the ISR."
     ).add(unclean)
@@ -69,3 +70,16 @@ def group_metrics(services: Services) -> Iterator[Metric]:
     yield gauge(stem, "Groups that this broker coordinates.").add(len(groups))
     for state in GroupState:
         yield gauge(f"{stem}{state.value.lower()}", f"Groups in state {state}.").add(states[state])
+
+
+def load_metrics(services: Services) -> Iterator[Metric]:
+    """How long the coordinators took to load partitions within the last minute."""
+    for coordinator, times in (
+        ("group", services.groups.registry.load_times),
+        ("transaction", services.transactions.load_times),
+    ):
+        recent = times.recent_ms(services.clock.now_ms())
+        stem = f"server_{coordinator}_coordinator_metrics_partition_load_time"
+        yield gauge(f"{stem}_max", "Slowest load in milliseconds.").add(max(recent, default=0))
+        average = sum(recent) / len(recent) if recent else 0
+        yield gauge(f"{stem}_avg", "Average load in milliseconds.").add(average)

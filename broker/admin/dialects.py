@@ -42,6 +42,8 @@ class Metric:
     samples: list[Sample] = field(default_factory=list)
     confluent: str | None = None
     """The name after `kafka_` in Confluent's dialect, if it does not follow from `mbean`."""
+    jmx: str | None = None
+    """The same in the JMX exporter's dialect."""
 
     def add(self, value: float, *label_values: str) -> "Metric":
         """Add one series."""
@@ -53,6 +55,8 @@ class Metric:
         jmx = confluent = f"kafka_{self.mbean}"
         if self.kind is Kind.COUNTER:
             jmx, confluent = f"{jmx}_total", f"{confluent}persec"
+        if self.jmx is not None:
+            jmx = f"kafka_{self.jmx}"
         if self.confluent is not None:
             confluent = f"kafka_{self.confluent}"
         lowered = tuple(_LABELS_OF_CONFLUENT.get(label, label.lower()) for label in self.labels)

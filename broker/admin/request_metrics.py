@@ -66,12 +66,24 @@ def time_families(requests: RequestMetrics, dialect: Dialect) -> Iterator[Family
 
 def flush_families(times: Histogram, dialect: Dialect) -> Iterator[Family]:
     """LogFlushRateAndTimeMs: quantiles of the last minutes, and the number of flushes."""
-    name = "kafka_log_logflushstats_logflushrateandtimems"
-    quantiles = Family(name, "Time of log flushes in milliseconds.", Kind.GAUGE, ("quantile",))
+    name = "log_logflushstats_logflushrateandtimems"
+    return _timer(name, "Time of log flushes in milliseconds.", times, dialect)
+
+
+def metadata_families(times: Histogram, dialect: Dialect) -> Iterator[Family]:
+    """ZooKeeperRequestLatencyMs."""
+    name = "server_zookeeperclientmetrics_zookeeperrequestlatencyms"
+    return _timer(name, "Latency of ZooKeeper in milliseconds.", times, dialect)
+
+
+def _timer(mbean: str, text: str, times: Histogram, dialect: Dialect) -> Iterator[Family]:
+    """Quantiles and the number of durations; Confluent's rules drop `_count`."""
+    name = f"kafka_{mbean}"
+    quantiles = Family(name, text, Kind.GAUGE, ("quantile",))
     for label, value in zip(_LABELS, quantiles_ms(times.counts(), _QUANTILES), strict=True):
         quantiles.samples.append(((label,), value))
     if dialect is not Dialect.JMX:
         quantiles.samples.append(((), times.count))
     yield quantiles
     if dialect is not Dialect.CONFLUENT:
-        yield Family(f"{name}_count", "Log flushes.", Kind.COUNTER, samples=[((), times.count)])
+        yield Family(f"{name}_count", f"{text} Number.", Kind.COUNTER, samples=[((), times.count)])

@@ -64,6 +64,8 @@ class AdminSources:
         self.requests.forget_closed({a for one in self.listeners.values() for a in one.addresses})
         if self.services is not None:
             self.services.replicas.logs.flush_times.rotate()
+        if self.session is not None:
+            self.session.request_times.rotate()
         self.marks.append(self.mark())
 
     def mark(self) -> Mark:

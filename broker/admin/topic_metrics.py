@@ -21,6 +21,14 @@ _TRAFFIC: Final = (
     ("failedfetchrequests", "failed_fetch_requests", "Failed reads."),
 )
 """Name of the metric, counter in TopicStats, text."""
+_RARE_TRAFFIC: Final = (
+    ("bytesrejected", "bytes_rejected", "Bytes of batches above max.message.bytes."),
+    ("producemessageconversions", "produce_message_conversions", "Records of old formats."),
+    ("fetchmessageconversions", "fetch_message_conversions", "Records for old consumers."),
+    ("reassignmentbytesin", "reassignment_bytes_in", "Bytes appended by added replicas."),
+    ("reassignmentbytesout", "reassignment_bytes_out", "Bytes sent to added replicas."),
+)
+"""The same; topics have a series only after it happened, as in Kafka."""
 
 _PARTITIONS_PER_TURN: Final = 100
 """After this many the event loop gets a chance to run: both threads share one interpreter."""
@@ -38,6 +46,12 @@ def traffic_metrics(services: Services) -> Iterator[Metric]:
         read = attrgetter(attribute)
         metric.samples += [(where, read(one)) for where, one in by_topic]
         sleep(0)
+        yield metric
+    for name, attribute, text in _RARE_TRAFFIC:
+        metric = counter(f"server_brokertopicmetrics_{name}", text, "topic")
+        metric.add(getattr(total, attribute))
+        read = attrgetter(attribute)
+        metric.samples += [(where, value) for where, one in by_topic if (value := read(one))]
         yield metric
 
 
@@ -57,6 +71,8 @@ def partition_metrics(services: Services, max_partitions: int) -> Iterator[Metri
     at_min = gauge("cluster_partition_atminisr", "1: at min.insync.replicas.", *labels)
     assigned = gauge("cluster_partition_replicascount", "Assigned replicas.", *labels)
     in_sync = gauge("cluster_partition_insyncreplicascount", "Replicas in sync.", *labels)
+    text = "Records that the leader has and this follower lacks."
+    lag = gauge("server_fetcherlagmetrics_consumerlag", text, "clientId", *labels)
     partitions = list(services.replicas.partitions.values())
     for number, partition in enumerate(islice(partitions, max_partitions)):
         where = (partition.name.topic, str(partition.name.partition))
@@ -72,9 +88,12 @@ def partition_metrics(services: Services, max_partitions: int) -> Iterator[Metri
             at_min.samples.append((where, int(isr == partition.effective_min_isr)))
             assigned.samples.append((where, replicas))
             in_sync.samples.append((where, isr))
+        elif partition.state.leader >= 0:
+            behind = max(0, partition.leader_high_watermark - log.log_end_offset)
+            lag.add(behind, f"ReplicaFetcherThread-0-{partition.state.leader}", *where)
         if number % _PARTITIONS_PER_TURN == 0:
             sleep(0)
-    yield from (size, end, start, segments, under, under_min, at_min, assigned, in_sync)
+    yield from (size, end, start, segments, under, under_min, at_min, assigned, in_sync, lag)
     yield gauge(
         "server_metrics_partitions_left_out", "Partitions above metrics.max.partitions."
     ).add(max(0, len(partitions) - max_partitions))

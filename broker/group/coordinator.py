@@ -131,6 +131,7 @@ class GroupCoordinator:
         if not self.registry.begin_loading(partition, leader_epoch):
             return
         replay = Replay()
+        started_ms = self.registry.clock.now_ms()
         try:
             await self._read(partition, leader_epoch, replay)
         except Exception:  # otherwise the partition would stay loading for ever
@@ -139,6 +140,7 @@ class GroupCoordinator:
             return  # unloaded while it was read
         groups = replay.groups(self.registry.new_group)
         self.registry.finish_loading(partition, groups)
+        self.registry.load_times.record(started_ms, self.registry.clock.now_ms())
         for group in groups:
             self.offsets.on_loaded(group)
             group.on_loaded()

@@ -14,6 +14,7 @@ from broker.group.config import GroupConfig
 from broker.group.group import Group
 from broker.group.states import DEAD
 from broker.java_strings import partition_for
+from broker.metrics.load_times import LoadTimes
 from broker.replica.coordinator_topic import CoordinatorTopic
 
 logger = logging.getLogger(__name__)
@@ -29,6 +30,7 @@ class GroupRegistry:
         self.is_active = False
         """False before start and after stop: all requests are refused."""
         self.groups: dict[str, Group] = {}
+        self.load_times = LoadTimes()
         self._owned: set[int] = set()
         self._loading: dict[int, int] = {}
         """Partitions being loaded, with the leader epoch of the load."""

@@ -3,6 +3,8 @@
 from collections.abc import Callable
 from enum import StrEnum
 
+from broker.metrics.histogram import Histogram
+
 
 class SessionState(StrEnum):
     """The state of a session.
@@ -23,7 +25,8 @@ class Session:
     Field `id`: of the current session, the owner of ephemeral nodes that are created now; 0 before
     the first connection. Invariant: changes only after an expiry.
     Field `state`: see SessionState.
-    Field `num_expired`, `num_disconnected`: how often that has happened.
+    Field `num_expired`, `num_disconnected`, …: how often that has happened.
+    Field `request_times`: of requests to ZooKeeper; empty for the embedded store.
     """
 
     def __init__(self) -> None:
@@ -31,6 +34,9 @@ class Session:
         self.state = SessionState.DISCONNECTED
         self.num_expired = 0
         self.num_disconnected = 0
+        self.num_connected = 0
+        self.num_auth_failed = 0
+        self.request_times = Histogram()
         self._expired: list[Callable[[], None]] = []
         self._moved: list[Callable[[SessionState], None]] = []
 
@@ -51,6 +57,10 @@ class Session:
             self.num_expired += 1
         elif state is SessionState.DISCONNECTED:
             self.num_disconnected += 1
+        elif state is SessionState.CONNECTED:
+            self.num_connected += 1
+        elif state is SessionState.AUTH_FAILED:
+            self.num_auth_failed += 1
         for moved in list(self._moved):
             moved(state)
         if state is SessionState.EXPIRED:

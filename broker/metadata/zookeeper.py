@@ -15,6 +15,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from time import perf_counter
 from typing import Any, Self
 
 from kazoo import exceptions as kazoo_errors
@@ -281,9 +282,12 @@ class ZooKeeperStore(MetadataStore):
     async def _answer(self, path: str, call: Callable[[], Any]) -> Any:
         """Make kazoo's asynchronous `call` and await its result; StoreError if it fails."""
         answered: asyncio.Future[Any] = self._handler.loop.create_future()
+        started_s = perf_counter()
         try:
             call().rawlink(lambda result: _settle(answered, result))
-            return await answered
+            result = await answered
+            self.session.request_times.record(perf_counter() - started_s)
+            return result
         except kazoo_errors.KazooException as error:
             raise to_store_error(path, error) from error
 

@@ -9,11 +9,16 @@ class TopicStats:
     __slots__ = (
         "bytes_in",
         "bytes_out",
+        "bytes_rejected",
         "failed_fetch_requests",
         "failed_produce_requests",
+        "fetch_message_conversions",
         "fetch_requests",
         "messages_in",
+        "produce_message_conversions",
         "produce_requests",
+        "reassignment_bytes_in",
+        "reassignment_bytes_out",
         "replication_bytes_in",
         "replication_bytes_out",
     )
@@ -34,6 +39,16 @@ class TopicStats:
         """Partitions of fetch requests, as Kafka counts them."""
         self.failed_produce_requests = 0
         self.failed_fetch_requests = 0
+        self.bytes_rejected = 0
+        """Bytes of batches that exceeded max.message.bytes."""
+        self.produce_message_conversions = 0
+        """Records of old formats that were converted when they were appended."""
+        self.fetch_message_conversions = 0
+        """Records that were converted for consumers of old versions."""
+        self.reassignment_bytes_in = 0
+        """Bytes appended by a replica that a reassignment adds."""
+        self.reassignment_bytes_out = 0
+        """Bytes sent to replicas that a reassignment adds."""
 
     def add(self, other: "TopicStats") -> None:
         """Add the counters of another topic."""

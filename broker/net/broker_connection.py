@@ -102,6 +102,14 @@ class BrokerConnection(asyncio.BufferedProtocol):
 
     # Called by asyncio
 
+    @property
+    def certificate_expiry(self) -> float | None:
+        """When the peer's certificate expires, in seconds since 1970; None without TLS."""
+        tls = self._transport.get_extra_info("ssl_object") if self._transport is not None else None
+        certificate = tls.getpeercert() if tls is not None else None
+        not_after = certificate.get("notAfter") if certificate else None
+        return None if not_after is None else float(ssl.cert_time_to_seconds(not_after))
+
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Part of asyncio's protocol."""
         assert isinstance(transport, asyncio.Transport)  # noqa: S101

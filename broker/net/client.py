@@ -182,6 +182,10 @@ class Client:
         """The versions that a broker serves: lowest and highest, by API key."""
         return (await self._connection_to(node_id)).versions
 
+    async def certificate_expiry(self, node_id: int) -> float | None:
+        """When the broker's certificate expires, in seconds since 1970; None without TLS."""
+        return (await self._connection_to(node_id)).certificate_expiry
+
     # Metadata
 
     async def refresh_metadata(self, topics: Iterable[str] | None = ()) -> MetadataResponse:

@@ -255,6 +255,8 @@ def _decision(state: LeaderAndIsrPartitionState) -> LeaderAndIsr:
         tuple(state.replicas),
         state.partition_epoch,
         state.controller_epoch,
+        tuple(state.adding_replicas),
+        tuple(state.removing_replicas),
     )
 
 

@@ -425,6 +425,8 @@ class Partition:
             truncate_fully_and_start_at(log, error.first_offset, end)
             log.append_as_follower(records)
         self.stats.replication_bytes_in += len(records)
+        if self.broker_id in self.state.adding_replicas:
+            self.stats.reassignment_bytes_in += len(records)
 
     def update_watermarks_from_leader(self, high_watermark: int, log_start_offset: int) -> None:
         """Take over the leader's high watermark and log start offset, limited to our log end."""

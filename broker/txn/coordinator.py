@@ -64,6 +64,7 @@ class TransactionCoordinator:
         self.config = config
         self._clock = clock
         self._state_manager = TransactionStateManager(topic, clock)
+        self.load_times = self._state_manager.load_times
         self._completion = Completion(self._state_manager, markers, clock, sleep)
         self._producer_ids = ProducerIdManager(producer_ids)
         self._is_active = False

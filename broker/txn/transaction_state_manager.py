@@ -15,6 +15,7 @@ from typing import Final
 from broker.clock import Clock
 from broker.errors import ApiError, CorruptRecord, ErrorCode
 from broker.java_strings import partition_for
+from broker.metrics.load_times import LoadTimes
 from broker.records.coordinator_records import build_tombstones
 from broker.replica.coordinator_topic import APPEND_ERRORS, CoordinatorTopic
 from broker.txn.records import build_transaction_batch, read_key, read_value, transaction_key
@@ -55,6 +56,7 @@ class TransactionStateManager:
         self._topic = topic
         self._clock = clock
         self._entries: dict[int, TxnMetadataCacheEntry] = {}
+        self.load_times = LoadTimes()
 
     # --- finding ----------------------------------------------------------------------------------
 
@@ -207,6 +209,7 @@ class TransactionStateManager:
             return None
         entry = TxnMetadataCacheEntry(partition, coordinator_epoch)
         self._entries[partition] = entry
+        started_ms = self._clock.now_ms()
         try:
             metadata = await self._read(entry)
         except Exception as error:  # a partition must not stay loading for ever
@@ -223,6 +226,7 @@ class TransactionStateManager:
             return None
         entry.transactions = {name: Transaction(name, stored) for name, stored in metadata.items()}
         entry.is_loading = False
+        self.load_times.record(started_ms, self._clock.now_ms())
         logger.debug("loaded transactions partition=%s count=%s", partition, len(metadata))
         return entry
 

@@ -171,6 +171,9 @@ AFTERWARDS = (
 )
 """Screens after broker 3 was killed."""
 
+TOP_SCREENS = {"top-brokers": "1", "top": "2", "top-partitions": "3", "top-groups": "4"}
+"""Pictures of `kctl top`, and the keys that open these views."""
+
 LIGHT = TerminalTheme(
     (255, 255, 255),
     (40, 40, 40),
@@ -314,7 +317,7 @@ def write_screen(screen: Screen, place: Place, looks: Looks) -> None:
 
 
 async def write_top(place: Place, looks: Looks) -> None:
-    """The picture of `kctl top`, while records are written."""
+    """The pictures of `kctl top`, while records are written."""
     from kctl.top.app import TopApp  # imported here: other pictures do not need Textual
 
     servers = place.environ["KCTL_BOOTSTRAP_SERVERS"]
@@ -323,12 +326,14 @@ async def write_top(place: Place, looks: Looks) -> None:
     async with app.run_test(size=(looks.width, TOP_LINES)) as pilot:
         for _ in range(_POLLS):
             await pilot.pause(0.2)
-        picture = app.export_screenshot(title="kctl top")
-    # Without web fonts, like the other pictures.
-    picture = re.sub(r"@font-face \{.*?\}\s*", "", picture, flags=re.DOTALL)
-    (looks.target / "top.svg").write_text(
-        "\n".join(line.rstrip() for line in picture.splitlines()) + "\n"
-    )
+        for name, key in TOP_SCREENS.items():
+            await pilot.press(key)
+            await pilot.pause(0.2)
+            picture = app.export_screenshot(title="kctl top")
+            # Without web fonts, like the other pictures.
+            picture = re.sub(r"@font-face \{.*?\}\s*", "", picture, flags=re.DOTALL)
+            lines = [line.rstrip() for line in picture.splitlines()]
+            (looks.target / f"{name}.svg").write_text("\n".join([*lines, ""]))
 
 
 def run_line(line: str, place: Place, width: int) -> str:

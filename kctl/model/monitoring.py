@@ -13,6 +13,49 @@ LagKey = tuple[str, TopicPartition]
 """A group and one of its partitions."""
 
 
+class LatencyHistogram:
+    """Durations in the buckets of kminion: 5 ms, and twice as much each."""
+
+    BOUNDS_S = tuple(0.005 * 2**power for power in range(12))
+
+    def __init__(self) -> None:
+        self.counts = [0] * len(self.BOUNDS_S)
+        """Durations up to each bound, cumulative as in Prometheus."""
+        self.count = 0
+        self.sum_s = 0.0
+
+    def add(self, duration_s: float) -> None:
+        """Count one duration."""
+        self.count += 1
+        self.sum_s += duration_s
+        for number, bound_s in enumerate(self.BOUNDS_S):
+            self.counts[number] += duration_s <= bound_s
+
+
+@dataclass(frozen=True)
+class ProbeResult:
+    """One record of the end-to-end probe."""
+
+    partition: int
+    produce_s: float | None
+    """Until it was acknowledged; None if it was not."""
+    roundtrip_s: float | None
+    """Until it was read back; None if it was not."""
+
+
+@dataclass
+class ProbeCounters:
+    """The probes of one partition since the start."""
+
+    produced: int = 0
+    failed: int = 0
+    received: int = 0
+    lost: int = 0
+    """Acknowledged, and not read back in time."""
+    produce_times: LatencyHistogram = field(default_factory=LatencyHistogram)
+    roundtrip_times: LatencyHistogram = field(default_factory=LatencyHistogram)
+
+
 @dataclass(frozen=True)
 class ClusterSnapshot:
     """One cycle."""
@@ -31,6 +74,10 @@ class ClusterSnapshot:
     lag_seconds: Mapping[LagKey, float] = field(default_factory=dict)
     """How long ago the record at the committed offset was written, where that is known."""
     movements: Mapping[LagKey, Movement] = field(default_factory=dict)
+    certificates: Mapping[int, float] = field(default_factory=dict)
+    """When the certificate of each broker expires, in seconds since 1970; empty without TLS."""
+    probes: Mapping[int, ProbeCounters] = field(default_factory=dict)
+    """The end-to-end probe, by partition; empty if it is not enabled."""
 
     def replica_sizes(self) -> dict[tuple[TopicPartition, int], int]:
         """Bytes of each replica, by partition and broker, without future replicas."""

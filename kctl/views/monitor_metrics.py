@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 
-from broker.admin.exposition import Family
+from broker.admin.exposition import Family, Kind
 from kctl.model.lag import PartitionLag
 from kctl.model.monitoring import ClusterSnapshot
 
@@ -31,7 +31,12 @@ class Sheet:
         """Add one series; the labels of a name are the same in every call."""
         family = self._families.get(name)
         if family is None:
-            family = self._families[name] = Family(name, _HELP.get(name, name), labels=(*labels,))
+            is_counter = name.endswith(("_total", "_bucket", "_count", "_sum")) and (
+                "end_to_end" in name
+            )
+            kind = Kind.COUNTER if is_counter else Kind.GAUGE
+            text = _HELP.get(name, name)
+            family = self._families[name] = Family(name, text, kind, (*labels,))
         family.samples.append((tuple(map(str, labels.values())), value))
 
     def families(self) -> list[Family]:
@@ -45,6 +50,7 @@ _HELP = {
     "kctl_monitor_up": "1: the last cycle of the cluster succeeded.",
     "kctl_group_time_to_zero_seconds": "Seconds until the lag is read at the present rates.",
     "kctl_group_verdict": "1: the verdict of the partition.",
+    "kctl_broker_certificate_expiry_seconds": "When it expires, in seconds since 1970.",
 }
 
 
@@ -59,6 +65,7 @@ def monitor_families(snapshots: Iterable[ClusterSnapshot], names: Sequence[Names
         if Names.KMINION in names:
             _kminion(sheet, snapshot)
         _own(sheet, snapshot)
+        _probes(sheet, snapshot)
     return sheet.families()
 
 
@@ -153,6 +160,14 @@ def _kminion(sheet: Sheet, snapshot: ClusterSnapshot) -> None:
         },
         1,
     )
+    for topic in snapshot.topics:
+        info = {
+            **cluster,
+            "topic_name": topic.name,
+            "partition_count": len(topic.partitions),
+            "replication_factor": max((len(p.replicas) for p in topic.partitions), default=0),
+        }
+        sheet.add("kminion_kafka_topic_info", info, 1)
     sizes: dict[int, int] = defaultdict(int)
     topics: dict[str, int] = defaultdict(int)
     for log_dir in snapshot.log_dirs:
@@ -171,13 +186,18 @@ def _kminion(sheet: Sheet, snapshot: ClusterSnapshot) -> None:
         sheet.add("kminion_kafka_broker_info", {**labels, "is_controller": is_controller}, 1)
         if broker.id in sizes:
             sheet.add("kminion_kafka_broker_log_dir_size_total_bytes", labels, sizes[broker.id])
-    for topic, size in topics.items():
-        name = "kminion_kafka_topic_log_dir_size_total_bytes"
-        sheet.add(name, {**cluster, "topic_name": topic}, size)
+    for name, size in topics.items():
+        labels = {**cluster, "topic_name": name}
+        sheet.add("kminion_kafka_topic_log_dir_size_total_bytes", labels, size)
     for mark, offsets in (("high", snapshot.ends), ("low", snapshot.starts)):
+        sums: dict[str, int] = defaultdict(int)
         for place, offset in offsets.items():
             labels = {**cluster, "topic_name": place.topic, "partition_id": place.partition}
             sheet.add(f"kminion_kafka_topic_partition_{mark}_water_mark", labels, offset)
+            sums[place.topic] += offset
+        for name, total in sums.items():
+            labels = {**cluster, "topic_name": name}
+            sheet.add(f"kminion_kafka_topic_{mark}_water_mark_sum", labels, total)
     _kminion_groups(sheet, snapshot)
 
 
@@ -189,22 +209,28 @@ def _kminion_groups(sheet: Sheet, snapshot: ClusterSnapshot) -> None:
             **group,
             "state": one.group.state,
             "protocol": one.group.assignor,
+            "protocol_type": "consumer",
             "coordinator_id": one.group.coordinator.id,
             "member_count": len(one.group.members),
         }
-        sheet.add("kminion_kafka_consumer_group_info", info, 1)
+        # As in kminion: 0 for a group that is not stable.
+        sheet.add("kminion_kafka_consumer_group_info", info, int(one.group.state == "Stable"))
+        sheet.add("kminion_kafka_consumer_group_members", group, len(one.group.members))
         by_topic: dict[str, int] = defaultdict(int)
+        offsets: dict[str, int] = defaultdict(int)
         for lag in _committed(one.partitions):
             by_topic[lag.place.topic] += max(0, lag.lag or 0)
+            offsets[lag.place.topic] += lag.current_offset or 0
             sheet.add(
                 "kminion_kafka_consumer_group_topic_partition_lag",
                 {**group, "topic_name": lag.place.topic, "partition_id": lag.place.partition},
                 max(0, lag.lag or 0),
             )
         for topic, records in by_topic.items():
-            sheet.add(
-                "kminion_kafka_consumer_group_topic_lag", {**group, "topic_name": topic}, records
-            )
+            labels = {**group, "topic_name": topic}
+            sheet.add("kminion_kafka_consumer_group_topic_lag", labels, records)
+            name = "kminion_kafka_consumer_group_topic_offset_sum"
+            sheet.add(name, labels, offsets[topic])
 
 
 def _own(sheet: Sheet, snapshot: ClusterSnapshot) -> None:
@@ -212,6 +238,15 @@ def _own(sheet: Sheet, snapshot: ClusterSnapshot) -> None:
     cluster = {"cluster": snapshot.name}
     for failure in snapshot.unanswered:
         sheet.add("kctl_broker_unanswered", {**cluster, "id": failure.broker_id}, 1)
+    for log_dir in snapshot.log_dirs:
+        labels = {**cluster, "id": log_dir.broker_id, "log_dir": log_dir.path}
+        for name, size in (("total", log_dir.total_bytes), ("usable", log_dir.usable_bytes)):
+            if size is not None:  # Kafka before 3.3 does not say
+                sheet.add(f"kctl_log_dir_{name}_bytes", labels, size)
+    addresses = {broker.id: str(broker) for broker in snapshot.cluster.brokers}
+    for broker_id, expiry_s in snapshot.certificates.items():
+        labels = {**cluster, "id": broker_id, "address": addresses[broker_id]}
+        sheet.add("kctl_broker_certificate_expiry_seconds", labels, expiry_s)
     for (group, place), movement in snapshot.movements.items():
         labels = {
             **cluster,
@@ -222,6 +257,29 @@ def _own(sheet: Sheet, snapshot: ClusterSnapshot) -> None:
         sheet.add("kctl_group_verdict", {**labels, "verdict": str(movement.verdict)}, 1)
         if movement.caught_up_in_s is not None:
             sheet.add("kctl_group_time_to_zero_seconds", labels, movement.caught_up_in_s)
+
+
+def _probes(sheet: Sheet, snapshot: ClusterSnapshot) -> None:
+    """The end-to-end probe, under the names of kminion, whichever names are served."""
+    stem = "kminion_end_to_end"
+    for partition, found in snapshot.probes.items():
+        labels = {"cluster": snapshot.name, "partition_id": partition}
+        for name, value in (
+            ("produced", found.produced),
+            ("produced_failed", found.failed),
+            ("received", found.received),
+            ("lost", found.lost),
+        ):
+            sheet.add(f"{stem}_messages_{name}_total", labels, value)
+        for name, times in (
+            ("produce_latency_seconds", found.produce_times),
+            ("roundtrip_latency_seconds", found.roundtrip_times),
+        ):
+            for bound_s, count in zip(times.BOUNDS_S, times.counts, strict=True):
+                sheet.add(f"{stem}_{name}_bucket", {**labels, "le": bound_s}, count)
+            sheet.add(f"{stem}_{name}_bucket", {**labels, "le": "+Inf"}, times.count)
+            sheet.add(f"{stem}_{name}_sum", labels, times.sum_s)
+            sheet.add(f"{stem}_{name}_count", labels, times.count)
 
 
 def _committed(lags: Iterable[PartitionLag]) -> Iterator[PartitionLag]:

@@ -1,7 +1,8 @@
 """Existing dashboards for Kafka work: every metric they read that has a meaning here is served.
 
 The names are those in the queries of strimzi-kafka.json (strimzi-kafka-operator) and of
-kafka-cluster, kafka-topics and kafka-quotas.json (Confluent's jmx-monitoring-stacks).
+kafka-cluster, kafka-topics, kafka-quotas and kafka-transaction-coordinator.json (Confluent's
+jmx-monitoring-stacks).
 """
 
 from collections.abc import Iterator
@@ -61,11 +62,14 @@ CONFLUENT = [
     "kafka_network_requestmetrics_remotetimems",
     "kafka_network_requestmetrics_requestqueuetimems",
     "kafka_network_requestmetrics_requestspersec",
+    "kafka_network_requestmetrics_responsesendtimems",
     "kafka_network_requestmetrics_totaltimems",
     "kafka_network_socketserver_networkprocessoravgidlepercent",
     "kafka_server_brokertopicmetrics_bytesinpersec",
     "kafka_server_brokertopicmetrics_bytesoutpersec",
+    "kafka_server_brokertopicmetrics_fetchmessageconversionspersec",
     "kafka_server_brokertopicmetrics_messagesinpersec",
+    "kafka_server_brokertopicmetrics_producemessageconversionspersec",
     "kafka_server_brokertopicmetrics_totalfetchrequestspersec",
     "kafka_server_brokertopicmetrics_totalproducerequestspersec",
     "kafka_server_fetch_byte_rate",
@@ -86,18 +90,22 @@ CONFLUENT = [
     "kafka_server_replicamanager_underreplicatedpartitions",
     "kafka_server_request_request_time",
     "kafka_server_request_throttle_time",
+    "kafka_server_sessionexpirelistener_zookeeperauthfailurespersec",
     "kafka_server_sessionexpirelistener_zookeeperdisconnectspersec",
     "kafka_server_sessionexpirelistener_zookeeperexpirespersec",
+    "kafka_server_sessionexpirelistener_zookeepersyncconnectspersec",
     "kafka_server_socketservermetrics_connection_close_rate",
     "kafka_server_socketservermetrics_connection_count",
     "kafka_server_socketservermetrics_connection_creation_rate",
     "kafka_server_socketservermetrics_connections",
+    "kafka_server_transaction_coordinator_metrics_partition_load_time_avg",
+    "kafka_server_transaction_coordinator_metrics_partition_load_time_max",
     "process_cpu_seconds_total",
 ]
 """Left out, because there is no such thing here: queues between threads (requestqueuesize,
 responsequeuesize, responsequeuetimems, acceptorblockedpercent), tiered storage (tier*), KRaft's
-stray partitions, jvm_*, Confluent's own transaction metrics, minfetchrate. Not measured:
-responsesendtimems, message conversions, deprecated requests, ZooKeeper's latency and connects."""
+stray partitions, jvm_*, Confluent's own transaction metrics, minfetchrate. ZooKeeper's latency is
+in a test with a real ZooKeeper."""
 
 
 @pytest.fixture(scope="module")

@@ -12,6 +12,7 @@ from broker.protocol.messages.list_offsets import (
     ListOffsetsTopic,
 )
 from broker.protocol.messages.produce import ProduceRequest
+from broker.records.legacy import build_messages
 from tests.admin.conftest import admin_url, scrape
 from tests.api.requests import create_topic, fetch_request, list_offset, produce_request
 from tests.log.support import batch
@@ -32,9 +33,18 @@ TRAFFIC = {
     "TotalFetchRequestsPerSec": "totalfetchrequests_total",
     "FailedProduceRequestsPerSec": "failedproducerequests_total",
     "FailedFetchRequestsPerSec": "failedfetchrequests_total",
+    "BytesRejectedPerSec": "bytesrejected_total",
 }
+OLD_TOPIC = "old"
+CONVERSIONS = {
+    "ProduceMessageConversionsPerSec": "producemessageconversions_total",
+    "FetchMessageConversionsPerSec": "fetchmessageconversions_total",
+}
+"""Of a topic of its own: Kafka counts the bytes that consumers of old versions read before they are
+converted, we count what is sent."""
 REQUESTS = {("Produce", 9), ("Fetch", 11), ("ListOffsets", 5)}
 REPLICAS = (
+    *("ReassigningPartitions", "IsrShrinksPerSec", "IsrExpandsPerSec", "FailedIsrUpdatesPerSec"),
     *("UnderReplicatedPartitions", "UnderMinIsrPartitionCount", "AtMinIsrPartitionCount"),
     *("OfflineReplicaCount", "PartitionCount", "LeaderCount", "ProducerIdCount"),
 )
@@ -73,11 +83,25 @@ def send_load(address: str) -> None:
             answer = wire.ask(fetch_request(TOPIC, offset), 11)
             assert answer.responses[0].partitions[0].error_code == 0
         wire.ask(fetch_request(TOPIC, 1000), 11)  # out of range
+        assert _error(wire, produce_request(TOPIC, batch("x" * 2_000_000))) != 0  # too large
         asked = [ListOffsetsPartition(partition_index=0, timestamp=-1)]
         for _ in range(4):
             topics = [ListOffsetsTopic(name=TOPIC, partitions=asked)]
             request = ListOffsetsRequest(replica_id=-1, topics=topics)
             assert wire.ask(request, 5).topics[0].partitions[0].offset == 60
+        _send_old_formats(wire)
+
+
+def _send_old_formats(wire: WireClient) -> None:
+    """Two messages of format 1, written and read by clients that know nothing newer."""
+    create_topic(wire, OLD_TOPIC, min_insync_replicas="1")
+    wait_until(lambda: not list_offset(wire, OLD_TOPIC, -1, version=6).error_code, "a leader")
+    rows = [(number, 1_700_000_000_000, b"k", b"old", ()) for number in range(2)]
+    old = build_messages(rows, magic=1)
+    answered = wire.ask(produce_request(OLD_TOPIC, old), 2)
+    assert answered.responses[0].partition_responses[0].error_code == 0
+    found = wire.ask(fetch_request(OLD_TOPIC, 0), 3).responses[0].partitions[0]
+    assert found.error_code == 0 and found.records
 
 
 def _error(wire: WireClient, request: ProduceRequest) -> int:
@@ -95,6 +119,11 @@ def jmx(kafka: RealKafka, port: int, *names: str) -> dict[str, float]:
     return {name: float(value) for name, value in found}
 
 
+def _exposed(name: str) -> str:
+    """What the rules of the JMX exporter make of a name."""
+    return re.sub("persec$", "_total", name.lower())
+
+
 def test_same_requests_give_the_same_numbers_as_kafkas_jmx(
     kafka: RealKafka, jmx_port: int, ours: RunningBroker
 ) -> None:
@@ -108,7 +137,16 @@ def test_same_requests_give_the_same_numbers_as_kafkas_jmx(
     }
     replicas = {n: f"kafka.server:type=ReplicaManager,name={n}" for n in REPLICAS}
     isr = {n: f"kafka.cluster:type=Partition,name={n},topic={TOPIC},partition=0" for n in ISR}
-    names = [*traffic.values(), *requests.values(), *replicas.values(), *isr.values()]
+    old = {
+        n: f"kafka.server:type=BrokerTopicMetrics,name={n},topic={OLD_TOPIC}" for n in CONVERSIONS
+    }
+    names = [
+        *traffic.values(),
+        *old.values(),
+        *requests.values(),
+        *replicas.values(),
+        *isr.values(),
+    ]
     theirs = jmx(kafka, jmx_port, *names)
     samples = scrape(admin_url(ours))
 
@@ -120,8 +158,13 @@ def test_same_requests_give_the_same_numbers_as_kafkas_jmx(
     found = {
         name: own(f"kafka_server_brokertopicmetrics_{our_name}", topic=TOPIC)
         for name, our_name in TRAFFIC.items()
-    } | {name: own(f"kafka_server_replicamanager_{name.lower()}") for name in REPLICAS}
+    } | {name: own(f"kafka_server_replicamanager_{_exposed(name)}") for name in REPLICAS}
     assert found == wanted
+    converted = {
+        name: own(f"kafka_server_brokertopicmetrics_{our_name}", topic=OLD_TOPIC)
+        for name, our_name in CONVERSIONS.items()
+    }
+    assert converted == {name: theirs[mbean] for name, mbean in old.items()}
     counts = {
         (api, version): own(
             "kafka_network_requestmetrics_requests_total", request=api, version=str(version)

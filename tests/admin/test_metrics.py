@@ -1,5 +1,7 @@
 """The numbers on the admin port, compared with what other projects' clients did."""
 
+import socket
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -7,9 +9,15 @@ import pytest
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
+from broker.errors import ErrorCode
+from broker.protocol.messages.produce import ProduceRequest
+from broker.records.legacy import build_messages
 from tests.admin.conftest import Samples, admin_url, get, scrape, value
+from tests.api.requests import fetch_request, produce_request
+from tests.log.support import batch
 from tests.support.broker import RunningBroker, running_broker
 from tests.support.cluster import Cluster, running_cluster, wait_until
+from tests.support.wire import WireClient, request_frame
 from tests.support.zookeeper import ZooKeeper
 
 TRAFFIC = "kafka_server_brokertopicmetrics"
@@ -78,7 +86,7 @@ def test_requests_are_counted_by_version_with_their_times(
     assert requests(samples, "Metadata") >= before + 20
     phases = [
         value(samples, f"kafka_network_requestmetrics_{phase}timems_count", request="Metadata")
-        for phase in ("requestqueue", "local", "remote", "total")
+        for phase in ("requestqueue", "local", "remote", "responsesend", "total")
     ]
     assert set(phases) == {requests(samples, "Metadata")}
     times = [
@@ -91,6 +99,56 @@ def test_requests_are_counted_by_version_with_their_times(
         for quantile in ("0.50", "0.99", "0.999")
     ]
     assert 0 < times[0] <= times[1] <= times[2]
+
+
+def test_slow_reader_shows_in_the_send_phase(
+    monitored: RunningBroker, scraped: Callable[[], Samples]
+) -> None:
+    create(monitored, "large")
+    with WireClient(monitored.bootstrap_servers) as wire:
+        records = batch("x" * 900_000)
+        for _ in range(30):
+            assert produced(wire, produce_request("large", records)) == 0
+    host, _, port = monitored.bootstrap_servers.partition(":")
+    frame = request_frame(
+        fetch_request("large", 0, partition_max_bytes=27_000_000, max_bytes=27_000_000), 11
+    )
+    with socket.create_connection((host, int(port))) as slow:
+        slow.sendall(len(frame).to_bytes(4) + frame)
+        left = int.from_bytes(slow.recv(4, socket.MSG_WAITALL))
+        assert left > 20_000_000  # more than sockets hold
+        time.sleep(0.3)  # how long the client keeps the broker waiting
+        while left:
+            left -= len(slow.recv(min(left, 1_000_000)))
+    sent = "kafka_network_requestmetrics_responsesendtimems"
+    total = "kafka_network_requestmetrics_totaltimems"
+    labels = {"request": "Fetch", "quantile": "0.999"}
+    wait_until(lambda: value(scraped(), sent, **labels) >= 200, "the wait is in the send phase")
+    samples = scraped()
+    assert value(samples, total, **labels) >= value(samples, sent, **labels)
+
+
+def test_oversized_and_old_batches_are_counted(
+    monitored: RunningBroker, scraped: Callable[[], Samples]
+) -> None:
+    create(monitored, "odd")
+    old = build_messages([(0, 1000, b"k", b"v", ()), (1, 1000, b"k", b"w", ())], magic=1)
+    with WireClient(monitored.bootstrap_servers) as wire:
+        refused = batch("x" * 2_000_000)
+        assert produced(wire, produce_request("odd", refused)) == ErrorCode.MESSAGE_TOO_LARGE
+        assert produced(wire, produce_request("odd", old), 2) == 0
+        answer = wire.ask(fetch_request("odd", 0), 3)
+        assert answer.responses[0].partitions[0].error_code == 0
+    samples = scraped()
+    assert value(samples, f"{TRAFFIC}_bytesrejected_total", topic="odd") == len(refused)
+    assert value(samples, f"{TRAFFIC}_producemessageconversions_total", topic="odd") == 2
+    assert value(samples, f"{TRAFFIC}_fetchmessageconversions_total", topic="odd") == 2
+    assert value(samples, f"{TRAFFIC}_bytesrejected_total") == len(refused)
+
+
+def produced(wire: WireClient, request: ProduceRequest, version: int = 9) -> int:
+    """The error code of a produce request."""
+    return wire.ask(request, version).responses[0].partition_responses[0].error_code
 
 
 def requests(samples: Samples, api: str) -> float:
@@ -171,6 +229,11 @@ def test_isr_changes_and_under_replicated_partitions_are_seen(
         for future in admin.create_topics([NewTopic("watched", 4, 2)]).values():
             future.result(30)
         assert controllers(cluster) == 1
+        latency = "kafka_server_zookeeperclientmetrics_zookeeperrequestlatencyms"
+        assert value(of(cluster, 1), latency, quantile="0.99") > 0
+        lag = {"clientId": "ReplicaFetcherThread-0-1", "topic": "watched"}
+        lags = [name for name, labels in of(cluster, 2) if lag.items() <= dict(labels).items()]
+        assert set(lags) <= {"kafka_server_fetcherlagmetrics_consumerlag"}
         cluster.kill(2)
         under = "kafka_server_replicamanager_underreplicatedpartitions"
         wait_until(lambda: value(of(cluster, 1), under) == 4, "all lack a replica")

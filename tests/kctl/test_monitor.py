@@ -11,15 +11,20 @@ from urllib.request import urlopen
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
+from cryptography.x509 import load_pem_x509_certificate
 from hypothesis import given
 from hypothesis import strategies as st
 from prometheus_client.parser import text_string_to_metric_families
 
 from broker.model import TopicPartition as Place
+from kctl.model.monitoring import ProbeResult
+from kctl.operations.monitoring.probing import ProbeHistory
 from kctl.plans.offset_times import OffsetTimes
-from tests.support.broker import RunningBroker
+from tests.support.broker import RunningBroker, running_broker
+from tests.support.certificates import Authority
 from tests.support.cluster import wait_until
 from tests.support.kctl import run_kctl
+from tests.support.processes import free_port
 
 Samples = dict[str, list[tuple[dict[str, str], float]]]
 
@@ -85,6 +90,68 @@ def test_only_the_chosen_names_are_served(filled: RunningBroker) -> None:
     )
     names = set(parsed(result.output))
     assert all(name.startswith(("kminion_", "kctl_")) for name in names)
+
+
+def test_probe_writes_a_record_and_reads_it_back(filled: RunningBroker) -> None:
+    server = ("-b", filled.bootstrap_servers)
+    words = ("monitor", "run", "--once", "--probe", "--probe-topic", "probed")
+    for count in (1, 2):
+        result = run_kctl(*words, *server)
+        assert result.exit_code == 0, result.stderr
+        samples = parsed(result.output)
+        for name in ("messages_produced", "messages_received"):
+            assert only(samples, f"kminion_end_to_end_{name}_total", partition_id="0") == 1
+        for name in ("messages_lost", "messages_produced_failed"):
+            assert only(samples, f"kminion_end_to_end_{name}_total", partition_id="0") == 0
+        times = "kminion_end_to_end_roundtrip_latency_seconds"
+        assert only(samples, f"{times}_bucket", le="+Inf") == only(samples, f"{times}_count") == 1
+        assert only(samples, f"{times}_sum") > 0
+        consumer = Consumer({"bootstrap.servers": filled.bootstrap_servers, "group.id": "x"})
+        assert consumer.get_watermark_offsets(TopicPartition("probed", 0), 30) == (0, count)
+        consumer.close()
+
+
+def test_probe_that_may_not_run_is_one_note_and_the_cycle_goes_on(filled: RunningBroker) -> None:
+    words = ("monitor", "run", "--once", "--probe", "--probe-topic", "not a name")
+    result = run_kctl(*words, "-b", filled.bootstrap_servers)
+    assert result.exit_code == 0, result.stderr
+    assert result.stderr.count("cannot probe") == 1
+    assert only(parsed(result.output), "kctl_monitor_up") == 1
+
+
+def test_failed_and_lost_probes_are_counted_separately() -> None:
+    history = ProbeHistory()
+    for result in (ProbeResult(0, None, None), ProbeResult(0, 0.1, None), ProbeResult(0, 0.1, 3)):
+        history.add([result])
+    found = history.partitions[0]
+    assert (found.produced, found.failed, found.lost, found.received) == (3, 1, 1, 1)
+    assert found.produce_times.count == 2
+    assert (found.roundtrip_times.count, found.roundtrip_times.counts[-1]) == (1, 1)
+
+
+def test_expiry_of_certificates_is_served(tmp_path: Path) -> None:
+    authority = Authority()
+    (tmp_path / "authority.pem").write_text(authority.certificate)
+    issued = authority.certificate_for("localhost")
+    (tmp_path / "broker.pem").write_text(issued.pem)
+    config = tmp_path / "client.properties"
+    trusted = tmp_path / "authority.pem"
+    config.write_text(f"security.protocol=SSL\nssl.truststore.location={trusted}\n")
+    port = free_port()
+    with running_broker(
+        tmp_path,
+        **{
+            "listeners": f"PLAINTEXT://127.0.0.1:0,SSL://localhost:{port}",
+            "ssl.keystore.type": "PEM",
+            "ssl.keystore.location": tmp_path / "broker.pem",
+        },
+    ):
+        words = ("monitor", "run", "--once", "--command-config", str(config))
+        result = run_kctl(*words, "-b", f"localhost:{port}")
+    assert result.exit_code == 0, result.stderr
+    certificate = load_pem_x509_certificate(issued.certificate.encode())
+    expiry_s = only(parsed(result.output), "kctl_broker_certificate_expiry_seconds")
+    assert expiry_s == certificate.not_valid_after_utc.timestamp()
 
 
 @contextmanager

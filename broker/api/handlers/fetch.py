@@ -55,6 +55,7 @@ from broker.log.offsets import (
     FetchData,
     FetchIsolation,
 )
+from broker.metrics.topic_stats import TopicStats
 from broker.model import Uuid
 from broker.net.deferred import DeferredResponse
 from broker.protocol.messages.fetch import (
@@ -247,6 +248,8 @@ class _Fetch:
             if data.records and found is not None:
                 if is_follower:
                     found.stats.replication_bytes_out += len(data.records)
+                    if session.replica_id in found.state.adding_replicas:
+                        found.stats.reassignment_bytes_out += len(data.records)
                 else:
                     found.stats.bytes_out += len(data.records)
             if not has_session or partition.update_sent(data) or not self.is_incremental:
@@ -345,7 +348,7 @@ def _read_partition(
             and partition.log.config.compression_type == _ZSTD
         ):
             raise ApiError(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE)
-        records = _records(found, asked.fetch_offset, context.api_version)
+        records = _records(found, asked.fetch_offset, context.api_version, partition.stats)
     except ApiError as error:
         return _PartitionRead(_failed(fetched, error, context), True, True)
     has_more = is_full or found.records is not None
@@ -456,7 +459,7 @@ def _aborted(found: FetchData) -> list[AbortedTransaction] | None:
     ]
 
 
-def _records(found: FetchData, fetch_offset: int, version: int) -> Records:
+def _records(found: FetchData, fetch_offset: int, version: int, stats: TopicStats) -> Records:
     """The batches, down-converted for a client of an old version."""
     if found.records is None:
         return _NO_RECORDS
@@ -469,6 +472,7 @@ def _records(found: FetchData, fetch_offset: int, version: int) -> Records:
     batches = list(iterate_batches(data))
     if not needs_down_conversion(batches, magic):
         return data
+    stats.fetch_message_conversions += sum(batch.header.records_count for batch in batches)
     return b"".join(down_convert(batches, magic, fetch_offset))
 
 

@@ -273,12 +273,15 @@ def _produce_partition(
         info = partition.append_as_leader(records, request.acks, verification=verification)
     except ApiError as error:
         leader = _current_leader(error.code, topic, data.index, context)
-        return _refused(data.index, error, leader, partition)
+        return _refused(data.index, error, leader, partition, len(records))
     except HeavyBatch:
         answer = PartitionProduceResponse(index=data.index)
         # Not by its number: a partition may be named twice.
         waiting[topic, -1 - len(waiting)] = _Heavy(topic, partition, records, verification, answer)
         return answer
+    if context.api_version < _FIRST_VERSION_OF_MAGIC_2 and records[MAGIC_POSITION] < CURRENT_MAGIC:
+        num_records = info.last_offset - info.first_offset + 1
+        partition.stats.produce_message_conversions += num_records
     if request.acks == _ALL and partition.acks_reached(info.last_offset + 1) is not _NO_ERROR:
         waiting[topic, data.index] = RequiredOffset(partition, info.last_offset + 1)
     return _done(data.index, info)
@@ -355,7 +358,7 @@ async def _append_validated(
             action_queue.try_complete_actions()
     except ApiError as error:
         leader = _current_leader(error.code, topic, answer.index, context)
-        return _refused(answer.index, error, leader, partition)
+        return _refused(answer.index, error, leader, partition, len(records))
     if request.acks == _ALL and partition.acks_reached(info.last_offset + 1) is not _NO_ERROR:
         waiting[topic, answer.index] = RequiredOffset(partition, info.last_offset + 1)
     return _done(answer.index, info)
@@ -434,7 +437,7 @@ def _done(index: int, info: LogAppendInfo) -> PartitionProduceResponse:
 
 
 def _refused(
-    index: int, error: ApiError, leader: LeaderIdAndEpoch, partition: Partition
+    index: int, error: ApiError, leader: LeaderIdAndEpoch, partition: Partition, num_bytes: int
 ) -> PartitionProduceResponse:
     """The response for a batch that the log refused, with the fields that Kafka sets.
 
@@ -442,6 +445,8 @@ def _refused(
     """
     logger.info("append refused partition=%s error=%s: %s", partition.name, error.code.name, error)
     partition.stats.produce_requests += 1
+    if error.code == ErrorCode.MESSAGE_TOO_LARGE:
+        partition.stats.bytes_rejected += num_bytes
     if error.code not in _EXPECTED_FAILURES:
         partition.stats.failed_produce_requests += 1
     start_offset = -1 if error.code in _EXPECTED_FAILURES else partition.log.log_start_offset

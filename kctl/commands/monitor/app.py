@@ -13,6 +13,7 @@ command(
         "kctl monitor run",
         "kctl monitor run --contexts prod,staging --listen 0.0.0.0:9308",
         "kctl monitor run --history lag.db --interval 30",
+        "kctl monitor run --probe",
         "kctl monitor run --once",
     ],
 )(run)

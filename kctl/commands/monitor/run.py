@@ -60,6 +60,14 @@ def run(
             "can be repeated.",
         ),
     ] = None,
+    probe: Annotated[
+        bool,
+        typer.Option("--probe", help="Write a record to each broker in every cycle, and read it."),
+    ] = False,
+    probe_topic: Annotated[
+        str,
+        typer.Option("--probe-topic", metavar="TOPIC", help="Topic of --probe; is created."),
+    ] = "kctl-monitor-probe",
     history: History = None,
     no_history: Annotated[
         bool, typer.Option("--no-history", help="Keep no history of lag.")
@@ -77,6 +85,9 @@ def run(
     Kafka, under the names of kafka_exporter, kafka-lag-exporter and kminion, so that their
     dashboards work. Lag in time is taken from log end offsets over time; no records are read.
 
+    With --probe, a record is written to every partition of a topic of its own, one partition per
+    broker, and read back: kminion_end_to_end_* count the lost ones and time the others.
+
     A cluster that does not answer is reported once and tried again in every cycle; kctl_monitor_up
     is 0 meanwhile.
     """
@@ -90,6 +101,7 @@ def run(
         tuple(names or Names),
         None if no_history or once else history or default_history(),
         usage(parse_duration_ms, keep) / 1000,
+        probe_topic if probe else None,
     )
     monitor = Monitor(_watched(session, contexts), options, session.out.note)
     if once:

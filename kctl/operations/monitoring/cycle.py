@@ -6,16 +6,19 @@ OffsetFetch for all groups of a coordinator at once, DescribeLogDirs per broker.
 
 import asyncio
 import time
+from contextlib import suppress
 from dataclasses import replace
 
 from broker.model import TopicPartition
 from broker.net.client import Client
+from broker.net.failures import ConnectionFailed
 from kctl.admin.broker_queries import SCOPE
 from kctl.admin.cluster import describe_cluster
 from kctl.admin.group_source import CoordinatedGroups
 from kctl.admin.log_dirs import describe_log_dirs
 from kctl.admin.log_offsets import log_ends, log_starts
 from kctl.admin.topics import find_topics
+from kctl.model.cluster import Cluster
 from kctl.model.lag import GroupLag, LogBounds, PartitionLag
 from kctl.model.monitoring import ClusterSnapshot
 from kctl.plans.lag import partition_lags
@@ -58,7 +61,21 @@ async def take_snapshot(client: Client, name: str) -> ClusterSnapshot:
         ],
         await describe_log_dirs(client),
         tuple(SCOPE.get().failures.values()),
+        certificates=await _certificates(client, cluster),
     )
+
+
+async def _certificates(client: Client, cluster: Cluster) -> dict[int, float]:
+    """When certificates expire; brokers that do not answer are missing, and named elsewhere."""
+    found = {}
+    for broker in cluster.brokers:
+        if broker.id not in SCOPE.get().failures:
+            with suppress(ConnectionFailed):
+                expiry_s = await client.certificate_expiry(broker.id)
+                if expiry_s is None:
+                    return {}
+                found[broker.id] = expiry_s
+    return found
 
 
 class Observer:

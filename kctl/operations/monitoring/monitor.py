@@ -7,19 +7,23 @@ any longer, so that an alert sees the gap, and the next cycle tries again.
 import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from http import HTTPStatus
 from pathlib import Path
 
 from broker.admin.exposition import OPENMETRICS, TEXT, Family, exposition
 from broker.admin.http_server import AdminHttpServer, Answer, HttpConfig, Query
-from broker.net.client import Client
+from broker.errors import ApiError
+from broker.net.client import Client, RequestTimedOut
+from broker.net.failures import ConnectionFailed
 from kctl.admin.connection import ask
+from kctl.admin.probing import probe
 from kctl.cli.errors import CliError
 from kctl.cli.options import Session
 from kctl.model.monitoring import ClusterSnapshot
 from kctl.operations.monitoring.cycle import Observer, take_snapshot
 from kctl.operations.monitoring.history import add_samples, samples_of
+from kctl.operations.monitoring.probing import ProbeHistory
 from kctl.views.monitor_metrics import Names, monitor_families
 
 
@@ -32,6 +36,8 @@ class MonitorOptions:
     names: Sequence[Names]
     history: Path | None = None
     keep_s: float = 7 * 86_400.0
+    probe_topic: str | None = None
+    """The topic of the end-to-end probe; None: no probe."""
 
 
 @dataclass
@@ -43,6 +49,7 @@ class Watched:
     snapshot: ClusterSnapshot | None = None
     """None before the first cycle and after one that failed."""
     error: str | None = None
+    probes: ProbeHistory = field(default_factory=ProbeHistory)
     seconds: float = 0.0
     """How long the last cycle took."""
     has_run: threading.Event = field(default_factory=threading.Event)
@@ -86,7 +93,9 @@ class Monitor:
 
     def _cycle(self, one: Watched, observer: Observer) -> None:
         async def query(client: Client) -> ClusterSnapshot:
-            return await take_snapshot(client, one.name)
+            snapshot = await take_snapshot(client, one.name)
+            await self._probe(client, one)
+            return replace(snapshot, probes=one.probes.partitions)
 
         try:
             one.snapshot = observer.observe(ask(one.session, query, partial=True))
@@ -100,6 +109,18 @@ class Monitor:
             if one.error is None:  # once, until it answers again
                 self._note(f"{one.name}: {error.message}")
             one.error = error.message
+
+    async def _probe(self, client: Client, one: Watched) -> None:
+        """Run the end-to-end probe; if it cannot run, that is reported once."""
+        if self._options.probe_topic is None:
+            return
+        try:
+            one.probes.add(await probe(client, self._options.probe_topic))
+            one.probes.error = None
+        except (ApiError, ConnectionFailed, RequestTimedOut) as error:
+            if one.probes.error is None:
+                self._note(f"{one.name}: cannot probe: {error}")
+            one.probes.error = str(error)
 
     def families(self) -> list[Family]:
         """All series now."""
