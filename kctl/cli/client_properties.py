@@ -12,14 +12,14 @@ _KEY = re.compile(r"(?P<key>(?:[^\s=:\\]|\\.)+)\s*[=:]?\s*(?P<value>.*)", re.DOT
 _CONTROL = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
 
 
-def read_client_properties(path: Path) -> dict[str, str]:
-    """The properties in a file; CliError if it cannot be read."""
+def read_client_properties(path: Path, option: str = "--command-config") -> dict[str, str]:
+    """The properties in a file; CliError, which names the option, if it cannot be read."""
     try:
         text = read_small_text(path)
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else error
         raise CliError(
-            f"cannot read {path}: {reason}", "--command-config expects a client.properties file"
+            f"cannot read {path}: {reason}", f"{option} expects a file of Java properties"
         ) from error
     return parse_properties(text)
 
