@@ -89,6 +89,7 @@ COMPARED_BY = {
     "kafka-groups": "test_groups_and_types_are_those_of_kafka_groups",
     "kafka-leader-election": "test_elections_text_equals_kafkas_tool",
     "kafka-log-dirs": "test_log_dirs_text_equals_kafkas_tool",
+    "kafka-metadata-shell": "test_rows_of_the_metadata_log_name_the_topic",
     "kafka-metadata-quorum": "test_quorum_prints_what_kafka_metadata_quorum_prints",
     "kafka-producer-perf-test": "test_perf_runs_and_its_lines_look_like_kafkas",
     "kafka-reassign-partitions": "test_execute_list_verify_and_cancel_texts_equal_kafkas_tool",
