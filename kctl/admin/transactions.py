@@ -1,5 +1,6 @@
 """Transactions of coordinators, and producers of partitions (KIP-664)."""
 
+import asyncio
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
@@ -36,6 +37,9 @@ from kctl.model.transactions import (
 
 PARTITIONS_AT_ONCE = 500
 """Partitions per DescribeProducers request: brokers may lead many thousands."""
+_CHANGING_LEADERS = (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.LEADER_NOT_AVAILABLE)
+_LEADER_ATTEMPTS = 5
+_LEADER_PAUSE_S = 0.2
 
 
 async def list_transactions(
@@ -111,8 +115,25 @@ def _transaction(node_id: int, state: TransactionState) -> Transaction:
 async def describe_producers(
     client: Client, partitions: Iterable[TopicPartition], broker_id: int | None = None
 ) -> list[ActiveProducer]:
-    """The producers of partitions, as known to their leaders or to the replica on `broker_id`."""
+    """The producers of partitions, as known to their leaders or to the replica on `broker_id`.
+
+    Leaders that have just changed are queried again.
+    """
     wanted = list(partitions)
+    for _ in range(_LEADER_ATTEMPTS if broker_id is None else 0):
+        try:
+            return await _producers_once(client, wanted, None)
+        except ApiError as error:
+            if error.code not in _CHANGING_LEADERS:
+                raise
+            await asyncio.sleep(_LEADER_PAUSE_S)
+            await client.refresh_metadata({place.topic for place in wanted})
+    return await _producers_once(client, wanted, broker_id)
+
+
+async def _producers_once(
+    client: Client, wanted: Sequence[TopicPartition], broker_id: int | None
+) -> list[ActiveProducer]:
     by_node = {broker_id: wanted} if broker_id is not None else await client.leaders_of(wanted)
     if leaderless := by_node.get(-1):
         raise ApiError(ErrorCode.LEADER_NOT_AVAILABLE, f"{leaderless[0]} has no leader")

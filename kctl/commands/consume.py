@@ -20,7 +20,7 @@ from kctl.admin.positions import resolve_positions
 from kctl.admin.topics import find_topics
 from kctl.cli.arguments.amounts import INT32_MAX
 from kctl.cli.arguments.positions import parse_position, parse_range
-from kctl.cli.arguments.topics import INTERNAL_TOPICS, Regex, Selection, select
+from kctl.cli.arguments.topics import INTERNAL_TOPICS, KAFKA_PANEL, Regex, Selection, select
 from kctl.cli.command_tree import command, lone_command
 from kctl.cli.confirmation import refuse_if_read_only
 from kctl.cli.errors import CliError, ExitStatus, usage, usage_error
@@ -33,6 +33,12 @@ from kctl.model.offsets import END, START, STORED, Anchor, Position
 from kctl.model.records import TopicRecord
 from kctl.records.filters import all_of, parse_filter
 from kctl.records.format import Formatter
+from kctl.records.java_classes import (
+    JavaFormatter,
+    internal_text,
+    make_deserializer,
+    parse_formatter,
+)
 from kctl.records.json_lines import format_decoded, format_json_documents
 from kctl.records.newest import Newest
 from kctl.records.printing import KAFKA_TEXT, csv_fields, formatter
@@ -201,6 +207,32 @@ def consume(
             "print.key.",
         ),
     ] = None,
+    java_formatter: Annotated[
+        str | None,
+        typer.Option(
+            "--formatter",
+            metavar="CLASS",
+            help="Java class of the formatter: "
+            f"{', '.join(JavaFormatter)}. The last three decode internal topics.",
+            rich_help_panel=KAFKA_PANEL,
+        ),
+    ] = None,
+    key_deserializer: Annotated[
+        str | None,
+        typer.Option(
+            metavar="CLASS",
+            help="Java class of the key's deserializer, e.g. LongDeserializer: shows the number.",
+            rich_help_panel=KAFKA_PANEL,
+        ),
+    ] = None,
+    value_deserializer: Annotated[
+        str | None,
+        typer.Option(
+            metavar="CLASS",
+            help="Java class of the value's deserializer.",
+            rich_help_panel=KAFKA_PANEL,
+        ),
+    ] = None,
 ) -> None:
     """Read records from topics.
 
@@ -215,10 +247,16 @@ def consume(
     """
     session = session_of(ctx)
     console, properties = split_properties(settings or [], FORMATTER_PROPERTIES)
+    if java_formatter is not None:
+        text_format = _kafka_text(text_format)
     write = usage(formatter, session.out, text_format, null, console)
     if text_format is None:
         write = _decoding(session.out, write)
+    elif java_formatter is not None:
+        write = _java_formatter(java_formatter, write)
     decode = _decoder(session, registry, key_format, value_format)
+    if key_deserializer or value_deserializer:
+        decode = _deserialized(decode, key_deserializer, value_deserializer)
     wanted = all_of(usage(parse_filter, text) for text in filters or [])
     first, last = _bounds("start" if from_beginning else begin, end, group)
     request = Request(
@@ -275,6 +313,30 @@ def _decoder(
     from kctl.streaming.record_formats import make_decoder  # imported here: rarely needed
 
     return make_decoder(session, registry, key, value)
+
+
+def _kafka_text(text_format: str | None) -> str:
+    if text_format not in (None, KAFKA_TEXT):
+        raise usage_error("--formatter cannot be combined with --format", "omit one of them")
+    return KAFKA_TEXT
+
+
+def _java_formatter(java_class: str, write: Formatter) -> Formatter:
+    """How a formatter of kafka-console-consumer writes; `write` is the default one."""
+    match found := parse_formatter(java_class):
+        case JavaFormatter.DEFAULT:
+            return write
+        case JavaFormatter.NO_OP:
+            return lambda _: b""
+        case _:
+            return lambda record: internal_text(found, record)
+
+
+def _deserialized(
+    decode: Callable[[TopicRecord], TopicRecord], key: str | None, value: str | None
+) -> Callable[[TopicRecord], TopicRecord]:
+    text = make_deserializer(key, value)
+    return lambda record: text(decode(record))
 
 
 def _show_last(

@@ -14,9 +14,11 @@ from broker.net.client import Client
 from kctl.admin.connection import ask
 from kctl.admin.log_offsets import known_partitions, partitions_of
 from kctl.cli.arguments.amounts import INT32_MAX
+from kctl.cli.arguments.topics import KAFKA_PANEL
+from kctl.cli.client_properties import read_client_properties
 from kctl.cli.command_tree import command, lone_command
 from kctl.cli.confirmation import DryRun, refuse_if_read_only
-from kctl.cli.errors import CliError, ExitStatus, usage
+from kctl.cli.errors import CliError, ExitStatus, usage, usage_error
 from kctl.cli.options import Session, session_of
 from kctl.cli.output import OutputFormat
 from kctl.cli.tables import partition_name
@@ -31,7 +33,9 @@ from kctl.commands.registry.options import (
     ValueSchema,
 )
 from kctl.model.records import TopicRecord
+from kctl.records.java_classes import require_line_reader
 from kctl.records.lines import (
+    HeaderForm,
     LineForm,
     numbered_records,
     parse_header,
@@ -49,7 +53,15 @@ if TYPE_CHECKING:
 app = lone_command()
 
 STDIN = "-"
-READER_PROPERTIES = frozenset({"parse.key", "key.separator", "null.marker"})
+_HEADER_PROPERTIES = {
+    "headers.delimiter": "delimiter",
+    "headers.separator": "separator",
+    "headers.key.separator": "key_separator",
+}
+"""Properties of the headers in a line, and the fields of HeaderForm."""
+READER_PROPERTIES = frozenset(
+    {"parse.key", "key.separator", "null.marker", "parse.headers", *_HEADER_PROPERTIES}
+)
 """Properties of kafka-console-producer's `--property` that kctl accepts too."""
 
 
@@ -184,9 +196,21 @@ def produce(
             "-X",
             "--property",
             metavar="KEY=VALUE",
-            help="Set a librdkafka property, or parse.key, key.separator or null.marker of "
-            "kafka-console-producer.",
+            help="Set a librdkafka property, or parse.key, parse.headers, key.separator, "
+            "headers.delimiter or null.marker of kafka-console-producer.",
         ),
+    ] = None,
+    reader_config: Annotated[
+        Path | None,
+        typer.Option(
+            "--reader-config",
+            metavar="FILE",
+            help="File of reader properties, such as parse.key; -X takes precedence.",
+            rich_help_panel=KAFKA_PANEL,
+        ),
+    ] = None,
+    line_reader: Annotated[
+        str | None, typer.Option("--line-reader", hidden=True, help="Java class of the reader.")
     ] = None,
     explain: Annotated[
         bool,
@@ -209,8 +233,9 @@ def produce(
     """
     session = session_of(ctx)
     reader, properties = split_properties(settings or [], READER_PROPERTIES)
+    reader = _reader_properties(reader_config, line_reader) | reader
     null_marker = reader.get("null.marker", null_marker)
-    if reader.get("parse.key", "false").lower() == "true":
+    if _is_on(reader, "parse.key"):
         key_separator = reader.get("key.separator", key_separator or "\\t")
     encodings = {
         "key": (key_format, key_schema, key_message),
@@ -221,6 +246,7 @@ def produce(
         key_separator=None if key_separator is None else usage(parse_separator, key_separator),
         key=None if key is None else key.encode(),
         headers=tuple(usage(parse_header, header) for header in headers or []),
+        header_form=_header_form(reader),
         null_marker=b"" if null_empty else None if null_marker is None else null_marker.encode(),
         json=input_form is InputForm.JSON,
         timestamp_ms=None if timestamp is None else usage(parse_time_ms, timestamp, now_ms()),
@@ -241,6 +267,32 @@ def produce(
         acks, compression, partitioner, sync, transactional_id, tuple(properties), auto_create
     )
     _send_all(session, topic, records, delivery)
+
+
+def _reader_properties(file: Path | None, line_reader: str | None) -> dict[str, str]:
+    """The properties of a reader's file; usage error for what kctl does not have."""
+    if line_reader is not None:
+        require_line_reader(line_reader)
+    found = read_client_properties(file, "--reader-config") if file else {}
+    if unknown := sorted(found.keys() - READER_PROPERTIES):
+        known = ", ".join(sorted(READER_PROPERTIES))
+        raise usage_error(f"{file}: unknown property {unknown[0]!r}", f"one of {known}")
+    return found
+
+
+def _is_on(reader: dict[str, str], name: str) -> bool:
+    return reader.get(name, "false").strip().lower() == "true"
+
+
+def _header_form(reader: dict[str, str]) -> HeaderForm | None:
+    if not _is_on(reader, "parse.headers"):
+        return None
+    given = {
+        field: usage(parse_separator, reader[name])
+        for name, field in _HEADER_PROPERTIES.items()
+        if name in reader
+    }
+    return HeaderForm(**given)
 
 
 def _encoder(

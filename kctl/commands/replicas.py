@@ -127,6 +127,15 @@ def verify(
             "--max-wait-ms", min=0, help="How long a broker may wait for data, in milliseconds."
         ),
     ] = 500,
+    report_interval_ms: Annotated[
+        int | None,
+        typer.Option(
+            "--report-interval-ms",
+            metavar="N",
+            min=1,
+            help="Continue with new records until Ctrl-C, and report every N milliseconds.",
+        ),
+    ] = None,
     text_format: KafkaText = None,
     topics_include: Annotated[
         str | None,
@@ -154,11 +163,17 @@ def verify(
     if text_format:
         session.out.lines([start_line(datetime.now())])
     try:
-        for group in _groups(checks):
-            _compare(session, group, ids, sizes)
+        while True:
+            for group in _groups(checks):
+                _compare(session, group, ids, sizes)
+            results = [check.result() for check in checks]
+            status = _show(session, results, as_kafka=bool(text_format))
+            if report_interval_ms is None:
+                return status
+            time.sleep(report_interval_ms / 1000)
+            checks = [check.next_part() for check in checks]
     except KeyboardInterrupt:
         raise typer.Exit(ExitStatus.INTERRUPTED) from None
-    return _show(session, [check.result() for check in checks], as_kafka=bool(text_format))
 
 
 async def _begin(

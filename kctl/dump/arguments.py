@@ -5,7 +5,13 @@ from dataclasses import dataclass
 
 from kctl.cli.errors import CliError, ExitStatus
 from kctl.dump.kafka_text.records import RecordStyle
-from kctl.dump.reading.decoders import OFFSETS_DECODER, TRANSACTIONS_DECODER, Decoder
+from kctl.dump.reading.decoders import (
+    METADATA_DECODER,
+    OFFSETS_DECODER,
+    SHARE_DECODER,
+    TRANSACTIONS_DECODER,
+    Decoder,
+)
 from kctl.dump.reading.filters import (
     EVERYTHING,
     Filters,
@@ -25,13 +31,19 @@ class KafkaFlags:
     skip_record_metadata: bool
     offsets_decoder: bool
     transaction_log_decoder: bool
+    cluster_metadata_decoder: bool
+    share_group_state_decoder: bool
 
     @property
     def decoder(self) -> Decoder | None:
         """The requested decoder, if any."""
-        if self.offsets_decoder:
-            return OFFSETS_DECODER
-        return TRANSACTIONS_DECODER if self.transaction_log_decoder else None
+        wanted = (
+            (self.offsets_decoder, OFFSETS_DECODER),
+            (self.transaction_log_decoder, TRANSACTIONS_DECODER),
+            (self.cluster_metadata_decoder, METADATA_DECODER),
+            (self.share_group_state_decoder, SHARE_DECODER),
+        )
+        return next((decoder for is_wanted, decoder in wanted if is_wanted), None)
 
     @property
     def style(self) -> RecordStyle | None:

@@ -54,6 +54,10 @@ class ReplicaCheck:
             tuple(sorted(self.unanswered)),
         )
 
+    def next_part(self) -> "ReplicaCheck":
+        """The comparison of what is written after this one; differences are found again."""
+        return ReplicaCheck(self.partition, self.replicas, self.offset, self.is_compacted)
+
     def compare(self, fetched: Mapping[int, Fetched]) -> bool:
         """Compare the data of the replicas at `offset`; returns whether `offset` advanced.
 

@@ -11,6 +11,37 @@ READ_BYTES = 1 << 16
 
 
 @dataclass(frozen=True)
+class HeaderForm:
+    """Headers in front of a line, as kafka-console-producer reads them with parse.headers=true."""
+
+    delimiter: bytes = b"\t"
+    """Between the headers and the rest of the line."""
+    separator: bytes = b","
+    """Between two headers."""
+    key_separator: bytes = b":"
+    """Between the name and the value of a header."""
+
+    def split(self, piece: bytes, null_marker: bytes | None) -> tuple[Headers, bytes]:
+        """The headers and the rest of a line; ValueError if it has none."""
+        text, delimiter, rest = piece.partition(self.delimiter)
+        if not delimiter:
+            raise ValueError(f"no headers: the delimiter {_shown(self.delimiter)} is missing")
+        if not text or text == null_marker:
+            return (), rest
+        return tuple(self._header(one, null_marker) for one in text.split(self.separator)), rest
+
+    def _header(self, text: bytes, null_marker: bytes | None) -> tuple[str, bytes | None]:
+        name, separator, value = text.partition(self.key_separator)
+        if not separator:
+            raise ValueError(f"{_shown(text)} is not a header: no {_shown(self.key_separator)}")
+        return name.decode(errors="replace"), None if value == null_marker else value
+
+
+def _shown(data: bytes) -> str:
+    return repr(data.decode("utf-8", "backslashreplace"))
+
+
+@dataclass(frozen=True)
 class LineForm:
     """How a piece of input becomes a record."""
 
@@ -19,6 +50,8 @@ class LineForm:
     key: bytes | None = None
     """Key of lines without a key."""
     headers: Headers = ()
+    header_form: HeaderForm | None = None
+    """Where the headers of a line are; None if it has none."""
     null_marker: bytes | None = None
     """Text that stands for a null key or value."""
     json: bool = False
@@ -42,13 +75,16 @@ class LineForm:
         return self.encode(record) if self.encode else record
 
     def _plain(self, piece: bytes) -> TopicRecord:
+        headers: Headers = ()
+        if self.header_form:
+            headers, piece = self.header_form.split(piece, self.null_marker)
         key: bytes | None = None
         if self.key_separator and self.key_separator in piece:
             key, piece = piece.split(self.key_separator, 1)
         elif self.key_separator and self.key is None:
-            shown = self.key_separator.decode("utf-8", "backslashreplace")
-            raise ValueError(f"no key separator {shown!r}; -k KEY is for lines without one")
-        return TopicRecord(key=self._null(key), value=self._null(piece))
+            shown = _shown(self.key_separator)
+            raise ValueError(f"no key separator {shown}; -k KEY is for lines without one")
+        return TopicRecord(key=self._null(key), value=self._null(piece), headers=headers)
 
     def _null(self, data: bytes | None) -> bytes | None:
         return None if data == self.null_marker else data

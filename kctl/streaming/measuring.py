@@ -15,6 +15,7 @@ from kctl.cli.errors import CliError
 from kctl.streaming.config import Properties, refused
 from kctl.streaming.measures import Latencies, Pacer, Throughput
 from kctl.streaming.reading import consume, open_consumer
+from kctl.streaming.statistics import await_statistics
 from kctl.streaming.waiting import Waiting
 
 Result = dict[str, float]
@@ -37,6 +38,8 @@ class Load:
     """Records to choose from at random, instead of random bytes."""
     is_monotonic: bool = False
     """Whether the values are 0, 1, 2 …"""
+    transaction_s: float | None = None
+    """Commit a transaction after this time; None for a producer without transactions."""
 
     def chooser(self) -> Callable[[int], bytes]:
         """A function from the number of a record to its value."""
@@ -51,15 +54,16 @@ class Load:
 class Ticker:
     """Calls `show` at most once per interval."""
 
-    def __init__(self, show: Progress) -> None:
+    def __init__(self, show: Progress, every_s: float = PROGRESS_EVERY_S) -> None:
         self._show = show
-        self._next_s = time.monotonic() + PROGRESS_EVERY_S
+        self._every_s = every_s
+        self._next_s = time.monotonic() + every_s
 
     def maybe_show(self, result: Callable[[float], Result]) -> None:
         """Show `result` if the interval has passed."""
         now_s = time.monotonic()
         if now_s >= self._next_s:
-            self._next_s = now_s + PROGRESS_EVERY_S
+            self._next_s = now_s + self._every_s
             self._show(result(now_s))
 
 
@@ -80,18 +84,26 @@ class ProducerTest:
     ) -> None:
         self._load = load
         self._waiting = waiting
+        self._properties = properties
         self._interrupted = interrupted
         self._ticker = Ticker(show)
         self._latencies = Latencies()
         self._failed: KafkaError | None = None
         self._throughput = Throughput(time.monotonic())
+        self._commit_at_s: float | None = None
+        """When the open transaction is committed; None if none is open."""
         try:
             self._producer = Producer(properties)
+            if load.transaction_s is not None:
+                self._producer.init_transactions()
         except (KafkaException, ValueError) as error:
             raise refused(error, "cannot start a producer") from error
 
     def run(self) -> Result:
-        """Send all records; CliError if one was not written. Returns early when interrupted."""
+        """Send all records; CliError if one was not written. Returns early when interrupted.
+
+        An open transaction is aborted when interrupted.
+        """
         payload = self._load.chooser()
         self._throughput = Throughput(time.monotonic())
         pacer = Pacer(self._load.per_second, self._throughput.started_s)
@@ -99,7 +111,9 @@ class ProducerTest:
             self._wait(pacer, number)
             if self._interrupted.is_set():
                 break
+            self._maybe_begin()
             self._send(payload(number))
+            self._maybe_commit(time.monotonic())
             if number % 1000 == 0:
                 self._ticker.maybe_show(self._result)
         while not self._interrupted.is_set() and (left := self._producer.flush(_POLL_S)):
@@ -108,9 +122,30 @@ class ProducerTest:
         if self._interrupted.is_set():
             self._producer.purge()
             self._producer.flush(_POLL_S)
+            if self._commit_at_s is not None:
+                self._producer.abort_transaction()
         if self._failed:
             raise refused(self._failed, "a record was not written")
+        if not self._interrupted.is_set():
+            self._maybe_commit(float("inf"))
+        await_statistics(self._properties, self._producer.poll)
         return self._result(time.monotonic())
+
+    def _maybe_begin(self) -> None:
+        """Begin a transaction, if there are transactions and none is open."""
+        if self._load.transaction_s is not None and self._commit_at_s is None:
+            self._producer.begin_transaction()
+            self._commit_at_s = time.monotonic() + self._load.transaction_s
+
+    def _maybe_commit(self, now_s: float) -> None:
+        """Commit the open transaction if its time is over."""
+        if self._commit_at_s is None or now_s < self._commit_at_s:
+            return
+        self._commit_at_s = None
+        try:
+            self._producer.commit_transaction()
+        except KafkaException as error:
+            raise refused(error, "a transaction was not committed") from error
 
     def _wait(self, pacer: Pacer, number: int) -> None:
         while (left_s := pacer.wait_s(number, time.monotonic())) > 0:
@@ -158,9 +193,10 @@ def measure_consumer(
     idle_s: float,
     show: Progress,
     interrupted: Event,
+    show_every_s: float = PROGRESS_EVERY_S,
 ) -> Result:
     """Read `num_records` from the given offsets; stops early if none arrives for `idle_s`."""
-    ticker = Ticker(show)
+    ticker = Ticker(show, show_every_s)
     with open_consumer(properties) as consumer:
         throughput = Throughput(time.monotonic())
         consumer.assign(
@@ -176,6 +212,7 @@ def measure_consumer(
                 heard_s = time.monotonic()
                 first_s = first_s or heard_s
             ticker.maybe_show(throughput.summary)
+        await_statistics(properties, consumer.poll)
     result = throughput.summary(heard_s)
     result["joining_s"] = round((first_s or heard_s) - throughput.started_s, 3)
     return result

@@ -23,6 +23,13 @@ _LATENCIES = [
 
 PRODUCER_COLUMNS = [*_RATES, *_LATENCIES]
 CONSUMER_COLUMNS = [*_RATES, Column("joining_s", "Until first")]
+INTERVAL_COLUMNS = [
+    Column("time"),
+    Column("records", right=True),
+    Column("bytes", right=True, format=size_text),
+    Column("records_per_s", "RECORDS/S", right=True),
+    Column("mb_per_s", "MIB/S", right=True),
+]
 LATENCY_COLUMNS = [Column("records", "Records"), *_LATENCIES]
 
 

@@ -1,5 +1,6 @@
 """docs/tools.md: every script of Kafka has a row, and what the rows claim is true."""
 
+import json
 import os
 import re
 import subprocess
@@ -88,6 +89,7 @@ COMPARED_BY = {
     "kafka-groups": "test_groups_and_types_are_those_of_kafka_groups",
     "kafka-leader-election": "test_elections_text_equals_kafkas_tool",
     "kafka-log-dirs": "test_log_dirs_text_equals_kafkas_tool",
+    "kafka-metadata-shell": "test_rows_of_the_metadata_log_name_the_topic",
     "kafka-metadata-quorum": "test_quorum_prints_what_kafka_metadata_quorum_prints",
     "kafka-producer-perf-test": "test_perf_runs_and_its_lines_look_like_kafkas",
     "kafka-reassign-partitions": "test_execute_list_verify_and_cancel_texts_equal_kafkas_tool",
@@ -236,3 +238,37 @@ def test_client_metrics_are_those_of_kafka_client_metrics(
     described = kraft_kafka.tool(tool, "--bootstrap-server", servers, "--describe").stdout
     for row in rows:
         assert f"  {row['config']}={row['value']}\n" in described
+
+
+@pytest.mark.kafka
+@pytest.mark.timeout(300)
+def test_java_classes_do_what_they_do_in_the_console_tools(
+    kctl: Kctl, real_kafka: RealKafka, tmp_path: Path
+) -> None:
+    servers, name = real_kafka.bootstrap_servers, "classes"
+    config = tmp_path / "reader.properties"
+    config.write_text("parse.headers=true\nparse.key=true\nnull.marker=NULL\n")
+    lines = "a:1,b:NULL\tk1\tv1\nNULL\tk2\tv2\n"
+    assert kctl("-b", servers, "topics", "create", name, "-p", "1").exit_code == 0
+    tool = ("--bootstrap-server", servers, "--topic", name, "--reader-config", str(config))
+    done = real_kafka.tool_with_input("kafka.tools.ConsoleProducer", *tool, text=lines)
+    assert done.returncode == 0, done.stderr
+    ours = kctl("-b", servers, "produce", name, "--reader-config", str(config), stdin=lines)
+    assert ours.exit_code == 0, ours.stderr
+    rows = kctl("-b", servers, "consume", name, "-e", "-o", "jsonl").output.splitlines()
+    read = [json.loads(row) for row in rows]
+    same = ("key", "value", "headers")
+    assert [[row[field] for field in same] for row in read[:2]] == [
+        [row[field] for field in same] for row in read[2:]
+    ]
+    reset = ("groups", "reset-offsets", "g-classes", "--topic", name, "--to-earliest", "--yes")
+    assert kctl("-b", servers, *reset).exit_code == 0
+    formatter = "org.apache.kafka.tools.consumer.OffsetsMessageFormatter"
+    words = ("--topic", "__consumer_offsets", "--from-beginning", "--formatter", formatter)
+    theirs = real_kafka.tool(
+        "org.apache.kafka.tools.consumer.ConsoleConsumer",
+        *("--bootstrap-server", servers, *words, "--timeout-ms", "5000"),
+    )
+    ours = kctl("-b", servers, "consume", *words, "-e")
+    assert sorted(ours.output.splitlines()) == sorted(theirs.stdout.splitlines())
+    assert "g-classes" in ours.output

@@ -50,6 +50,21 @@ def test_produced_records_are_consumed(run: Run) -> None:
     assert 0 <= read["joining_s"] <= read["seconds"]
 
 
+def test_transactions_are_committed_and_statistics_printed(run: Run) -> None:
+    run("topics", "create", "committed")
+    words = ("perf", "produce", "committed", "-n", "50", "--transaction-duration-ms", "1")
+    assert run(*words, "--transactional-id", "perf-tx", "-o", "json").json["records"] == 50
+    (listed,) = run("transactions", "list", "-o", "json").json
+    assert (listed["transactional_id"], listed["state"]) == ("perf-tx", "CompleteCommit")
+    measured = ("perf", "consume", "committed", "-n", "50", "--print-metrics")
+    read = run(*measured, "--show-detailed-stats", "-o", "json").json
+    assert (read["records"], read["intervals"][-1]["records"]) == (50, 50)
+    assert read["metrics"]["rxmsgs"] >= 50
+    assert "rxmsgs" in run(*measured).output
+    refused = run("perf", "produce", "committed", "--transactional-id", "x", "-a", "1")
+    assert (refused.exit_code, "need --acks all" in refused.stderr) == (2, True)
+
+
 def test_throughput_limits_the_rate(run: Run) -> None:
     run("topics", "create", "slow")
     words = ["perf", "produce", "slow", "-n", "20", "--throughput", "100", "-o", "json"]

@@ -8,9 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kctl.model.records import LOG_APPEND_TIME, TopicRecord
+from kctl.model.records import LOG_APPEND_TIME, Headers, TopicRecord
 from kctl.records.json_lines import format_json_line, parse_json_line
 from kctl.records.lines import (
+    HeaderForm,
     LineForm,
     numbered_records,
     parse_header,
@@ -130,3 +131,28 @@ def test_separators_and_headers_of_the_command_line() -> None:
         parse_separator("")
     with pytest.raises(ValueError, match="NAME=VALUE"):
         parse_header("=x")
+
+
+@pytest.mark.parametrize(
+    ("line", "headers", "value"),
+    [
+        (b"a:1,b:2\tvalue", (("a", b"1"), ("b", b"2")), b"value"),
+        (b"a:NULL,b:x:y\t", (("a", None), ("b", b"x:y")), b""),
+        (b"NULL\tvalue", (), b"value"),
+        (b"\tvalue", (), b"value"),
+    ],
+)
+def test_headers_of_a_line_are_those_of_the_console_producer(
+    line: bytes, headers: Headers, value: bytes
+) -> None:
+    record = LineForm(header_form=HeaderForm(), null_marker=b"NULL").record(line)
+    assert (record.headers, record.value) == (headers, value)
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [(b"a:1", "no headers: the delimiter"), (b"a\tvalue", "'a' is not a header")],
+)
+def test_line_without_headers_is_refused(line: bytes, reason: str) -> None:
+    with pytest.raises(ValueError, match=reason):
+        LineForm(header_form=HeaderForm()).record(line)

@@ -142,3 +142,14 @@ def test_text_of_the_largest_lag_equals_kafkas_tool() -> None:
     assert lag_line(NOON, [done.result(), behind.result()]) == (
         "2026-11-16 12:00:00,007: max lag is 4 for partition t-0 at offset 0 among 2 partitions"
     )
+
+
+def test_next_part_begins_where_the_comparison_ended() -> None:
+    one = check(is_compacted=True)
+    data = batch(0, [b"a", b"b"])
+    one.compare({1: Fetched(2, data), 2: Fetched(2, data)})
+    following = one.next_part()
+    assert (following.from_offset, following.is_over, following.is_compacted) == (2, False, True)
+    more = batch(2, [b"c"])
+    following.compare({1: Fetched(3, more), 2: Fetched(3, more)})
+    assert (following.result().status, following.offset) == ("same", 3)

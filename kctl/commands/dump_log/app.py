@@ -33,6 +33,7 @@ command(
         "kctl dump-log orders-0 --key alice --time -15m: -o jsonl",
         "kctl dump-log orders-0 --stats",
         "kctl dump-log __consumer_offsets-7 --records -o wide",
+        "kctl dump-log __cluster_metadata-0 --records -o jsonl",
         "kctl dump-log --format kafka --print-data-log --files 00000000000000000000.log",
     ],
 )(show)

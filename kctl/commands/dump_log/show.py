@@ -106,6 +106,12 @@ def show(
     transaction_log_decoder: Annotated[
         bool, _kafka("--transaction-log-decoder", "Decode records of __transaction_state.")
     ] = False,
+    cluster_metadata_decoder: Annotated[
+        bool, _kafka("--cluster-metadata-decoder", "Decode records of a KRaft metadata log.")
+    ] = False,
+    share_group_state_decoder: Annotated[
+        bool, _kafka("--share-group-state-decoder", "Decode records of __share_group_state.")
+    ] = False,
     verify_index_only: Annotated[
         bool,
         _kafka("--verify-index-only", "Compare indexes with their log without printing entries."),
@@ -136,7 +142,8 @@ def show(
 
     Reads .log, .index, .timeindex, .txnindex and .snapshot files, checkpoints, meta.properties and
     partition.metadata. For a directory, all its files and those of its partitions are read. Records
-    of __consumer_offsets and __transaction_state are decoded. Keys and values that are not text are
+    of __consumer_offsets, __transaction_state, __share_group_state and __cluster_metadata (KRaft,
+    also its snapshots *.checkpoint) are decoded. Keys and values that are not text are
     shown in base64; in JSON, key_encoding and value_encoding tell the encoding.
 
     With --format kafka the output is that of kafka-dump-log in Kafka 3.9.
@@ -153,6 +160,8 @@ def show(
         skip_record_metadata,
         offsets_decoder,
         transaction_log_decoder,
+        cluster_metadata_decoder,
+        share_group_state_decoder,
     )
     filters = make_filters(offset, time_range, key, header, producer_id)
     kinds = frozenset(kind or ALL_KINDS)

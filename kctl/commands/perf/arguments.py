@@ -20,6 +20,10 @@ RecordSize = Annotated[
     ),
 ]
 AcksOption = Annotated[Acks, typer.Option("-a", "--acks", help="Acknowledgements to wait for.")]
+PrintMetrics = Annotated[
+    bool,
+    typer.Option("--print-metrics", help="Also print the statistics of the client (librdkafka)."),
+]
 Settings = Annotated[
     list[str] | None,
     typer.Option("-X", "--property", metavar="KEY=VALUE", help="Set a librdkafka property."),

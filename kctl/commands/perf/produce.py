@@ -1,5 +1,6 @@
 """`kctl perf produce`."""
 
+import uuid
 from typing import Annotated
 
 import typer
@@ -11,12 +12,22 @@ from kctl.cli.confirmation import refuse_if_read_only
 from kctl.cli.errors import ExitStatus, usage, usage_error
 from kctl.cli.interrupts import ctrl_c_noted
 from kctl.cli.options import KafkaText, session_of
-from kctl.commands.perf.arguments import AcksOption, NumRecords, RecordSize, Settings, Topic
-from kctl.commands.perf.running import exit_status, progress
+from kctl.commands.perf.arguments import (
+    AcksOption,
+    NumRecords,
+    PrintMetrics,
+    RecordSize,
+    Settings,
+    Topic,
+)
+from kctl.commands.perf.running import exit_status, progress, show_metrics
 from kctl.records.lines import parse_separator
 from kctl.streaming.choices import Acks, Compression
 from kctl.views.kafka_text.perf import producer_line
 from kctl.views.perf import PRODUCER_COLUMNS
+
+DEFAULT_TRANSACTION_MS = 3000
+"""As in kafka-producer-perf-test."""
 
 
 def produce(
@@ -46,19 +57,38 @@ def produce(
     monotonic: Annotated[
         bool, typer.Option("--payload-monotonic", help="Send the values 0, 1, 2 …")
     ] = False,
+    transactional_id: Annotated[
+        str | None,
+        typer.Option(
+            help="Write in transactions with this transactional id (default: a random one, if "
+            "--transaction-duration-ms is given).",
+        ),
+    ] = None,
+    transaction_duration_ms: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            min=1,
+            help="Commit a transaction every N milliseconds (default with --transactional-id: "
+            f"{DEFAULT_TRANSACTION_MS}).",
+        ),
+    ] = None,
+    print_metrics: PrintMetrics = False,
     settings: Settings = None,
     text_format: KafkaText = None,
 ) -> ExitStatus:
     """Measure produce throughput and latency, by default with random records.
 
-    Ctrl-C stops early and prints the results so far.
+    Ctrl-C stops early and prints the results so far; an open transaction is aborted.
     """
     session = session_of(ctx)
+    transaction = _transaction(transactional_id, transaction_duration_ms, acks)
     payloads = _payloads(payload_file, payload_delimiter, monotonic=monotonic)
     refuse_if_read_only(session)
     ask(session, lambda client: partitions_of(client, [topic]))  # fails early; creates no topic
     from kctl.streaming.config import client_properties  # imports librdkafka
     from kctl.streaming.measuring import Load, ProducerTest
+    from kctl.streaming.statistics import ClientStatistics
     from kctl.streaming.waiting import AcknowledgementWatch
 
     properties = {
@@ -67,16 +97,36 @@ def produce(
         "queue.buffering.max.messages": 1_000_000,
         **client_properties(session, settings or []),
     }
+    statistics = ClientStatistics()
+    if print_metrics:
+        properties |= statistics.properties()
+    if transaction:
+        properties["transactional.id"] = transaction[0]
     per_s = throughput if throughput > 0 else None
-    load = Load(topic, num_records, record_size, per_s, payloads, monotonic)
+    duration_s = transaction[1] if transaction else None
+    load = Load(topic, num_records, record_size, per_s, payloads, monotonic, duration_s)
     with ctrl_c_noted() as interrupted, progress(num_records) as show:
         waiting = AcknowledgementWatch(session, limit_s=session.timeout).check
         result = ProducerTest(properties, load, show, interrupted, waiting).run()
     if text_format:
         session.out.lines([producer_line(result)])
     else:
-        session.out.record(result, PRODUCER_COLUMNS, name="records")
+        more = {"metrics": statistics.metrics()} if print_metrics else {}
+        session.out.record({**result, **more}, PRODUCER_COLUMNS, name="records")
+    show_metrics(session, statistics.metrics())
     return exit_status(interrupted)
+
+
+def _transaction(
+    transactional_id: str | None, duration_ms: int | None, acks: Acks
+) -> tuple[str, float] | None:
+    """Transactional id and duration in seconds; None without transactions."""
+    if transactional_id is None and duration_ms is None:
+        return None
+    if acks is not Acks.ALL:
+        raise usage_error(f"transactions need --acks all, not {acks}", "omit --acks")
+    name = transactional_id or f"kctl-perf-{uuid.uuid4()}"
+    return name, (duration_ms or DEFAULT_TRANSACTION_MS) / 1000
 
 
 def _payloads(file: str | None, delimiter: str, *, monotonic: bool) -> tuple[bytes, ...]:

@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from threading import Event
 
 from kctl.cli.errors import ExitStatus
+from kctl.cli.options import Session
 from kctl.cli.progress import progress_display
 from kctl.views.perf import progress_text
 
@@ -23,6 +24,14 @@ def consumer_properties(shared: dict[str, object]) -> dict[str, object]:
         "auto.offset.reset": "earliest",
     }
     return own | shared
+
+
+def show_metrics(session: Session, metrics: Mapping[str, float]) -> None:
+    """Print the statistics of a client, one per line; in JSON they are part of the result."""
+    if not session.output.is_for_people or not metrics:
+        return
+    width = max(map(len, metrics))
+    session.out.lines([f"{name:<{width}} : {value}" for name, value in metrics.items()])
 
 
 @contextmanager

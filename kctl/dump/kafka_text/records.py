@@ -22,6 +22,7 @@ from broker.records.control import (
 from broker.records.layout import CURRENT_MAGIC, MAX_INT32, NO_SEQUENCE, TimestampType
 from broker.records.legacy import read_crcs
 from kctl.dump.reading.decoders import Decoder
+from kctl.dump.reading.kraft_records import control_words
 from kctl.views.text import is_utf_8, java_utf_8
 
 TIMESTAMP_TYPES: Final = {
@@ -224,5 +225,7 @@ def _control_record(key: bytes | None, value: bytes | None) -> bytes:
     if record_type in (ControlRecordType.ABORT, ControlRecordType.COMMIT):
         epoch = read_end_transaction_marker(key, value).coordinator_epoch
         return f" endTxnMarker: {record_type.name} coordinatorEpoch: {epoch}".encode()
+    if (words := control_words(record_type, value)) is not None:
+        return f" {words}".encode()
     number = int.from_bytes((key or b"")[2:4], "big", signed=True)
     return f" controlType: {record_type.name}({number})".encode()

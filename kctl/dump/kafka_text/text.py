@@ -18,7 +18,7 @@ from broker.records.layout import (
 from kctl.dump.kafka_text.indexes import dump_offset_index, dump_time_index
 from kctl.dump.kafka_text.options import NOT_FOUND, Afterwards, KafkaOptions, note
 from kctl.dump.kafka_text.records import TIMESTAMP_TYPES, RecordLines, RecordStyle
-from kctl.dump.reading.files import DumpFile, FileKind
+from kctl.dump.reading.files import KRAFT_SNAPSHOT, DumpFile, FileKind
 from kctl.dump.reading.readers import (
     batches_within,
     corrupt_batch,
@@ -51,8 +51,14 @@ def dump_file(file: DumpFile, options: KafkaOptions, afterwards: Afterwards) -> 
 # --- .log ------------------------------------------------------------------------------------
 
 
+def _heading(file: DumpFile) -> bytes:
+    if found := KRAFT_SNAPSHOT.fullmatch(file.path.name):
+        return f"Snapshot end offset: {int(found[1] or 0)}, epoch: {int(found[2] or 0)}\n".encode()
+    return f"Log starting offset: {file.base_offset}\n".encode()
+
+
 def _dump_log(file: DumpFile, options: KafkaOptions, afterwards: Afterwards) -> Iterator[bytes]:
-    yield f"Log starting offset: {file.base_offset}\n".encode()
+    yield _heading(file)
     records = open_records(file.path)
     order = _OffsetOrder(file, afterwards)
     end = 0

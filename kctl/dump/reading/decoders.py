@@ -8,7 +8,7 @@ import base64
 import binascii
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from struct import Struct
 from typing import Any, Final, NamedTuple
 
@@ -29,10 +29,13 @@ from broker.protocol.messages.group_records import (
 )
 from broker.protocol.messages.transaction_records import TransactionLogKey, TransactionLogValue
 from broker.protocol.schema import Message
+from kctl.dump.reading.kraft_records import SHARE_RECORDS, metadata_document, metadata_words
 from kctl.views.kafka_text.java_order import partition_hash, table_order
 
 OFFSETS_TOPIC: Final = "__consumer_offsets"
 TRANSACTIONS_TOPIC: Final = "__transaction_state"
+METADATA_TOPIC: Final = "__cluster_metadata"
+SHARE_TOPIC: Final = "__share_group_state"
 
 _VERSION: Final = Struct(">h")
 _CONSUMER_PROTOCOL: Final = "consumer"
@@ -61,9 +64,9 @@ class UnknownRecordType(Exception):
 
 
 class Documents(NamedTuple):
-    """A decoded record; a tombstone has no value."""
+    """A decoded record; a tombstone has no value, a record of the metadata log no key."""
 
-    key: Document
+    key: Document | None
     value: Document | None
 
 
@@ -129,12 +132,25 @@ _GROUP_RECORDS: Final[dict[int, tuple[type[Message], type[Message]]]] = {
 
 
 def _group_documents(key: bytes | None, value: bytes | None) -> Documents:
+    return _coordinator_documents(_GROUP_RECORDS, key, value)
+
+
+def _share_documents(key: bytes | None, value: bytes | None) -> Documents:
+    return _coordinator_documents(SHARE_RECORDS, key, value)
+
+
+def _coordinator_documents(
+    records: Mapping[int, tuple[type[Message], type[Message]]],
+    key: bytes | None,
+    value: bytes | None,
+) -> Documents:
+    """A record whose key and value begin with their versions, as coordinators write them."""
     if key is None:
         raise DecodeError("message had a missing key")
     record_type = _read_version(key, "key")
-    if record_type not in _GROUP_RECORDS:
+    if record_type not in records:
         raise UnknownRecordType(record_type)
-    key_class, value_class = _GROUP_RECORDS[record_type]
+    key_class, value_class = records[record_type]
     key_data = to_json(_read(key_class, key, record_type, "key"), record_type)
     key_document = {"type": str(record_type), "data": key_data}
     if value is None:
@@ -159,10 +175,23 @@ def _open_up(member: Document, field: str, cls: type[Message]) -> None:
 
 
 def _group_words(offset: int, key: bytes | None, value: bytes | None) -> KafkaWords:
+    return _coordinator_words(_group_documents, offset, key, value)
+
+
+def _share_words(offset: int, key: bytes | None, value: bytes | None) -> KafkaWords:
+    return _coordinator_words(_share_documents, offset, key, value)
+
+
+def _coordinator_words(
+    decoded: Callable[[bytes | None, bytes | None], Documents],
+    offset: int,
+    key: bytes | None,
+    value: bytes | None,
+) -> KafkaWords:
     if key is None:
         raise DecodeError(f"the record at offset {offset} has no key")
     try:
-        documents = _group_documents(key, value)
+        documents = decoded(key, value)
     except UnknownRecordType as error:
         return KafkaWords(
             f"Unknown record type {error.record_type} at offset {offset}, skipping.", None
@@ -170,7 +199,7 @@ def _group_words(offset: int, key: bytes | None, value: bytes | None) -> KafkaWo
     except DecodeError as error:
         return KafkaWords(f"Error at offset {offset}, skipping. {error}", None)
     value_words = "<DELETE>" if documents.value is None else jackson(documents.value)
-    return KafkaWords(jackson(documents.key), value_words)
+    return KafkaWords(jackson(documents.key or {}), value_words)
 
 
 def jackson(document: Document) -> str:
@@ -249,4 +278,14 @@ def _partitions(value: TransactionLogValue) -> list[TopicPartition]:
 
 OFFSETS_DECODER: Final = Decoder(_group_documents, _group_words)
 TRANSACTIONS_DECODER: Final = Decoder(_transaction_documents, _transaction_words)
-_BY_TOPIC: Final = {OFFSETS_TOPIC: OFFSETS_DECODER, TRANSACTIONS_TOPIC: TRANSACTIONS_DECODER}
+METADATA_DECODER: Final = Decoder(
+    lambda _, value: Documents(None, metadata_document(value)),
+    lambda offset, _, value: KafkaWords(None, metadata_words(offset, value)),
+)
+SHARE_DECODER: Final = Decoder(_share_documents, _share_words)
+_BY_TOPIC: Final = {
+    OFFSETS_TOPIC: OFFSETS_DECODER,
+    TRANSACTIONS_TOPIC: TRANSACTIONS_DECODER,
+    METADATA_TOPIC: METADATA_DECODER,
+    SHARE_TOPIC: SHARE_DECODER,
+}

@@ -1,6 +1,7 @@
 """Resolves arguments to files: a file, a partition or log directory, or a glob."""
 
 import glob
+import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -59,6 +60,8 @@ _BY_NAME: Final = {
 }
 _READ: Final = (*_BY_SUFFIX, "the checkpoints", META_PROPERTIES_FILE, PARTITION_METADATA_FILE)
 _MARKS: Final = (DELETED, SWAP, CLEANED)
+KRAFT_SNAPSHOT: Final = re.compile(r"(?:([0-9]{20})-([0-9]{10})|bootstrap)\.checkpoint")
+"""Snapshot of a KRaft metadata log, with its end offset and epoch: batches, as in a segment."""
 ALL_KINDS: Final = frozenset(FileKind)
 
 
@@ -128,6 +131,9 @@ def recognise(path: Path, *, is_named: bool = True) -> Found:
     for mark in _MARKS:
         name = name.removesuffix(mark)
     stem, dot, suffix = name.rpartition(".")
+    # Only by name: in a directory it would count as a segment, but it repeats the log.
+    if is_named and (found := KRAFT_SNAPSHOT.fullmatch(name)):
+        return DumpFile(path, FileKind.LOG, int(found[1] or 0), is_named)
     kind = _BY_SUFFIX.get(dot + suffix)
     if kind is None:
         return Unusable(path, f"not a file of a Kafka log; supported are {', '.join(_READ)}")

@@ -39,6 +39,27 @@ def consumer_lines(
     return [CONSUMER_HEADER, line]
 
 
+def detailed_lines(intervals: Sequence[Mapping[str, object]]) -> Sequence[str]:
+    """Header and lines of the consumer's test with --show-detailed-stats.
+
+    The tool's last four columns are about rebalancing and are 0: partitions are assigned here.
+    """
+    header = (
+        "time, threadId, data.consumed.in.MB, MB.sec, data.consumed.in.nMsg, nMsg.sec, "
+        "rebalance.time.ms, fetch.time.ms, fetch.MB.sec, fetch.nMsg.sec"
+    )
+    lines = []
+    for one in intervals:
+        moment = str(one["time"]).replace("T", " ").replace(".", ":").removesuffix("Z")
+        megabytes = float(str(one["bytes"])) / 1024 / 1024
+        rates = float(str(one["mb_per_s"])), float(str(one["records_per_s"]))
+        lines.append(
+            f"{moment}, 0, {megabytes:.4f}, {rates[0]:.4f}, {one['records']}, {rates[1]:.4f}, "
+            f"0, 0, {rates[0]:.4f}, {rates[1]:.4f}"
+        )
+    return [header, *lines]
+
+
 def latency_lines(result: Mapping[str, float]) -> Sequence[str]:
     """The lines of the end-to-end test."""
     return [
