@@ -51,3 +51,18 @@ def test_page_whose_output_differs_fails(tmp_path: Path) -> None:
     with pytest.raises(AssertionError, match="--- now"):
         run_page(page, PageSession(tmp_path, ""), rewrite=False)
     assert run_kctl("--version").exit_code == 0
+
+
+@pytest.mark.zk
+def test_thirty_seconds_of_the_readme_work(tmp_path: Path, zookeeper: str) -> None:
+    readme = (GUIDE.parents[1] / "README.md").read_text()
+    section = readme.partition("## Thirty seconds")[2].partition("## ")[0]
+    lines = [line.partition("#")[0] for line in section.splitlines() if line.startswith("$ kctl")]
+    assert len(lines) == 4
+    with running_cluster(tmp_path, zookeeper) as cluster:
+        env = {"KCTL_BOOTSTRAP_SERVERS": cluster.bootstrap_servers}
+        create = ("topics", "create", "orders", "-p", "6", "--replication-factor", "2")
+        assert run_kctl(*create, env=env).exit_code == 0
+        for line in lines:
+            result = run_kctl(*line.split()[2:], env=env)
+            assert result.exit_code == 0, f"{line}\n{result.output}{result.stderr}"
