@@ -25,7 +25,7 @@ CODE := broker kctl bench tests docs/examples setup.py
 # every module, which costs more than the tests.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup demo test check docs bench test-kafka test-portable simulate fuzz chaos soak clean
+.PHONY: help setup demo test check docs site bench test-kafka test-portable simulate fuzz chaos soak clean
 
 help:  ## show this list
 	@sed -n 's/^\([a-z-]*\): .*## \(.*\)/  make \1	\2/p' Makefile | expand -t 20
@@ -45,8 +45,12 @@ check: $(INSTALLED)  ## check lint, format, types, import layers and that genera
 	$(BIN)/python -m pytest -q tests/docs/test_import_rules.py
 	$(BIN)/python -m kctl.docs --check
 
-docs: $(INSTALLED)  ## regenerate man/, completions/ and docs/settings.md
+docs: $(INSTALLED)  ## regenerate man/, completions/, docs/settings.md and docs/reference/; build the site
 	$(BIN)/python -m kctl.docs
+	$(MAKE) --no-print-directory site
+
+site: $(INSTALLED)  ## build the documentation site strictly into build/site
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 bench: $(INSTALLED)  ## run the benchmarks beside Apache Kafka and other peers; print ratios
 	$(BIN)/python -m bench

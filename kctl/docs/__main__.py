@@ -1,6 +1,6 @@
 """`python -m kctl.docs` writes the generated files; `--check` compares them.
 
-man/, completions/, docs/settings.md, docs/monitoring/dashboard.json.
+man/, completions/, docs/settings.md, docs/reference/, docs/monitoring/dashboard.json.
 """
 
 from pathlib import Path
@@ -11,14 +11,18 @@ import typer
 from broker.config.reference import settings_page
 from kctl.cli.errors import ExitStatus
 from kctl.cli.output import Output
+from kctl.docs.broker_completion import broker_completion_scripts
 from kctl.docs.broker_page import BROKER_PAGE, broker_page
 from kctl.docs.completion import completion_scripts
 from kctl.docs.dashboard import dashboard_json
 from kctl.docs.man import man_page, page_name
+from kctl.docs.reference_pages import apis_page, exit_statuses_page
 from kctl.docs.tree import walk_commands
 
 SINGLE_FILES: Final = {
     Path("docs/settings.md"): settings_page,
+    Path("docs/reference/apis.md"): apis_page,
+    Path("docs/reference/exit-statuses.md"): exit_statuses_page,
     Path("docs/monitoring/dashboard.json"): dashboard_json,
 }
 """Generated files outside of the folders that hold nothing else."""
@@ -28,7 +32,7 @@ def wanted_files() -> dict[Path, str]:
     """Every generated file, by its path below the project's root."""
     commands = list(walk_commands())
     pages = {Path("man") / page_name(command): man_page(command) for command in commands}
-    scripts = completion_scripts(commands)
+    scripts = completion_scripts(commands) | broker_completion_scripts()
     completions = {Path("completions") / name: text for name, text in scripts.items()}
     pages[Path("man") / BROKER_PAGE] = broker_page()
     return pages | completions | {path: text() for path, text in SINGLE_FILES.items()}

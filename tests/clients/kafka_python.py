@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 from tests.clients.face import (
     ALONE,
+    CODECS,
     PLAINLY,
     TIMEOUT_S,
     Joining,
@@ -18,6 +19,7 @@ from tests.clients.face import (
 
 with warnings.catch_warnings():  # it reads its schemas with a deprecated function
     warnings.simplefilter("ignore", DeprecationWarning)
+    import kafka.codec
     from kafka import (
         KafkaAdminClient,
         KafkaConsumer,
@@ -31,11 +33,15 @@ with warnings.catch_warnings():  # it reads its schemas with a deprecated functi
     from kafka.errors import KafkaError
 
 
+def has_codec(name: str) -> bool:
+    return bool(getattr(kafka.codec, f"has_{name}")())
+
+
 class KafkaPython:
-    """Other codecs than gzip need packages that are not installed."""
+    """Codecs other than gzip need the packages python-snappy, lz4 and zstandard."""
 
     name: ClassVar = "kafka-python"
-    codecs: ClassVar[Sequence[str]] = ("gzip",)
+    codecs: ClassVar[Sequence[str]] = tuple(codec for codec in CODECS if has_codec(codec))
     abilities: ClassVar = frozenset(
         {"produce", "timestamps", "consume", "groups", "cooperative", "admin", "delete groups"}
     )

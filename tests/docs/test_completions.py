@@ -41,10 +41,10 @@ def shell(request: pytest.FixtureRequest) -> str:
     return name
 
 
-def completions(shell: str, line: str) -> set[str]:
+def completions(shell: str, line: str, scripts: dict[str, list[str]] = SHELLS) -> set[str]:
     """What `shell` offers when Tab is pressed at the end of `line`."""
     words = line.split(" ")
-    template, *flags = SHELLS[shell]
+    template, *flags = scripts[shell]
     script = template.format(
         scripts=SCRIPTS,
         words=" ".join(map(shlex.quote, words)),
@@ -80,3 +80,32 @@ def test_no_command_is_completed_in_place_of_a_value(shell: str) -> None:
 
 def test_options_of_another_command_are_not_offered(shell: str) -> None:
     assert completions(shell, "kctl brokers list --for") == set()
+
+
+BROKER_BASH = """
+    source {scripts}/kctl-broker.bash
+    COMP_WORDS=({words})
+    COMP_CWORD={last}
+    _kctl_broker
+    printf '%s\\n' "${{COMPREPLY[@]}}"
+"""
+BROKER_ZSH = ZSH.replace("_kctl", "_kctl-broker").replace(
+    "compadd() {{ shift;", "compadd() {{ while [[ $1 != -- ]]; do shift; done; shift;"
+)
+BROKER_FISH = FISH.replace("kctl.fish", "kctl-broker.fish")
+BROKER_SHELLS = {
+    "bash": [BROKER_BASH],
+    "zsh": [BROKER_ZSH, "-f"],
+    "fish": [BROKER_FISH, "--no-config"],
+}
+
+
+@pytest.mark.parametrize(
+    ("line", "offered"),
+    [("kctl-broker --ov", "--override"), ("kctl-broker --override log.dir", "log.dirs")],
+)
+def test_options_and_settings_of_the_broker_are_offered(
+    shell: str, line: str, offered: str
+) -> None:
+    found = completions(shell, line, BROKER_SHELLS)
+    assert offered in {word.rstrip("=") for word in found}

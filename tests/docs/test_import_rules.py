@@ -84,6 +84,8 @@ KCTL_MAY_ALSO_USE = {
 } | {
     "kctl.docs.__main__": {"broker.config"},
     "kctl.docs.broker_page": {"broker.__main__"},
+    "kctl.docs.broker_completion": {"broker.__main__", "broker.config"},
+    "kctl.docs.reference_pages": {"broker.api"},
 }
 
 

@@ -81,8 +81,28 @@ def test_commands_man_pages_and_completions_are_installed(environment: Path) -> 
     assert "--override" in run(environment / "bin" / "kctl-broker", "--help")
     assert (environment / "share/man/man1/kctl.1").is_file()
     assert (environment / "share/man/man8/kctl-broker.8").is_file()
+    pages = {page.name for page in (ROOT / "man").iterdir()}
+    assert pages == {page.name for page in (environment / "share/man").rglob("*.[18]")}
+    scripts = {script.name for script in (ROOT / "completions").iterdir()}
+    assert scripts == {path.name for path in (environment / "share/kctl/completions").iterdir()}
     script = run(environment / "bin" / "kctl", "completion", "bash")
     assert script == (ROOT / "completions" / "kctl.bash").read_text()
+
+
+@pytest.mark.skipif(not HAS_COMPILER, reason="there is no C compiler")
+def test_installed_modules_are_the_compiled_ones(environment: Path, tmp_path: Path) -> None:
+    code = "from broker.records import decoder, scan; print(decoder.__file__, scan.__file__)"
+    files = run(environment / "bin" / "python", "-c", code, cwd=tmp_path).split()
+    assert all(Path(f).is_relative_to(environment) and f.endswith(".so") for f in files), files
+
+
+def test_declared_versions_of_python_are_those_of_the_classifiers(wheel: Path) -> None:
+    archive = zipfile.ZipFile(wheel)
+    (name,) = [name for name in archive.namelist() if name.endswith(".dist-info/METADATA")]
+    lines = archive.read(name).decode().splitlines()
+    assert "Requires-Python: >=3.11" in lines
+    declared = [line for line in lines if line.startswith("Classifier: Programming Language")]
+    assert [line.rpartition(" ")[2] for line in declared] == ["3.11", "3.12", "3.13", "3.14"]
 
 
 def test_installed_broker_serves_the_installed_kctl(environment: Path, tmp_path: Path) -> None:

@@ -1,4 +1,6 @@
-"""Handle DescribeGroups. A group that does not exist is reported as Dead, without error.
+"""Handle DescribeGroups: state, members and assignments of groups.
+
+A group that does not exist is reported as Dead, without error.
 
 Versions:
     v1 throttle time

@@ -1,4 +1,6 @@
-"""Handle JoinGroup. The response is sent when the group's next generation starts.
+"""Handle JoinGroup: a member joins its group and waits for the rebalance.
+
+The response is sent when the group's next generation starts.
 
 Versions:
     v0 the session timeout is also the rebalance timeout

@@ -1,4 +1,4 @@
-"""Handle OffsetCommit.
+"""Handle OffsetCommit: store the committed offsets of a group.
 
 Versions:
     v0 offsets are stored in znodes, without a group

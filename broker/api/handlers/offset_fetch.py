@@ -1,4 +1,6 @@
-"""Handle OffsetFetch. An offset that was never committed is -1, without error.
+"""Handle OffsetFetch: the committed offsets of groups.
+
+An offset that was never committed is -1, without error.
 
 Versions:
     v0 offsets from znodes

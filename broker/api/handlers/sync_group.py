@@ -1,4 +1,6 @@
-"""Handle SyncGroup. The response is sent when the leader's assignment is stored.
+"""Handle SyncGroup: a member gets its assignment from the leader of the group.
+
+The response is sent when the leader's assignment is stored.
 
 Versions:
     v1 throttle time
