@@ -252,8 +252,8 @@ class TopApp(App[None]):
         self._refresh()
 
     def _refresh(self) -> None:
-        if not self._is_composed:
-            return
+        if not self._is_composed or not self.screen_stack:
+            return  # a sample can arrive while the screens are being closed
         width, table = self.size.width, self._table
         root = self.screen_stack[0]
         rows = [] if self._sample is None else self._page.rows(self._sample)

@@ -15,7 +15,7 @@ from textual.pilot import Pilot
 from kctl.admin.broker_counters import parse_endpoints
 from kctl.cli.options import Session
 from kctl.commands import top
-from kctl.top.app import TopApp
+from kctl.top.app import Failed, TopApp
 from kctl.top.pages import PAGES, View, command_line
 from kctl.top.rows_table import RowsTable
 from kctl.top.sampler import Source
@@ -288,6 +288,17 @@ def test_unreachable_cluster_is_reported_and_tried_again(tmp_path: Path) -> None
             with running_broker(tmp_path, listeners=listeners):
                 await screen.wait_for(lambda: screen.cursor)
                 assert screen.part("problems") == ""
+
+    asyncio.run(run())
+
+
+def test_sample_that_arrives_after_the_end_is_ignored() -> None:
+    async def run() -> None:
+        session = Session(bootstrap_server=f"127.0.0.1:{free_port()}", given={"bootstrap_server"})
+        app = TopApp(Source(session, "test", 0.2, 30.0), View.BROKERS, [])
+        async with app.run_test():
+            pass
+        app.on_failed(Failed("cannot reach the cluster"))
 
     asyncio.run(run())
 
