@@ -288,6 +288,7 @@ def test_controller_is_the_leader_of_the_quorum(
         for _ in range(10):
             found = kctl("-b", servers, "cluster", "-o", "json").json
             assert (found["controller_id"], found["kraft"]) == (status["leader_id"], True)
+            assert found["controller_epoch"] == status["leader_epoch"]
             brokers = kctl("-b", servers, "brokers", "list", "-o", "json").json
             leaders = [row["id"] for row in brokers if row["controller"]]
             assert leaders == [status["leader_id"]]
@@ -368,3 +369,11 @@ def test_share_group_without_members_is_described_and_deleted(
 def test_all_groups_to_delete_or_reset_are_consumer_groups(kctl: Kctl, groups: str) -> None:
     result = kctl("-b", groups, "groups", "delete", "--all", "--dry-run", "-o", "json")
     assert "g-share" not in {row["group"] for row in result.json}
+
+
+def test_address_of_a_controller_is_recognised(kctl: Kctl, kraft_kafka: KraftKafka) -> None:
+    controller = f"127.0.0.1:{kraft_kafka.nodes[0].controller_port}"
+    for words in (("topics", "list"), ("cluster",), ("quorum", "status")):
+        refused = kctl("-b", controller, *words)
+        assert refused.exit_code == 1
+        assert "the listener of a KRaft controller" in refused.stderr

@@ -19,7 +19,8 @@ from kctl.views.kafka_text.cluster import cluster_id_line
 def describe(ctx: typer.Context, zookeeper: ZooKeeperOption = None) -> None:
     """Show the cluster's id, controller and brokers.
 
-    With a ZooKeeper, also the epoch of the controller and since when it has been the controller.
+    The epoch of the controller, and since when it has been the controller, are in ZooKeeper: -z, or
+    the ZooKeeper of the context. In KRaft mode the epoch is that of the quorum.
 
     With -o tree, also the log directories of each broker and how full their disks are.
     """
