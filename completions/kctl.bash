@@ -155,6 +155,7 @@ _kctl() {
             "kctl produce":-z|"kctl produce":--compression) skip=1 ;;
             "kctl produce":--transactional-id) skip=1 ;;
             "kctl produce":-X|"kctl produce":--property) skip=1 ;;
+            "kctl produce":--reader-config) skip=1 ;;
             "kctl produce":-o|"kctl produce":--output) skip=1 ;;
             "kctl produce":--columns) skip=1 ;;
             "kctl produce":--sort-by) skip=1 ;;
@@ -174,6 +175,9 @@ _kctl() {
             "kctl consume":--registry) skip=1 ;;
             "kctl consume":--isolation-level) skip=1 ;;
             "kctl consume":-X|"kctl consume":--property) skip=1 ;;
+            "kctl consume":--formatter) skip=1 ;;
+            "kctl consume":--key-deserializer) skip=1 ;;
+            "kctl consume":--value-deserializer) skip=1 ;;
             "kctl consume":-o|"kctl consume":--output) skip=1 ;;
             "kctl consume":--columns) skip=1 ;;
             "kctl consume":--sort-by) skip=1 ;;
@@ -207,6 +211,8 @@ _kctl() {
             "kctl perf produce":-z|"kctl perf produce":--compression) skip=1 ;;
             "kctl perf produce":--payload-file) skip=1 ;;
             "kctl perf produce":--payload-delimiter) skip=1 ;;
+            "kctl perf produce":--transactional-id) skip=1 ;;
+            "kctl perf produce":--transaction-duration-ms) skip=1 ;;
             "kctl perf produce":-X|"kctl perf produce":--property) skip=1 ;;
             "kctl perf produce":--format) skip=1 ;;
             "kctl perf produce":-o|"kctl perf produce":--output) skip=1 ;;
@@ -215,6 +221,7 @@ _kctl() {
             "kctl perf produce":--color) skip=1 ;;
             "kctl perf consume":-n|"kctl perf consume":--num-records|"kctl perf consume":--messages) skip=1 ;;
             "kctl perf consume":--idle) skip=1 ;;
+            "kctl perf consume":--reporting-interval) skip=1 ;;
             "kctl perf consume":-X|"kctl perf consume":--property) skip=1 ;;
             "kctl perf consume":--format) skip=1 ;;
             "kctl perf consume":-o|"kctl perf consume":--output) skip=1 ;;
@@ -428,6 +435,7 @@ _kctl() {
             "kctl transactions abort":--columns) skip=1 ;;
             "kctl transactions abort":--sort-by) skip=1 ;;
             "kctl transactions abort":--color) skip=1 ;;
+            "kctl cluster":-z|"kctl cluster":--zookeeper) skip=1 ;;
             "kctl cluster":-o|"kctl cluster":--output) skip=1 ;;
             "kctl cluster":--columns) skip=1 ;;
             "kctl cluster":--sort-by) skip=1 ;;
@@ -675,6 +683,7 @@ _kctl() {
             "kctl replicas verify":--time) skip=1 ;;
             "kctl replicas verify":--fetch-size) skip=1 ;;
             "kctl replicas verify":--max-wait-ms) skip=1 ;;
+            "kctl replicas verify":--report-interval-ms) skip=1 ;;
             "kctl replicas verify":--format) skip=1 ;;
             "kctl replicas verify":--topics-include) skip=1 ;;
             "kctl replicas verify":-o|"kctl replicas verify":--output) skip=1 ;;
@@ -1044,6 +1053,7 @@ _kctl() {
             "kctl dev":--color) skip=1 ;;
             "kctl dev up":--port) skip=1 ;;
             "kctl dev up":--brokers) skip=1 ;;
+            "kctl dev up":--kafka) skip=1 ;;
             "kctl dev up":--zookeeper) skip=1 ;;
             "kctl dev up":--set) skip=1 ;;
             "kctl dev up":--racks) skip=1 ;;
@@ -1407,6 +1417,7 @@ _kctl() {
         "kctl produce":-z|"kctl produce":--compression) words="none gzip snappy lz4 zstd" live= ;;
         "kctl produce":--transactional-id) words="" live= ;;
         "kctl produce":-X|"kctl produce":--property) words="" live= ;;
+        "kctl produce":--reader-config) words="" live= ;;
         "kctl produce":-o|"kctl produce":--output) words="table wide json jsonl yaml csv name tree" live= ;;
         "kctl produce":--columns) words="" live= ;;
         "kctl produce":--sort-by) words="" live= ;;
@@ -1426,6 +1437,9 @@ _kctl() {
         "kctl consume":--registry) words="" live= ;;
         "kctl consume":--isolation-level) words="read_committed read_uncommitted" live= ;;
         "kctl consume":-X|"kctl consume":--property) words="" live= ;;
+        "kctl consume":--formatter) words="" live= ;;
+        "kctl consume":--key-deserializer) words="" live= ;;
+        "kctl consume":--value-deserializer) words="" live= ;;
         "kctl consume":-o|"kctl consume":--output) words="table wide json jsonl yaml csv name tree" live= ;;
         "kctl consume":--columns) words="" live= ;;
         "kctl consume":--sort-by) words="" live= ;;
@@ -1459,6 +1473,8 @@ _kctl() {
         "kctl perf produce":-z|"kctl perf produce":--compression) words="none gzip snappy lz4 zstd" live= ;;
         "kctl perf produce":--payload-file) words="" live= ;;
         "kctl perf produce":--payload-delimiter) words="" live= ;;
+        "kctl perf produce":--transactional-id) words="" live= ;;
+        "kctl perf produce":--transaction-duration-ms) words="" live= ;;
         "kctl perf produce":-X|"kctl perf produce":--property) words="" live= ;;
         "kctl perf produce":--format) words="kafka" live= ;;
         "kctl perf produce":-o|"kctl perf produce":--output) words="table wide json jsonl yaml csv name tree" live= ;;
@@ -1467,6 +1483,7 @@ _kctl() {
         "kctl perf produce":--color) words="auto always never" live= ;;
         "kctl perf consume":-n|"kctl perf consume":--num-records|"kctl perf consume":--messages) words="" live= ;;
         "kctl perf consume":--idle) words="" live= ;;
+        "kctl perf consume":--reporting-interval) words="" live= ;;
         "kctl perf consume":-X|"kctl perf consume":--property) words="" live= ;;
         "kctl perf consume":--format) words="kafka" live= ;;
         "kctl perf consume":-o|"kctl perf consume":--output) words="table wide json jsonl yaml csv name tree" live= ;;
@@ -1680,6 +1697,7 @@ _kctl() {
         "kctl transactions abort":--columns) words="" live= ;;
         "kctl transactions abort":--sort-by) words="" live= ;;
         "kctl transactions abort":--color) words="auto always never" live= ;;
+        "kctl cluster":-z|"kctl cluster":--zookeeper) words="" live= ;;
         "kctl cluster":-o|"kctl cluster":--output) words="table wide json jsonl yaml csv name tree" live= ;;
         "kctl cluster":--columns) words="" live= ;;
         "kctl cluster":--sort-by) words="" live= ;;
@@ -1927,6 +1945,7 @@ _kctl() {
         "kctl replicas verify":--time) words="" live= ;;
         "kctl replicas verify":--fetch-size) words="" live= ;;
         "kctl replicas verify":--max-wait-ms) words="" live= ;;
+        "kctl replicas verify":--report-interval-ms) words="" live= ;;
         "kctl replicas verify":--format) words="kafka" live= ;;
         "kctl replicas verify":--topics-include) words="" live= ;;
         "kctl replicas verify":-o|"kctl replicas verify":--output) words="table wide json jsonl yaml csv name tree" live= ;;
@@ -2296,6 +2315,7 @@ _kctl() {
         "kctl dev":--color) words="auto always never" live= ;;
         "kctl dev up":--port) words="" live= ;;
         "kctl dev up":--brokers) words="" live=brokers ;;
+        "kctl dev up":--kafka) words="" live= ;;
         "kctl dev up":--zookeeper) words="" live= ;;
         "kctl dev up":--set) words="" live= ;;
         "kctl dev up":--racks) words="" live= ;;
@@ -2375,13 +2395,13 @@ _kctl() {
                 "kctl configs append") words="--dry-run -y --yes --confirm -b --bootstrap-server --context --command-config -o --output --columns --sort-by --no-headers --color --timeout -v --verbose -h --help" live= ;;
                 "kctl configs subtract") words="--dry-run -y --yes --confirm -b --bootstrap-server --context --command-config -o --output --columns --sort-by --no-headers --color --timeout -v --verbose -h --help" live= ;;
                 "kctl configs diff") words="-b --bootstrap-server --context --command-config -o --output --columns --sort-by --no-headers --color --timeout -v --verbose -h --help" live= ;;
-                "kctl produce") words="-i --input -K --key-separator -D --delimiter -k --key -H --header --null-marker -Z --null-empty -p --partition --timestamp --partitioner --keep-partitions --key-format --key-schema --key-message --value-format --value-schema --value-message --registry --auto-create -a --acks --sync --no-sync -z --compression --transactional-id -X --property --explain --dry-run -b --bootstrap-server --context --command-config -o --output --columns --sort-by --no-headers --color --timeout -v --verbose -h --help" live=topics ;;
-                "kctl consume") words="-r --regex --from --offset --to --from-beginning -e --exit -n --max-messages --last --idle -p --partition -g --group --commit --no-commit -f --format --null --grep --key-format --value-format --registry --isolation-level -X --property -b --bootstrap-server --context --command-config -o --output --columns --sort-by --no-headers --color --timeout -v --verbose -h --help" live=topics ;;
+                "kctl produce") words="-i --input -K --key-separator -D --delimiter -k --key -H --header --null-marker -Z --null-empty -p --partition --timestamp --partitioner --keep-partitions --key-format --key-schema --key-message --value-format --value-schema --value-message --registry --auto-create -a --acks --sync --no-sync -z --compression --transactional-id -X --property --reader-config --explain --dry-run -b --bootstrap-server --context --command-config -o --output --columns --sort-by --no-headers --color --timeout -v --verbose -h --help" live=topics ;;
+                "kctl consume") words="-r --regex --from --offset --to --from-beginning -e --exit -n --max-messages --last --idle -p --partition -g --group --commit --no-commit -f --format --null --grep --key-format --value-format --registry --isolation-level -X --property --formatter --key-deserializer --value-deserializer -b --bootstrap-server --context --command-config -o --output --columns --sort-by --no-headers --color --timeout -v --verbose -h --help" live=topics ;;
                 "kctl offsets") words="--time --read-committed --exclude-internal --exclude-internal-topics --format --topic --partitions --topic-partitions -b --bootstrap-server --context --command-config -o --output --columns --sort-by --no-headers --color --timeout -v --verbose -h --help" live=topics ;;
                 "kctl delete-records") words="--offset --time --all --file --offset-json-file --dry-run -y --yes --format --confirm -b --bootstrap-server --context --command-config -o --output --columns --sort-by --no-headers --color --timeout -v --verbose -h --help" live=topics ;;
                 "kctl perf") words="produce consume latency -b --bootstrap-server --context --command-config -o --output --columns --sort-by --no-headers --color --timeout -v --verbose -h --help" live= ;;
-                "kctl perf produce") words="-n --num-records --messages -s --record-size --throughput -a --acks -z --compression --payload-file --payload-delimiter --payload-monotonic -X --property --format -b --bootstrap-server --context --command-config -o --output --columns --sort-by --no-headers --color --timeout -v --verbose -h --help" live=topics ;;
-                "kctl perf consume") words="-n --num-records --messages --from-latest --idle -X --property --format -b --bootstrap-server --context --command-config -o --output --columns --sort-by --no-headers --color --timeout -v --verbose -h --help" live=topics ;;
+                "kctl perf produce") words="-n --num-records --messages -s --record-size --throughput -a --acks -z --compression --payload-file --payload-delimiter --payload-monotonic --transactional-id --transaction-duration-ms --print-metrics -X --property --format -b --bootstrap-server --context --command-config -o --output --columns --sort-by --no-headers --color --timeout -v --verbose -h --help" live=topics ;;
+                "kctl perf consume") words="-n --num-records --messages --from-latest --idle --show-detailed-stats --reporting-interval --print-metrics -X --property --format -b --bootstrap-server --context --command-config -o --output --columns --sort-by --no-headers --color --timeout -v --verbose -h --help" live=topics ;;
                 "kctl perf latency") words="-n --num-records --messages -s --record-size -a --acks -X --property --format -b --bootstrap-server --context --command-config -o --output --columns --sort-by --no-headers --color --timeout -v --verbose -h --help" live=topics ;;
                 "kctl verify") words="produce consume -b --bootstrap-server --context --command-config -o --output --columns --sort-by --no-headers --color --timeout -v --verbose -h --help" live= ;;
                 "kctl verify produce") words="-n --num-records --max-messages --throughput -a --acks --value-prefix --repeating-keys --message-create-time -X --property --format -b --bootstrap-server --context --command-config -o --output --columns --sort-by --no-headers --color --timeout -v --verbose -h --help" live=topics ;;
@@ -2411,7 +2431,7 @@ _kctl() {
                 "kctl transactions producers") words="--broker-id --format -b --bootstrap-server --context --command-config -o --output --columns --sort-by --no-headers --color --timeout -v --verbose -h --help" live=topics ;;
                 "kctl transactions hanging") words="--broker-id --max-transaction-timeout --format -b --bootstrap-server --context --command-config -o --output --columns --sort-by --no-headers --color --timeout -v --verbose -h --help" live=topics ;;
                 "kctl transactions abort") words="--start-offset --producer-id --producer-epoch --coordinator-epoch -y --yes --dry-run --confirm -b --bootstrap-server --context --command-config -o --output --columns --sort-by --no-headers --color --timeout -v --verbose -h --help" live=topics ;;
-                "kctl cluster") words="describe id unregister -b --bootstrap-server --context --command-config -o --output --columns --sort-by --no-headers --color --timeout -v --verbose -h --help" live= ;;
+                "kctl cluster") words="describe id unregister -z --zookeeper -b --bootstrap-server --context --command-config -o --output --columns --sort-by --no-headers --color --timeout -v --verbose -h --help" live= ;;
                 "kctl cluster describe") words="-z --zookeeper -b --bootstrap-server --context --command-config -o --output --columns --sort-by --no-headers --color --timeout -v --verbose -h --help" live= ;;
                 "kctl cluster id") words="--format -b --bootstrap-server --context --command-config -o --output --columns --sort-by --no-headers --color --timeout -v --verbose -h --help" live= ;;
                 "kctl cluster unregister") words="-y --yes --dry-run --format --confirm -b --bootstrap-server --context --command-config -o --output --columns --sort-by --no-headers --color --timeout -v --verbose -h --help" live= ;;
@@ -2449,7 +2469,7 @@ _kctl() {
                 "kctl elect-leaders") words="-r --regex --election-type --broker --all --all-topic-partitions --file --path-to-json-file --batch-size --pause --dry-run -y --yes --format --topic --partition --confirm -b --bootstrap-server --context --command-config -o --output --columns --sort-by --no-headers --color --timeout -v --verbose -h --help" live=topics ;;
                 "kctl replicas") words="list verify -b --bootstrap-server --context --command-config -o --output --columns --sort-by --no-headers --color --timeout -v --verbose -h --help" live= ;;
                 "kctl replicas list") words="-r --regex --broker --out-of-sync -b --bootstrap-server --context --command-config -o --output --columns --sort-by --no-headers --color --timeout -v --verbose -h --help" live=topics ;;
-                "kctl replicas verify") words="-r --regex --time --fetch-size --max-wait-ms --format --topics-include -b --bootstrap-server --context --command-config -o --output --columns --sort-by --no-headers --color --timeout -v --verbose -h --help" live=topics ;;
+                "kctl replicas verify") words="-r --regex --time --fetch-size --max-wait-ms --report-interval-ms --format --topics-include -b --bootstrap-server --context --command-config -o --output --columns --sort-by --no-headers --color --timeout -v --verbose -h --help" live=topics ;;
                 "kctl metadata") words="copy -b --bootstrap-server --context --command-config -o --output --columns --sort-by --no-headers --color --timeout -v --verbose -h --help" live= ;;
                 "kctl metadata copy") words="--dry-run --live -b --bootstrap-server --context --command-config -o --output --columns --sort-by --no-headers --color --timeout -v --verbose -h --help" live= ;;
                 "kctl zk") words="ls get tree watch -b --bootstrap-server --context --command-config -o --output --columns --sort-by --no-headers --color --timeout -v --verbose -h --help" live= ;;
@@ -2480,7 +2500,7 @@ _kctl() {
                 "kctl tokens renew") words="--hmac-file --period --renew-time-period --format -b --bootstrap-server --context --command-config -o --output --columns --sort-by --no-headers --color --timeout -v --verbose -h --help" live= ;;
                 "kctl tokens expire") words="--hmac-file --period --expiry-time-period -y --yes --dry-run --format --confirm -b --bootstrap-server --context --command-config -o --output --columns --sort-by --no-headers --color --timeout -v --verbose -h --help" live= ;;
                 "kctl dump-log") words="show check repair segments locate -b --bootstrap-server --context --command-config -o --output --columns --sort-by --no-headers --color --timeout -v --verbose -h --help" live= ;;
-                "kctl dump-log show") words="--records --batches --offset --time --key --header --producer-id --kind --stats --format --files --print-data-log --deep-iteration --skip-record-metadata --offsets-decoder --transaction-log-decoder --verify-index-only --index-sanity-check --max-bytes --max-message-size --key-decoder-class --value-decoder-class -b --bootstrap-server --context --command-config -o --output --columns --sort-by --no-headers --color --timeout -v --verbose -h --help" live= ;;
+                "kctl dump-log show") words="--records --batches --offset --time --key --header --producer-id --kind --stats --format --files --print-data-log --deep-iteration --skip-record-metadata --offsets-decoder --transaction-log-decoder --cluster-metadata-decoder --share-group-state-decoder --verify-index-only --index-sanity-check --max-bytes --max-message-size --key-decoder-class --value-decoder-class -b --bootstrap-server --context --command-config -o --output --columns --sort-by --no-headers --color --timeout -v --verbose -h --help" live= ;;
                 "kctl dump-log check") words="-b --bootstrap-server --context --command-config -o --output --columns --sort-by --no-headers --color --timeout -v --verbose -h --help" live= ;;
                 "kctl dump-log repair") words="--to --index-interval-bytes --keep-later-segments --skip-damaged -b --bootstrap-server --context --command-config -o --output --columns --sort-by --no-headers --color --timeout -v --verbose -h --help" live= ;;
                 "kctl dump-log segments") words="--retention --retention-bytes -b --bootstrap-server --context --command-config -o --output --columns --sort-by --no-headers --color --timeout -v --verbose -h --help" live= ;;
@@ -2498,10 +2518,10 @@ _kctl() {
                 "kctl context use") words="-b --bootstrap-server --context --command-config -o --output --columns --sort-by --no-headers --color --timeout -v --verbose -h --help" live=contexts ;;
                 "kctl context delete") words="-b --bootstrap-server --context --command-config -o --output --columns --sort-by --no-headers --color --timeout -v --verbose -h --help" live=contexts ;;
                 "kctl dev") words="up status start add remove stop kill down logs -b --bootstrap-server --context --command-config -o --output --columns --sort-by --no-headers --color --timeout -v --verbose -h --help" live= ;;
-                "kctl dev up") words="--port --brokers --zookeeper --set --secure --racks --zookeeper-port --seed-data --dir -b --bootstrap-server --context --command-config -o --output --columns --sort-by --no-headers --color --timeout -v --verbose -h --help" live= ;;
+                "kctl dev up") words="--port --brokers --kafka --zookeeper --set --secure --racks --zookeeper-port --seed-data --dir -b --bootstrap-server --context --command-config -o --output --columns --sort-by --no-headers --color --timeout -v --verbose -h --help" live= ;;
                 "kctl dev status") words="--dir -b --bootstrap-server --context --command-config -o --output --columns --sort-by --no-headers --color --timeout -v --verbose -h --help" live= ;;
                 "kctl dev start") words="--dir -b --bootstrap-server --context --command-config -o --output --columns --sort-by --no-headers --color --timeout -v --verbose -h --help" live= ;;
-                "kctl dev add") words="--rack --port --dir -b --bootstrap-server --context --command-config -o --output --columns --sort-by --no-headers --color --timeout -v --verbose -h --help" live= ;;
+                "kctl dev add") words="--rack --port --kafka --dir -b --bootstrap-server --context --command-config -o --output --columns --sort-by --no-headers --color --timeout -v --verbose -h --help" live= ;;
                 "kctl dev remove") words="--force --dir -b --bootstrap-server --context --command-config -o --output --columns --sort-by --no-headers --color --timeout -v --verbose -h --help" live= ;;
                 "kctl dev stop") words="--dir -b --bootstrap-server --context --command-config -o --output --columns --sort-by --no-headers --color --timeout -v --verbose -h --help" live= ;;
                 "kctl dev kill") words="--dir -b --bootstrap-server --context --command-config -o --output --columns --sort-by --no-headers --color --timeout -v --verbose -h --help" live= ;;

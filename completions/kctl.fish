@@ -303,6 +303,8 @@ function __kctl_place
                 set skip 1
             case 'kctl produce:-X' 'kctl produce:--property'
                 set skip 1
+            case 'kctl produce:--reader-config'
+                set skip 1
             case 'kctl produce:-o' 'kctl produce:--output'
                 set skip 1
             case 'kctl produce:--columns'
@@ -340,6 +342,12 @@ function __kctl_place
             case 'kctl consume:--isolation-level'
                 set skip 1
             case 'kctl consume:-X' 'kctl consume:--property'
+                set skip 1
+            case 'kctl consume:--formatter'
+                set skip 1
+            case 'kctl consume:--key-deserializer'
+                set skip 1
+            case 'kctl consume:--value-deserializer'
                 set skip 1
             case 'kctl consume:-o' 'kctl consume:--output'
                 set skip 1
@@ -407,6 +415,10 @@ function __kctl_place
                 set skip 1
             case 'kctl perf produce:--payload-delimiter'
                 set skip 1
+            case 'kctl perf produce:--transactional-id'
+                set skip 1
+            case 'kctl perf produce:--transaction-duration-ms'
+                set skip 1
             case 'kctl perf produce:-X' 'kctl perf produce:--property'
                 set skip 1
             case 'kctl perf produce:--format'
@@ -422,6 +434,8 @@ function __kctl_place
             case 'kctl perf consume:-n' 'kctl perf consume:--num-records' 'kctl perf consume:--messages'
                 set skip 1
             case 'kctl perf consume:--idle'
+                set skip 1
+            case 'kctl perf consume:--reporting-interval'
                 set skip 1
             case 'kctl perf consume:-X' 'kctl perf consume:--property'
                 set skip 1
@@ -848,6 +862,8 @@ function __kctl_place
             case 'kctl transactions abort:--sort-by'
                 set skip 1
             case 'kctl transactions abort:--color'
+                set skip 1
+            case 'kctl cluster:-z' 'kctl cluster:--zookeeper'
                 set skip 1
             case 'kctl cluster:-o' 'kctl cluster:--output'
                 set skip 1
@@ -1342,6 +1358,8 @@ function __kctl_place
             case 'kctl replicas verify:--fetch-size'
                 set skip 1
             case 'kctl replicas verify:--max-wait-ms'
+                set skip 1
+            case 'kctl replicas verify:--report-interval-ms'
                 set skip 1
             case 'kctl replicas verify:--format'
                 set skip 1
@@ -2081,6 +2099,8 @@ function __kctl_place
                 set skip 1
             case 'kctl dev up:--brokers'
                 set skip 1
+            case 'kctl dev up:--kafka'
+                set skip 1
             case 'kctl dev up:--zookeeper'
                 set skip 1
             case 'kctl dev up:--set'
@@ -2797,7 +2817,8 @@ complete -c kctl -n 'test (__kctl_place) = "kctl produce"' -s a -l acks -x -a '0
 complete -c kctl -n 'test (__kctl_place) = "kctl produce"' -l sync -l no-sync -d 'Wait for the acknowledgement of each record before sending the next. [default: no-sync]'
 complete -c kctl -n 'test (__kctl_place) = "kctl produce"' -s z -l compression -x -a 'none gzip snappy lz4 zstd' -d 'Compression type. [default: none]'
 complete -c kctl -n 'test (__kctl_place) = "kctl produce"' -l transactional-id -r -d 'Write all records in one transaction with this transactional id.'
-complete -c kctl -n 'test (__kctl_place) = "kctl produce"' -s X -l property -r -d 'Set a librdkafka property, or parse.key, key.separator or null.marker of kafka-console-producer.'
+complete -c kctl -n 'test (__kctl_place) = "kctl produce"' -s X -l property -r -d 'Set a librdkafka property, or parse.key, parse.headers, key.separator, headers.delimiter or null.marker of kafka-console-producer.'
+complete -c kctl -n 'test (__kctl_place) = "kctl produce"' -l reader-config -r -d 'File of reader properties, such as parse.key; -X takes precedence.'
 complete -c kctl -n 'test (__kctl_place) = "kctl produce"' -l explain -d 'Show the partition of each record and why; nothing is sent.'
 complete -c kctl -n 'test (__kctl_place) = "kctl produce"' -l dry-run -d 'Show what would be done without changing anything.'
 complete -c kctl -n 'test (__kctl_place) = "kctl produce"' -s o -l output -x -a 'table wide json jsonl yaml csv name tree' -d 'Output format: table, wide, json, jsonl, yaml, csv, name or tree. [KCTL_OUTPUT]'
@@ -2826,6 +2847,9 @@ complete -c kctl -n 'test (__kctl_place) = "kctl consume"' -l value-format -x -a
 complete -c kctl -n 'test (__kctl_place) = "kctl consume"' -l registry -r -d 'URL of the schema registry. [KCTL_SCHEMA_REGISTRY_URL]'
 complete -c kctl -n 'test (__kctl_place) = "kctl consume"' -l isolation-level -x -a 'read_committed read_uncommitted' -d 'Isolation level. [default: read_committed]'
 complete -c kctl -n 'test (__kctl_place) = "kctl consume"' -s X -l property -r -d 'Set a librdkafka property, or for --format kafka a formatter property such as print.key.'
+complete -c kctl -n 'test (__kctl_place) = "kctl consume"' -l formatter -r -d 'Java class of the formatter: DefaultMessageFormatter, NoOpMessageFormatter, OffsetsMessageFormatter, GroupMetadataMessageFormatter, TransactionLogMessageFormatter. The last three decode internal topics.'
+complete -c kctl -n 'test (__kctl_place) = "kctl consume"' -l key-deserializer -r -d 'Java class of the key'\''s deserializer, e.g. LongDeserializer: shows the number.'
+complete -c kctl -n 'test (__kctl_place) = "kctl consume"' -l value-deserializer -r -d 'Java class of the value'\''s deserializer.'
 complete -c kctl -n 'test (__kctl_place) = "kctl consume"' -s o -l output -x -a 'table wide json jsonl yaml csv name tree' -d 'Output format: table, wide, json, jsonl, yaml, csv, name or tree. [KCTL_OUTPUT]'
 complete -c kctl -n 'test (__kctl_place) = "kctl consume"' -l columns -r -d 'Show only these columns, in this order.'
 complete -c kctl -n 'test (__kctl_place) = "kctl consume"' -l sort-by -r -d 'Sort by these columns; -NAME sorts in descending order.'
@@ -2879,6 +2903,9 @@ complete -c kctl -n 'test (__kctl_place) = "kctl perf produce"' -s z -l compress
 complete -c kctl -n 'test (__kctl_place) = "kctl perf produce"' -l payload-file -r -d 'Choose the records at random from the lines of this file; - is stdin.'
 complete -c kctl -n 'test (__kctl_place) = "kctl perf produce"' -l payload-delimiter -r -d 'Separator in --payload-file. [default: \n]'
 complete -c kctl -n 'test (__kctl_place) = "kctl perf produce"' -l payload-monotonic -d 'Send the values 0, 1, 2 …'
+complete -c kctl -n 'test (__kctl_place) = "kctl perf produce"' -l transactional-id -r -d 'Write in transactions with this transactional id (default: a random one, if --transaction-duration-ms is given).'
+complete -c kctl -n 'test (__kctl_place) = "kctl perf produce"' -l transaction-duration-ms -r -d 'Commit a transaction every N milliseconds (default with --transactional-id: 3000). [minimum 1]'
+complete -c kctl -n 'test (__kctl_place) = "kctl perf produce"' -l print-metrics -d 'Also print the statistics of the client (librdkafka).'
 complete -c kctl -n 'test (__kctl_place) = "kctl perf produce"' -s X -l property -r -d 'Set a librdkafka property.'
 complete -c kctl -n 'test (__kctl_place) = "kctl perf produce"' -l format -x -a 'kafka' -d 'Print the output of Kafka'\''s own tool.'
 complete -c kctl -n 'test (__kctl_place) = "kctl perf produce"' -s o -l output -x -a 'table wide json jsonl yaml csv name tree' -d 'Output format: table, wide, json, jsonl, yaml, csv, name or tree. [KCTL_OUTPUT]'
@@ -2891,6 +2918,9 @@ complete -c kctl -n 'test (__kctl_place) = "kctl perf consume"' -f -a '(kctl com
 complete -c kctl -n 'test (__kctl_place) = "kctl perf consume"' -s n -l num-records -l messages -r -d 'Number of records. [default: 100000; minimum 1]'
 complete -c kctl -n 'test (__kctl_place) = "kctl perf consume"' -l from-latest -d 'Read only new records.'
 complete -c kctl -n 'test (__kctl_place) = "kctl perf consume"' -l idle -r -d 'Exit when no record arrives for this long. [default: 10; minimum 0.1]'
+complete -c kctl -n 'test (__kctl_place) = "kctl perf consume"' -l show-detailed-stats -d 'Also print the results of each --reporting-interval.'
+complete -c kctl -n 'test (__kctl_place) = "kctl perf consume"' -l reporting-interval -r -d 'Interval of --show-detailed-stats. [default: 5000; minimum 1]'
+complete -c kctl -n 'test (__kctl_place) = "kctl perf consume"' -l print-metrics -d 'Also print the statistics of the client (librdkafka).'
 complete -c kctl -n 'test (__kctl_place) = "kctl perf consume"' -s X -l property -r -d 'Set a librdkafka property.'
 complete -c kctl -n 'test (__kctl_place) = "kctl perf consume"' -l format -x -a 'kafka' -d 'Print the output of Kafka'\''s own tool.'
 complete -c kctl -n 'test (__kctl_place) = "kctl perf consume"' -s o -l output -x -a 'table wide json jsonl yaml csv name tree' -d 'Output format: table, wide, json, jsonl, yaml, csv, name or tree. [KCTL_OUTPUT]'
@@ -3246,6 +3276,7 @@ complete -c kctl -n 'test (__kctl_place) = "kctl transactions abort"' -s h -l he
 complete -c kctl -n 'test (__kctl_place) = "kctl cluster"' -f -a describe -d 'Show the cluster'\''s id, controller and brokers.'
 complete -c kctl -n 'test (__kctl_place) = "kctl cluster"' -f -a id -d 'Print the cluster id.'
 complete -c kctl -n 'test (__kctl_place) = "kctl cluster"' -f -a unregister -d 'Remove a broker that has left for good from the metadata of a KRaft cluster.'
+complete -c kctl -n 'test (__kctl_place) = "kctl cluster"' -s z -l zookeeper -r -d 'ZooKeeper connect string of the cluster. [KCTL_ZOOKEEPER]'
 complete -c kctl -n 'test (__kctl_place) = "kctl cluster"' -s o -l output -x -a 'table wide json jsonl yaml csv name tree' -d 'Output format: table, wide, json, jsonl, yaml, csv, name or tree. [KCTL_OUTPUT]'
 complete -c kctl -n 'test (__kctl_place) = "kctl cluster"' -l columns -r -d 'Show only these columns, in this order.'
 complete -c kctl -n 'test (__kctl_place) = "kctl cluster"' -l sort-by -r -d 'Sort by these columns; -NAME sorts in descending order.'
@@ -3649,6 +3680,7 @@ complete -c kctl -n 'test (__kctl_place) = "kctl replicas verify"' -s r -l regex
 complete -c kctl -n 'test (__kctl_place) = "kctl replicas verify"' -l time -r -d 'Where to start: earliest, or a time (ISO 8601, milliseconds, -1h). [default: earliest]'
 complete -c kctl -n 'test (__kctl_place) = "kctl replicas verify"' -l fetch-size -r -d 'Bytes per fetch and partition. [default: 1MiB]'
 complete -c kctl -n 'test (__kctl_place) = "kctl replicas verify"' -l max-wait-ms -r -d 'How long a broker may wait for data, in milliseconds. [default: 500]'
+complete -c kctl -n 'test (__kctl_place) = "kctl replicas verify"' -l report-interval-ms -r -d 'Continue with new records until Ctrl-C, and report every N milliseconds. [minimum 1]'
 complete -c kctl -n 'test (__kctl_place) = "kctl replicas verify"' -l format -x -a 'kafka' -d 'Print the output of Kafka'\''s own tool.'
 complete -c kctl -n 'test (__kctl_place) = "kctl replicas verify"' -l topics-include -r -d 'Same as TOPIC --regex.'
 complete -c kctl -n 'test (__kctl_place) = "kctl replicas verify"' -s o -l output -x -a 'table wide json jsonl yaml csv name tree' -d 'Output format: table, wide, json, jsonl, yaml, csv, name or tree. [KCTL_OUTPUT]'
@@ -4031,6 +4063,8 @@ complete -c kctl -n 'test (__kctl_place) = "kctl dump-log show"' -l deep-iterati
 complete -c kctl -n 'test (__kctl_place) = "kctl dump-log show"' -l skip-record-metadata -d 'Print only the key and value of records.'
 complete -c kctl -n 'test (__kctl_place) = "kctl dump-log show"' -l offsets-decoder -d 'Decode records of __consumer_offsets.'
 complete -c kctl -n 'test (__kctl_place) = "kctl dump-log show"' -l transaction-log-decoder -d 'Decode records of __transaction_state.'
+complete -c kctl -n 'test (__kctl_place) = "kctl dump-log show"' -l cluster-metadata-decoder -d 'Decode records of a KRaft metadata log.'
+complete -c kctl -n 'test (__kctl_place) = "kctl dump-log show"' -l share-group-state-decoder -d 'Decode records of __share_group_state.'
 complete -c kctl -n 'test (__kctl_place) = "kctl dump-log show"' -l verify-index-only -d 'Compare indexes with their log without printing entries.'
 complete -c kctl -n 'test (__kctl_place) = "kctl dump-log show"' -l index-sanity-check -d 'Check indexes as a broker does at startup.'
 complete -c kctl -n 'test (__kctl_place) = "kctl dump-log show"' -l max-bytes -r -d 'Read at most this many bytes of each .log file.'
@@ -4238,7 +4272,8 @@ complete -c kctl -n 'test (__kctl_place) = "kctl dev"' -l no-headers -d 'Omit th
 complete -c kctl -n 'test (__kctl_place) = "kctl dev"' -l color -x -a 'auto always never' -d 'Use colour: auto (on a terminal, unless NO_COLOR is set), always or never. [KCTL_COLOR]'
 complete -c kctl -n 'test (__kctl_place) = "kctl dev"' -s h -l help -d 'Show this message and exit.'
 complete -c kctl -n 'test (__kctl_place) = "kctl dev up"' -l port -r -d 'Port of the first broker, the others use the next ports; 0 for any free port. [default: 9092]'
-complete -c kctl -n 'test (__kctl_place) = "kctl dev up"' -l brokers -x -a '(kctl complete brokers -- (commandline -opc)[2..] 2>/dev/null)' -d 'Number of brokers; more than one need a ZooKeeper. [default: 1; 1 to 99]'
+complete -c kctl -n 'test (__kctl_place) = "kctl dev up"' -l brokers -x -a '(kctl complete brokers -- (commandline -opc)[2..] 2>/dev/null)' -d 'Number of brokers; more than one need a ZooKeeper. 0 with --kafka only. [default: 1; 0 to 99]'
+complete -c kctl -n 'test (__kctl_place) = "kctl dev up"' -l kafka -r -d 'Also start N brokers of Apache Kafka 3.9.1 in the same cluster; Maven downloads it the first time. Needs Java 17 or newer. [default: 0; 0 to 99]'
 complete -c kctl -n 'test (__kctl_place) = "kctl dev up"' -l zookeeper -r -d 'Use this ZooKeeper instead of starting one. With --set: zookeeper.auth.digest=USER:PASSWORD, zookeeper.ssl.client.enable and the PEM files zookeeper.ssl.truststore.location and zookeeper.ssl.keystore.location.'
 complete -c kctl -n 'test (__kctl_place) = "kctl dev up"' -l set -r -d 'Broker config; can be repeated.'
 complete -c kctl -n 'test (__kctl_place) = "kctl dev up"' -l secure -d 'TLS, SCRAM logins and ACLs; certificates, an admin user and the context dev-secure are created.'
@@ -4268,6 +4303,7 @@ complete -c kctl -n 'test (__kctl_place) = "kctl dev start"' -l color -x -a 'aut
 complete -c kctl -n 'test (__kctl_place) = "kctl dev start"' -s h -l help -d 'Show this message and exit.'
 complete -c kctl -n 'test (__kctl_place) = "kctl dev add"' -l rack -r -d 'Rack of the new broker.'
 complete -c kctl -n 'test (__kctl_place) = "kctl dev add"' -l port -r -d 'Port; default: the one after the last broker'\''s, or any free port.'
+complete -c kctl -n 'test (__kctl_place) = "kctl dev add"' -l kafka -d 'A broker of Apache Kafka 3.9.1; Maven downloads it the first time.'
 complete -c kctl -n 'test (__kctl_place) = "kctl dev add"' -l dir -r -d 'Directory of the brokers instead of the user'\''s state directory.'
 complete -c kctl -n 'test (__kctl_place) = "kctl dev add"' -s o -l output -x -a 'table wide json jsonl yaml csv name tree' -d 'Output format: table, wide, json, jsonl, yaml, csv, name or tree. [KCTL_OUTPUT]'
 complete -c kctl -n 'test (__kctl_place) = "kctl dev add"' -l columns -r -d 'Show only these columns, in this order.'
