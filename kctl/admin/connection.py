@@ -227,7 +227,14 @@ def _connection(session: Session) -> ClusterConnection:
 
 def _too_old(error: ApiError) -> CliError:
     """Names the Kafka version that has the API; the error's text begins with the API's name."""
-    since = KAFKA_WITH.get(str(error).split()[0], "")
+    api = str(error).split()[0]
+    # Every broker serves some version of it, controllers of KRaft none.
+    if api == "Metadata" and str(error).endswith("does not serve it"):
+        return CliError(
+            "this is the listener of a KRaft controller, not of a broker",
+            "use the address of a broker (-b); kctl quorum replication shows the controllers",
+        )
+    since = KAFKA_WITH.get(api, "")
     hint = (
         f"this needs Kafka {since} or newer"
         if since
