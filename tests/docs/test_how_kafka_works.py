@@ -11,7 +11,7 @@ import pytest
 
 from kctl.dev.brokers import dev_brokers, stop_all
 from kctl.dev.zookeeper import dev_zookeeper
-from tests.docs.console_page import Block, read_blocks, rewrite
+from tests.docs.console_page import read_blocks, rewrite
 from tests.docs.console_session import Session
 
 DIRECTORY = Path(__file__).parents[2] / "docs" / "how-kafka-works"
@@ -23,12 +23,6 @@ pytestmark = [
     pytest.mark.timeout(240),
     pytest.mark.xdist_group("how-kafka-works"),
 ]
-
-
-def run(session: Session, page: Path, blocks: list[Block], request: pytest.FixtureRequest) -> None:
-    session.run_blocks(blocks)
-    if request.config.getoption("--rewrite"):
-        rewrite(page, blocks)
 
 
 @pytest.fixture(scope="module")
@@ -56,4 +50,7 @@ def test_commands_of_the_page_print_what_it_shows(
     session: Session, request: pytest.FixtureRequest, name: str
 ) -> None:
     page = DIRECTORY / f"{name}.md"
-    run(session, page, read_blocks(page), request)
+    blocks = read_blocks(page)
+    session.run_page(blocks)
+    if request.config.getoption("--rewrite"):
+        rewrite(page, blocks)
