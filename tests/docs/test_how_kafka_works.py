@@ -31,6 +31,7 @@ def session(
 ) -> Iterator[Session]:
     """The cluster of the index; its last block stops it."""
     home = tmp_path_factory.mktemp("home")
+    (home / "docs").symlink_to(DIRECTORY.parent)  # programs of docs/examples, as in a checkout
     session = Session(home, is_rewriting=request.config.getoption("--rewrite"))
     blocks = read_blocks(INDEX)
     try:
