@@ -4,6 +4,7 @@ The pages share one cluster, started and stopped by the commands of the index. `
 the commands print now into the pages.
 """
 
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -46,12 +47,22 @@ def session(
         dev_zookeeper(state).stop()
 
 
+def start_missing_brokers(session: Session) -> None:
+    """A page that fails must not disturb the next one."""
+    for broker in dev_brokers(session.home / ".local" / "state" / "kctl" / "dev"):
+        if not broker.process.signal(signal.SIGCONT):
+            broker.start()
+
+
 @pytest.mark.parametrize("name", PAGES)
 def test_commands_of_the_page_print_what_it_shows(
     session: Session, request: pytest.FixtureRequest, name: str
 ) -> None:
     page = DIRECTORY / f"{name}.md"
     blocks = read_blocks(page)
-    session.run_page(blocks)
+    try:
+        session.run_page(blocks)
+    finally:
+        start_missing_brokers(session)
     if request.config.getoption("--rewrite"):
         rewrite(page, blocks)
