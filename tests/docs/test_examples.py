@@ -38,9 +38,7 @@ def run(name: str, *arguments: object) -> str:
     is_java = name.endswith(".java")  # compiled by Java as it starts
     command = java_command(program) if is_java else [sys.executable, program]
     command += map(str, arguments)
-    result = subprocess.run(
-        command, capture_output=True, text=True, timeout=80 if is_java else 50
-    )
+    result = subprocess.run(command, capture_output=True, text=True, timeout=80 if is_java else 50)
     assert result.returncode == 0, result.stdout + result.stderr
     return result.stdout
 
