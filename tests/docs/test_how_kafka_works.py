@@ -4,6 +4,7 @@ The pages share one cluster, started and stopped by the commands of the index. `
 the commands print now into the pages.
 """
 
+import re
 import signal
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,6 +19,9 @@ from tests.docs.console_session import Session
 DIRECTORY = Path(__file__).parents[2] / "docs" / "how-kafka-works"
 INDEX = DIRECTORY / "index.md"
 PAGES = sorted(path.stem for path in DIRECTORY.glob("*.md") if path != INDEX)
+
+CHAPTERS = 17
+"""The chapters of the course: one page each."""
 
 pytestmark = [
     pytest.mark.slow,
@@ -66,3 +70,9 @@ def test_commands_of_the_page_print_what_it_shows(
         start_missing_brokers(session)
     if request.config.getoption("--rewrite"):
         rewrite(page, blocks)
+
+
+def test_index_lists_every_page_once() -> None:
+    rows = re.findall(r"^\| \[[^\]]+\]\(([\w-]+)\.md\) \|", INDEX.read_text(), re.MULTILINE)
+    assert sorted(rows) == PAGES
+    assert len(PAGES) == CHAPTERS
