@@ -23,11 +23,10 @@ PAGES = sorted(path.stem for path in DIRECTORY.glob("*.md") if path != INDEX)
 CHAPTERS = 17
 """The chapters of the course: one page each."""
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.timeout(240),
-    pytest.mark.xdist_group("how-kafka-works"),
-]
+OWN_CLUSTER = "replication"
+"""The page that starts a cluster of its own."""
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
 
 
 @pytest.fixture(scope="module")
@@ -58,18 +57,34 @@ def start_missing_brokers(session: Session) -> None:
             broker.start()
 
 
-@pytest.mark.parametrize("name", PAGES)
+def run_page(name: str, session: Session, request: pytest.FixtureRequest) -> None:
+    page = DIRECTORY / f"{name}.md"
+    blocks = read_blocks(page)
+    session.run_page(blocks)
+    if request.config.getoption("--rewrite"):
+        rewrite(page, blocks)
+
+
+@pytest.mark.xdist_group("how-kafka-works")
+@pytest.mark.parametrize("name", [name for name in PAGES if name != OWN_CLUSTER])
 def test_commands_of_the_page_print_what_it_shows(
     session: Session, request: pytest.FixtureRequest, name: str
 ) -> None:
-    page = DIRECTORY / f"{name}.md"
-    blocks = read_blocks(page)
     try:
-        session.run_page(blocks)
+        run_page(name, session, request)
     finally:
         start_missing_brokers(session)
-    if request.config.getoption("--rewrite"):
-        rewrite(page, blocks)
+
+
+def test_page_with_a_cluster_of_its_own_prints_what_it_shows(
+    tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    session = Session(tmp_path, is_rewriting=request.config.getoption("--rewrite"))
+    try:
+        run_page(OWN_CLUSTER, session, request)
+    finally:
+        stop_all(dev_brokers(tmp_path / "patient"))
+        dev_zookeeper(tmp_path / "patient").stop()
 
 
 def test_index_lists_every_page_once() -> None:
