@@ -115,6 +115,11 @@ def test_change_on_a_hung_controller_may_have_been_made(kafka: RealKafka) -> Non
     controller = controller_of(kafka)
     with paused(kafka, controller):
         result = on(kafka, 3 - controller, "topics", "create", "late", "-p", "1")
+        throttles = on(kafka, 3 - controller, "throttle", "list", "-o", "json")
+        led = str(controller - 1)  # orders-0 is led by broker 1, orders-1 by broker 2
+        sent = on(kafka, 3 - controller, "produce", "orders", "-p", led, stdin="a\n")
+    assert (throttles.exit_code, throttles.json) == (4, []), throttles.stderr
+    assert (sent.exit_code, "may have been written" in sent.stderr) == (4, True), sent.stderr
     assert result.exit_code == 4
     assert f"broker {controller} ({address(kafka, controller)})" in result.stderr
     assert "the change may have been made" in result.stderr
