@@ -6,7 +6,7 @@ APIs and versions that are not advertised, raise DecodeError, on which the conne
 """
 
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 from broker.api.context import RequestContext, Services
 from broker.api.error_codes import HAS_ERRORS
@@ -29,6 +29,10 @@ from broker.protocol.headers import read_request_header
 from broker.protocol.schema import Request, Response
 from broker.quota.quota_managers import QuotaManagers
 
+# A lookup in an enum takes as long as several calls.
+_IMMEDIATE: Final = Kind.IMMEDIATE
+_EITHER: Final = Kind.EITHER
+
 
 class Dispatcher:
     """Handles frames; see `net.connection.RequestHandler`."""
@@ -48,6 +52,7 @@ class Dispatcher:
         self, frame: memoryview, peer: Peer
     ) -> ResponseParts | DeferredResponse[ResponseParts]:
         """The response, or a DeferredResponse if the handler has to wait for something."""
+        services = self._services
         if len(frame) > LARGE_BYTES:
             large = self._large_requests.begin(frame, peer)
             if not isinstance(large, tuple):
@@ -62,21 +67,19 @@ class Dispatcher:
                 return not_served(api_key, version, correlation_id)
             # Bytes after the message are ignored, as in Kafka.
             request, _ = decode_from(row.request, frame, body, version)
-            context = RequestContext(
-                version, correlation_id, client_id, peer, self._services, api_key
-            )
-            if self._services.client_quotas is not None:
+            context = RequestContext(version, correlation_id, client_id, peer, services, api_key)
+            if services.client_quotas is not None:
                 context.usage = usage_of(context, len(frame))
-        action_queue = self._services.purgatory.action_queue
+        action_queue = services.purgatory.action_queue
         action_queue.hold()
         try:
             outcome = row.handle(request, context)
             action_queue.try_complete_actions()
             kind = row.kind
-            if kind is Kind.IMMEDIATE or (
-                kind is Kind.EITHER and (outcome is None or isinstance(outcome, Response))
+            if kind is _IMMEDIATE or (
+                kind is _EITHER and (outcome is None or isinstance(outcome, Response))
             ):
-                metrics = self._services.request_metrics
+                metrics = services.request_metrics
                 if (
                     metrics is not None
                     and outcome is not None

@@ -11,8 +11,9 @@ touches nothing but memory and may run in a thread while no other method is call
 import socket
 import ssl
 from collections import deque
+from collections.abc import Callable
 from contextlib import suppress
-from typing import Final
+from typing import Any, Final
 
 from broker.protocol.primitives import Part
 from broker.system_calls import preadv
@@ -39,6 +40,10 @@ class TlsTransport:
         self.socket = client
         self._incoming, self._outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
         self._tls = context.wrap_bio(self._incoming, self._outgoing, server_side=True)
+        # Called once per TLS record, and librdkafka sends many small ones. ssl.SSLObject.read is a
+        # Python method around this one.
+        inner: Any = getattr(self._tls, "_sslobj", self._tls)
+        self._decrypt: Callable[[int, memoryview], int] = inner.read
         self._parts: deque[Part] = deque()
         self._done_of_first = 0
         self._encrypted = memoryview(b"")
@@ -93,14 +98,15 @@ class TlsTransport:
         OpenSSL is not called while it has nothing to decrypt, nor the socket once it is drained:
         both would raise an exception for each request.
         """
-        tls, incoming, count, is_drained = self._tls, self._incoming, 0, False
-        while count < len(room):
-            if not incoming.pending and not tls.pending():
+        incoming, decrypt, size = self._incoming, self._decrypt, len(room)
+        count, is_drained = 0, False
+        while count < size:
+            if not incoming.pending and not self._tls.pending():
                 if is_drained or not (received := self._receive(is_needed=not count)):
                     break
                 is_drained = received < _PASS_BYTES
             try:
-                found = tls.read(len(room) - count, room[count:])
+                found = decrypt(size - count, room[count:])
             except ssl.SSLWantReadError:  # the rest of a record has not arrived
                 received = self._receive(is_needed=not count)
                 if not received:
@@ -111,7 +117,7 @@ class TlsTransport:
                 break
             if not found:
                 break
-            count += int(found)
+            count += found
         if self._outgoing.pending:  # new keys, for example
             self.flush()
         return count
