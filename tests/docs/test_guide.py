@@ -1,11 +1,13 @@
 """The commands of docs/guide, run in order; they print what the pages show."""
 
+import re
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
+from kctl.docs.tree import walk_commands
 from tests.docs.guide_runner import PageSession, needs, run_page
 from tests.support.broker import running_broker
 from tests.support.cluster import running_cluster
@@ -66,3 +68,22 @@ def test_thirty_seconds_of_the_readme_work(tmp_path: Path, zookeeper: str) -> No
         for line in lines:
             result = run_kctl(*line.split()[2:], env=env)
             assert result.exit_code == 0, f"{line}\n{result.output}{result.stderr}"
+
+
+INLINE = re.compile(r"`(kctl [^`]+)`")
+ANYWHERE = [*PAGES, *(GUIDE.parent / "contributing").glob("*.md"), GUIDE.parent / "index.md"]
+
+
+@pytest.mark.parametrize("page", ANYWHERE, ids=lambda page: page.stem)
+def test_commands_and_options_in_the_text_exist(page: Path) -> None:
+    known = {found.path: found for found in walk_commands()}
+    for text in INLINE.findall(page.read_text()):
+        words = text.split()
+        path = next(
+            (tuple(words[:length]) for length in (3, 2, 1) if tuple(words[:length]) in known),
+            (),
+        )
+        assert len(path) > 1 or words[1].startswith("-"), text
+        options = {name for parameter in known[path].parameters for name in parameter.names}
+        used = {word.partition("=")[0] for word in words if word.startswith("--")}
+        assert used <= options | {"--help"}, text
