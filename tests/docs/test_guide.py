@@ -84,6 +84,8 @@ def test_commands_and_options_in_the_text_exist(page: Path) -> None:
             (),
         )
         assert len(path) > 1 or words[1].startswith("-"), text
+        rest = words[len(path) :]
+        assert not (known[path].subcommands and rest and rest[0].islower()), text
         options = {name for parameter in known[path].parameters for name in parameter.names}
         used = {word.partition("=")[0] for word in words if word.startswith("--")}
         assert used <= options | {"--help"}, text
