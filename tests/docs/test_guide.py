@@ -6,6 +6,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
+from _pytest.mark import ParameterSet
 
 from kctl.docs.tree import walk_commands
 from tests.docs.guide_runner import PageSession, needs, run_page
@@ -30,7 +31,8 @@ def session(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[PageSess
             server: ZooKeeper = request.getfixturevalue("zookeeper_server")
             page.zookeeper = server.fresh_chroot()
         if wanted == "broker":
-            page.servers = stack.enter_context(running_broker(tmp_path)).bootstrap_servers
+            broker = running_broker(tmp_path, group_initial_rebalance_delay_ms=0)
+            page.servers = stack.enter_context(broker).bootstrap_servers
         elif wanted == "cluster":
             (tmp_path / "cluster").mkdir()
             cluster = stack.enter_context(running_cluster(tmp_path / "cluster", page.zookeeper))
@@ -40,7 +42,13 @@ def session(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[PageSess
         yield page
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def marked(page: Path) -> ParameterSet:
+    """The page; those that need a ZooKeeper run where it is started once."""
+    marks = [pytest.mark.zk] if needs(page) in ("zookeeper", "cluster") else []
+    return pytest.param(page, marks=marks, id=page.stem)
+
+
+@pytest.mark.parametrize("page", [marked(page) for page in PAGES])
 def test_commands_of_the_page_print_what_it_shows(
     page: Path, session: PageSession, request: pytest.FixtureRequest
 ) -> None:
