@@ -36,7 +36,7 @@ def on_config(config: Any) -> Any:
 def _position(page: Path) -> tuple[int, str]:
     if page.stem in ("index", "README"):
         return -1, page.name
-    known = [number for number, name in enumerate(_ORDER) if name in page.stem]
+    known = [number for number, name in enumerate(_ORDER) if page.stem.startswith(name)]
     return (known[0] if known else len(_ORDER)), page.name
 
 

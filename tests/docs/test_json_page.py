@@ -66,10 +66,43 @@ COMMANDS = [
     "dump-log segments data/orders-0",
     "dump-log locate data/orders-0 0",
     "dump-log check data/orders-0",
+    "dump-log repair data/orders-0 --to repaired",
+    "replicas verify orders",
+    "perf produce copied -n 10 -s 10",
+    "perf consume copied -n 10",
+    "verify produce copied -n 5",
+    "context show dev",
+    "cluster describe",
+    "transactions hanging",
+    "acls remove topic:orders --allow shop --yes",
+    "quotas delete --client shop producer_byte_rate --yes",
+    "configs delete topic:orders retention.ms --yes",
+    "reassign plan orders --replication-factor 1",
     "delete-records orders --all --yes",
+    "groups delete-offsets billing --topic orders --yes",
+    "groups reset-offsets billing --topic orders --to-earliest --yes",
     "groups delete billing --yes",
     "topics delete orders --yes",
 ]
+
+NOT_RUN = """
+## Not on this page
+
+These commands are not run for this page: they need a cluster of several brokers, KRaft, Spark, a
+registry or a login, run until they are stopped, or print no rows. `COMMAND -o json` shows theirs.
+
+"""
+
+
+def not_run() -> list[str]:
+    """The commands whose fields the page does not show."""
+    leaves = [found.name for found in walk_commands() if not found.subcommands]
+    return [
+        name
+        for name in leaves
+        if not any(f"kctl {line} ".startswith(f"{name} ") for line in COMMANDS)
+    ]
+
 
 OK = (0, 3)
 AUTHORIZED = {
@@ -124,7 +157,7 @@ def test_page_shows_the_fields_that_commands_print(
             if line.startswith("topics create"):
                 run_kctl("produce", "orders", "--partition", "0", stdin="one\ntwo\n", env=env)
             entries.append(f"## kctl {line}\n\n{fields_of(printed)}\n")
-    page = HEAD + "\n".join(entries)
+    page = HEAD + "\n".join(entries) + NOT_RUN + ", ".join(f"`{name}`" for name in not_run()) + "\n"
     if request.config.getoption("--rewrite"):
         PAGE.write_text(page)
     assert PAGE.read_text() == page
