@@ -435,6 +435,7 @@ _kctl() {
             "kctl transactions abort":--columns) skip=1 ;;
             "kctl transactions abort":--sort-by) skip=1 ;;
             "kctl transactions abort":--color) skip=1 ;;
+            "kctl cluster":-z|"kctl cluster":--zookeeper) skip=1 ;;
             "kctl cluster":-o|"kctl cluster":--output) skip=1 ;;
             "kctl cluster":--columns) skip=1 ;;
             "kctl cluster":--sort-by) skip=1 ;;
@@ -1709,6 +1710,7 @@ _kctl() {
         "kctl transactions abort":--columns) words="" live= ;;
         "kctl transactions abort":--sort-by) words="" live= ;;
         "kctl transactions abort":--color) words="auto always never" live= ;;
+        "kctl cluster":-z|"kctl cluster":--zookeeper) words="" live= ;;
         "kctl cluster":-o|"kctl cluster":--output) words="table wide json jsonl yaml csv name tree" live= ;;
         "kctl cluster":--columns) words="" live= ;;
         "kctl cluster":--sort-by) words="" live= ;;
@@ -2453,7 +2455,7 @@ _kctl() {
                 "kctl transactions producers") words="--broker-id --format -b --bootstrap-server --context --command-config -o --output --columns --sort-by --no-headers --color --timeout -v --verbose -h --help" live=topics ;;
                 "kctl transactions hanging") words="--broker-id --max-transaction-timeout --format -b --bootstrap-server --context --command-config -o --output --columns --sort-by --no-headers --color --timeout -v --verbose -h --help" live=topics ;;
                 "kctl transactions abort") words="--start-offset --producer-id --producer-epoch --coordinator-epoch -y --yes --dry-run --confirm -b --bootstrap-server --context --command-config -o --output --columns --sort-by --no-headers --color --timeout -v --verbose -h --help" live=topics ;;
-                "kctl cluster") words="describe id unregister -b --bootstrap-server --context --command-config -o --output --columns --sort-by --no-headers --color --timeout -v --verbose -h --help" live= ;;
+                "kctl cluster") words="describe id unregister -z --zookeeper -b --bootstrap-server --context --command-config -o --output --columns --sort-by --no-headers --color --timeout -v --verbose -h --help" live= ;;
                 "kctl cluster describe") words="-z --zookeeper -b --bootstrap-server --context --command-config -o --output --columns --sort-by --no-headers --color --timeout -v --verbose -h --help" live= ;;
                 "kctl cluster id") words="--format -b --bootstrap-server --context --command-config -o --output --columns --sort-by --no-headers --color --timeout -v --verbose -h --help" live= ;;
                 "kctl cluster unregister") words="-y --yes --dry-run --format --confirm -b --bootstrap-server --context --command-config -o --output --columns --sort-by --no-headers --color --timeout -v --verbose -h --help" live= ;;

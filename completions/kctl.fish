@@ -863,6 +863,8 @@ function __kctl_place
                 set skip 1
             case 'kctl transactions abort:--color'
                 set skip 1
+            case 'kctl cluster:-z' 'kctl cluster:--zookeeper'
+                set skip 1
             case 'kctl cluster:-o' 'kctl cluster:--output'
                 set skip 1
             case 'kctl cluster:--columns'
@@ -3300,6 +3302,7 @@ complete -c kctl -n 'test (__kctl_place) = "kctl transactions abort"' -s h -l he
 complete -c kctl -n 'test (__kctl_place) = "kctl cluster"' -f -a describe -d 'Show the cluster'\''s id, controller and brokers.'
 complete -c kctl -n 'test (__kctl_place) = "kctl cluster"' -f -a id -d 'Print the cluster id.'
 complete -c kctl -n 'test (__kctl_place) = "kctl cluster"' -f -a unregister -d 'Remove a broker that will not return from the metadata of a KRaft cluster.'
+complete -c kctl -n 'test (__kctl_place) = "kctl cluster"' -s z -l zookeeper -r -d 'ZooKeeper connect string of the cluster. [KCTL_ZOOKEEPER]'
 complete -c kctl -n 'test (__kctl_place) = "kctl cluster"' -s o -l output -x -a 'table wide json jsonl yaml csv name tree' -d 'Output format: table, wide, json, jsonl, yaml, csv, name or tree. [KCTL_OUTPUT]'
 complete -c kctl -n 'test (__kctl_place) = "kctl cluster"' -l columns -r -d 'Show only these columns, in this order.'
 complete -c kctl -n 'test (__kctl_place) = "kctl cluster"' -l sort-by -r -d 'Sort by these columns; -NAME sorts in descending order.'

@@ -7,7 +7,7 @@ type: nested loops over the arrays that can contain an error code, without a cal
 from collections.abc import Callable
 from typing import Any, Final
 
-from broker.protocol.schema import Response, StructMeta
+from broker.protocol.schema import LATEST, Response, StructMeta
 
 
 class Finders(dict[Any, Callable[[Any], Any]]):
@@ -46,6 +46,7 @@ def _loops(cls: StructMeta, depth: int, on_error: str) -> list[str]:
         if field.is_array and isinstance(field.type, StructMeta):
             inner = _loops(field.type, depth + 1, on_error)
             if inner:
-                loop = f"{indent}for s{depth + 1} in {struct}.{field.name} or ():"
+                array = f"{struct}.{field.name}" + (" or ()" if field.nullable <= LATEST else "")
+                loop = f"{indent}for s{depth + 1} in {array}:"
                 lines += [loop, *inner]
     return lines

@@ -1,5 +1,6 @@
 """Traffic per topic, as in Kafka's BrokerTopicStats."""
 
+from operator import attrgetter
 from typing import Final
 
 
@@ -87,7 +88,7 @@ class BrokerTopicStats:
     def total(self) -> TopicStats:
         """The sum over all topics, including deleted ones."""
         total = TopicStats()
-        total.add(self._deleted)
-        for stats in self.by_topic().values():
-            total.add(stats)
+        every = [self._deleted, *self.by_topic().values()]
+        for name in COUNTERS:  # not with `add`, which takes ten times as long
+            setattr(total, name, sum(map(attrgetter(name), every)))
         return total

@@ -11,6 +11,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TypeVar
 
 from broker.net.client import Client
@@ -31,6 +32,8 @@ class QueryScope:
     is_partial: bool = False
     failures: dict[int, BrokerFailure] = field(default_factory=dict)
     """Brokers that did not answer. *Invariant*: they are not queried again in this scope."""
+    waiting: dict[int, Callable[[], BrokerFailure]] = field(default_factory=dict)
+    """Brokers whose answer is awaited, or was when the query was cancelled."""
 
 
 SCOPE: ContextVar[QueryScope] = ContextVar("SCOPE")
@@ -60,17 +63,19 @@ async def each_broker(
     async def query_one(broker_id: int, work: Work) -> None:
         if broker_id in scope.failures:
             return
+        reason = f"did not answer within {scope.timeout_s:g} s"
+        silent = scope.waiting[broker_id] = partial(_failure, client, broker_id, reason)
         try:
             async with asyncio.timeout(scope.timeout_s):
                 answers[broker_id] = await query(broker_id, work)
         except SecurityFailed:
             raise
         except TimeoutError:
-            reason = f"did not answer within {scope.timeout_s:g} s"
-            scope.failures[broker_id] = _failure(client, broker_id, reason)
+            scope.failures[broker_id] = silent()
         except OSError as error:
             reason = _unreachable(client, broker_id, error)
             scope.failures[broker_id] = _failure(client, broker_id, reason)
+        scope.waiting.pop(broker_id, None)
 
     await asyncio.gather(*(query_one(*item) for item in work.items()))
     if scope.failures and not scope.is_partial:
@@ -102,10 +107,14 @@ async def change(
     scope = SCOPE.get(None) or QueryScope(client.request_timeout_s)
     started_s = asyncio.get_running_loop().time()
     sending = asyncio.ensure_future(send())
+    reason = f"did not answer within {scope.timeout_s:g} s"
+    scope.waiting[broker_id] = partial(_failure, client, broker_id, reason)
     try:
         while not (await asyncio.wait({sending}, timeout=scope.timeout_s / 3))[0]:
             await _probe_all(client, [broker_id, *others], scope.timeout_s / 2, started_s)
-        return await sending
+        answer = await sending
+        scope.waiting.pop(broker_id, None)
+        return answer
     except SecurityFailed:
         raise
     except (TimeoutError, OSError) as error:

@@ -46,7 +46,8 @@ async def _with_quorum_leader(client: Client, cluster: Cluster) -> Cluster:
         return replace(in_kraft, is_controller_known=False)
     if quorum is None:
         return cluster
-    return replace(in_kraft, controller_id=quorum.leader_id if quorum.leader_id >= 0 else None)
+    controller_id = quorum.leader_id if quorum.leader_id >= 0 else None
+    return replace(in_kraft, controller_id=controller_id, controller_epoch=quorum.leader_epoch)
 
 
 async def unregister_broker(client: Client, broker_id: int) -> Outcome:

@@ -176,10 +176,7 @@ def ask(
         hint = "check that it is running; --timeout SECONDS waits longer"
         raise _timed_out(str(error.failure), hint, check) from error
     except TimeoutError as error:
-        servers = session.bootstrap_servers()
-        hint = "check that this is a Kafka listener; --timeout SECONDS waits longer"
-        message = f"no answer from {servers} within {session.timeout:g} s"
-        raise _timed_out(message, hint, check) from error
+        raise _timed_out(*_silent(session, scope), check) from error
     except SecurityFailed as error:
         raise CliError(str(error), SECURITY_HINTS[error.problem]) from error
     except OSError as error:
@@ -196,6 +193,15 @@ def ask(
         raise _not_encodable(error) from error
     finally:
         session.unanswered |= {b: str(failure) for b, failure in scope.failures.items()}
+
+
+def _silent(session: Session, scope: QueryScope) -> tuple[str, str]:
+    """Message and hint after the timeout of a whole query: who did not answer."""
+    if scope.waiting:
+        hint = "check that it is running; --timeout SECONDS waits longer"
+        return str(next(iter(scope.waiting.values()))()), hint
+    hint = "check that this is a Kafka listener; --timeout SECONDS waits longer"
+    return f"no answer from {session.bootstrap_servers()} within {session.timeout:g} s", hint
 
 
 def _timed_out(message: str, hint: str, check: str) -> CliError:
@@ -227,7 +233,14 @@ def _connection(session: Session) -> ClusterConnection:
 
 def _too_old(error: ApiError) -> CliError:
     """Names the Kafka version that has the API; the error's text begins with the API's name."""
-    since = KAFKA_WITH.get(str(error).split()[0], "")
+    api = str(error).split()[0]
+    # Every broker serves some version of it, controllers of KRaft none.
+    if api == "Metadata" and str(error).endswith("does not serve it"):
+        return CliError(
+            "this is the listener of a KRaft controller, not of a broker",
+            "use the address of a broker (-b); kctl quorum replication shows the controllers",
+        )
+    since = KAFKA_WITH.get(api, "")
     hint = (
         f"this needs Kafka {since} or newer"
         if since

@@ -33,16 +33,16 @@ from kctl.model.offsets import END, START, STORED, Anchor, Position
 from kctl.model.records import TopicRecord
 from kctl.records.filters import all_of, parse_filter
 from kctl.records.format import Formatter
-from kctl.records.java_classes import (
+from kctl.records.json_lines import format_decoded, format_json_documents
+from kctl.records.newest import Newest
+from kctl.records.printing import KAFKA_TEXT, csv_fields, formatter
+from kctl.streaming.choices import IsolationLevel, RecordFormat, split_properties
+from kctl.streaming.java_classes import (
     JavaFormatter,
     internal_text,
     make_deserializer,
     parse_formatter,
 )
-from kctl.records.json_lines import format_decoded, format_json_documents
-from kctl.records.newest import Newest
-from kctl.records.printing import KAFKA_TEXT, csv_fields, formatter
-from kctl.streaming.choices import IsolationLevel, RecordFormat, split_properties
 from kctl.views.kafka_text.console_consumer import FORMATTER_PROPERTIES
 
 if TYPE_CHECKING:

@@ -55,8 +55,8 @@ def events(
 
     Prints one line per change until Ctrl-C, -n or --for; -o jsonl prints JSON. The metadata of the
     cluster is read every --interval seconds, on any Kafka: changes that are undone in between are
-    not seen. With a ZooKeeper, the controller's epoch is read too, so that a new controller on the
-    same broker is seen.
+    not seen. With a ZooKeeper, and in KRaft mode, the controller's epoch is read too, so that a new
+    controller on the same broker is seen.
     """
     session = session_of(ctx)
     servers = None

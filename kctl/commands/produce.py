@@ -33,7 +33,6 @@ from kctl.commands.registry.options import (
     ValueSchema,
 )
 from kctl.model.records import TopicRecord
-from kctl.records.java_classes import require_line_reader
 from kctl.records.lines import (
     HeaderForm,
     LineForm,
@@ -43,6 +42,7 @@ from kctl.records.lines import (
     split_pieces,
 )
 from kctl.streaming.choices import Acks, Compression, Partitioner, RecordFormat, split_properties
+from kctl.streaming.java_classes import require_line_reader
 from kctl.streaming.partitioning import explain_partition
 from kctl.views.quantities import plural
 from kctl.views.written import COLUMNS, EXPLAINED_COLUMNS, explained_row, written_row

@@ -3,6 +3,7 @@
 The jars are downloaded once, to `~/.cache/kctl/kafka-<version>` (or `$XDG_CACHE_HOME`).
 """
 
+import asyncio
 import os
 import re
 import shutil
@@ -45,6 +46,7 @@ _MAIN_CLASS = "kafka.Kafka"
 _STARTED = re.compile(r"\[KafkaServer id=\d+\] started")
 _PROBLEM = re.compile(r"^\[[^]]*\] (?:ERROR|FATAL) .*|^\S*(?:Exception|Error): .*", re.MULTILINE)
 _START_TIMEOUT_S = 120
+_UNREGISTER_TIMEOUT_S = 60
 _POLL_S = 0.05
 
 
@@ -131,6 +133,26 @@ class StartingKafka:
 
     def _where(self) -> str:
         return f"see {self.log_file}"
+
+
+async def until_unregistered(zookeeper: str, broker_id: int) -> None:
+    """Return when no broker is registered under this id; CliError after a minute.
+
+    Apache Kafka ends at start if its znode is left from a session that has not expired yet, which
+    is so for seconds after it was killed. Our brokers wait for it themselves.
+    """
+    from kctl.admin.metadata_place import zookeeper_place  # imported here: kazoo is slow to import
+
+    path = f"/brokers/ids/{broker_id}"
+    deadline_s = time.monotonic() + _UNREGISTER_TIMEOUT_S
+    async with zookeeper_place(zookeeper, _UNREGISTER_TIMEOUT_S).opened(create=True) as store:
+        while await store.exists(path):
+            if time.monotonic() > deadline_s:
+                raise CliError(
+                    f"another broker is registered as broker {broker_id}",
+                    f"kctl zk get {path} -z {zookeeper} shows it",
+                )
+            await asyncio.sleep(_POLL_S)
 
 
 def start_kafka(properties: Path, address: str, log_file: Path) -> StartingKafka:

@@ -7,6 +7,7 @@
                  kafka               present if it is a broker of Apache Kafka, not one of ours
 """
 
+import asyncio
 import fcntl
 import re
 import shutil
@@ -16,10 +17,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from broker.log.layout import LOCK_FILE
+from kctl.cli.client_properties import read_client_properties
 from kctl.cli.errors import CliError
 from kctl.cli.private_files import write_private
 from kctl.cli.state_home import state_home
-from kctl.dev.apache_kafka import VERSION, StartingKafka, start_kafka
+from kctl.dev.apache_kafka import VERSION, StartingKafka, start_kafka, until_unregistered
 from kctl.dev.launch import StartingBroker, admin_url, start_broker, started_address
 from kctl.dev.processes import DevProcess
 
@@ -127,6 +129,8 @@ class DevBroker:
         starting: StartingBroker | StartingKafka
         if self.is_kafka:
             address = self._own_listener() or ""
+            settings = read_client_properties(self.properties_file)
+            asyncio.run(until_unregistered(settings["zookeeper.connect"], self.broker_id))
             starting = start_kafka(self.properties_file, address, self.log_file)
         else:
             starting = start_broker([str(self.properties_file)], self.log_file)

@@ -20,13 +20,15 @@ from kctl.dev.processes import DevProcess
 from kctl.java import find_java, pyspark_jars
 
 MAIN_CLASS = "org.apache.zookeeper.server.quorum.QuorumPeerMain"
-# A tick of 500 ms allows session timeouts of one second. The admin web server is not needed.
+# A tick of 500 ms allows session timeouts of one second. The default for the longest one would be
+# 20 ticks, and ZooKeeper shortens longer ones without a word. The admin web server is not needed.
 ZOO_CFG = """\
 tickTime=500
 dataDir={directory}/data
 clientPort={port}
 clientPortAddress=127.0.0.1
 maxClientCnxns=0
+maxSessionTimeout=3600000
 admin.enableServer=false
 """
 # Little heap and no optimising compiler, because the load is small. Data must survive a crash of

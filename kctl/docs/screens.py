@@ -272,7 +272,7 @@ def _member(place: Place) -> Iterator[None]:
 @contextmanager
 def _load(place: Place) -> Iterator[None]:
     """Records are written while the block runs."""
-    words = ("perf", "produce", "orders", "-n", "1000000", "--throughput", "1000")
+    words = ("perf", "produce", "clicks", "-n", "1000000", "--throughput", "1000")
     process = subprocess.Popen(  # noqa: S603 - words of this module
         [sys.executable, "-m", "kctl", *words],
         stdout=subprocess.DEVNULL,

@@ -29,6 +29,8 @@ class Cluster:
     is_kraft: bool = False
     is_controller_known: bool = True
     """False if the user may not describe the quorum: `controller_id` is None then."""
+    controller_epoch: int | None = None
+    """The epoch of the quorum's leader; None without KRaft: it is in ZooKeeper only."""
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,8 @@ def take_snapshot(session: Session, zookeeper: str | None) -> Snapshot:
     """The cluster now; CliError if it does not answer."""
 
     async def query(client: Client) -> Snapshot:
-        return Snapshot(await describe_cluster(client), await find_topics(client))
+        cluster = await describe_cluster(client)
+        return Snapshot(cluster, await find_topics(client), cluster.controller_epoch)
 
     found = ask(session, query)
     if zookeeper is None:

@@ -36,7 +36,8 @@ def cluster_record(
 ) -> dict[str, object]:
     """The cluster as a record of CLUSTER_COLUMNS; epoch and time only if they are known."""
     known = controllership or Controllership(None, None, None)
-    since = {"controller_epoch": known.epoch, "controller_since": iso_time(known.since_ms)}
+    epoch = cluster.controller_epoch if known.epoch is None else known.epoch
+    since = {"controller_epoch": epoch, "controller_since": iso_time(known.since_ms)}
     return {
         "cluster_id": cluster.cluster_id,
         "controller_id": cluster.controller_id,

@@ -54,7 +54,8 @@ _CHECKS = {
 """Commands that show whether a change that timed out was made, by the kind of item."""
 
 
-def _hint(one: Outcome, kind: str) -> str:
+def outcome_hint(one: Outcome, kind: str) -> str:
+    """What to do about a failed item; after a timeout, how to see whether it was changed."""
     if one.error is ErrorCode.REQUEST_TIMED_OUT and kind in _CHECKS:
         check = _CHECKS[kind].format(name=one.name)
         return f"the change may have been made, or may still be made: {check} shows it"
@@ -103,8 +104,8 @@ def _row(one: Outcome, kind: str, done: str) -> dict[str, object]:
 def _failure(failed: Sequence[Outcome], total: int, kind: str) -> CliError:
     first = failed[0]
     if total == 1:
-        return CliError(f"{kind} {first.name}: {first.reason}", _hint(first, kind))
+        return CliError(f"{kind} {first.name}: {first.reason}", outcome_hint(first, kind))
     return CliError(
         f"{len(failed)} of {total} {kind}s failed; the first, {first.name}: {first.reason}",
-        _hint(first, kind),
+        outcome_hint(first, kind),
     )

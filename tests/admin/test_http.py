@@ -1,10 +1,12 @@
 """Health endpoints, formats, tokens, TLS, and what a client may do wrong."""
 
+import asyncio
 import signal
 import socket
 import ssl
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -12,9 +14,13 @@ from urllib.request import urlopen
 
 import pytest
 
+from broker.admin.admin_server import AdminServer
+from broker.admin.sources import AdminSources
+from broker.config import parse_config
 from tests.admin.conftest import admin_url, get, read_openmetrics
 from tests.support.broker import RunningBroker, running_broker
 from tests.support.certificates import Authority
+from tests.support.cluster import wait_until
 
 
 def test_broker_that_serves_is_live_and_ready(monitored: RunningBroker) -> None:
@@ -36,6 +42,27 @@ def test_stopped_event_loop_is_not_live(tmp_path: Path) -> None:
         finally:
             broker.server.process.send_signal(signal.SIGCONT)
         assert get(f"{url}/livez")[0] == 200
+
+
+def test_blocked_event_loop_is_not_live_and_answers_so() -> None:
+    loop, release = asyncio.new_event_loop(), threading.Event()
+    thread = threading.Thread(target=loop.run_forever)
+    thread.start()
+    sources = AdminSources(run_in_loop=loop.call_soon_threadsafe)
+    admin = AdminServer(parse_config({"admin.listeners": "http://127.0.0.1:0"}), sources)
+    admin.start()
+    try:
+        loop.call_soon_threadsafe(release.wait)
+        assert get(f"{admin.url}/livez")[0] == 503
+        assert get(f"{admin.url}/readyz") == (503, "the broker is not running: starting\n")
+        release.set()
+        wait_until(lambda: get(f"{admin.url}/livez")[0] == 200, "the loop responds again")
+    finally:
+        release.set()
+        admin.stop()
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join()
+        loop.close()
 
 
 def test_openmetrics_is_served_on_request(monitored: RunningBroker) -> None:

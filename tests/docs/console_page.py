@@ -30,7 +30,7 @@ READS: Final = re.compile(
     r"kctl (brokers|cluster|health|offsets|log-dirs|metrics|replicas list|dump-log|"
     r"(topics|groups|transactions|configs) (list|describe|producers)|zk (ls|get|tree)|"
     r"reassign (plan|list)|dev status|consume (?!.*(--group|-g ))|api-versions|throttle list)\b|"
-    r"(ls|cat|wc|tail) "
+    r"(ls|cat|wc|grep|head|sha256sum) "
 )
 """Commands that change nothing, and so can be repeated."""
 

@@ -23,7 +23,7 @@ from tests.support.kctl import run_kctl
 
 PATIENCE_S: Final = 60.0
 """How long a reading command is repeated."""
-_SETTLE_S: Final = 3.0
+_SETTLE_S: Final = 1.0
 """How long --rewrite waits for the old output before it takes the new one."""
 _POLL_S: Final = 0.1
 _SHELL_SYNTAX: Final = re.compile(r"[|&;<>$`*\n\"']")
@@ -100,6 +100,14 @@ class Session:
         with self._shell() as shell:
             for step in [step for block in blocks for step in block.steps]:
                 self._run_step(step, shell)
+
+    def run_page(self, blocks: Sequence[Block]) -> None:
+        """As `run_blocks`; variables that the page exports are its own."""
+        before = dict(self._exported)
+        try:
+            self.run_blocks(blocks)
+        finally:
+            self._exported = before
 
     @contextmanager
     def _shell(self) -> Iterator[Shell]:

@@ -11,6 +11,7 @@ from uuid import uuid4
 import pytest
 
 from tests.support.broker import RunningBroker, running_broker
+from tests.support.real_kafka import java_command
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore", DeprecationWarning)  # of kafka-python's own imports
@@ -33,8 +34,11 @@ def topic() -> str:
 
 
 def run(name: str, *arguments: object) -> str:
-    command = [sys.executable, str(EXAMPLES / name), *map(str, arguments)]
-    result = subprocess.run(command, capture_output=True, text=True, timeout=50)
+    program = str(EXAMPLES / name)
+    is_java = name.endswith(".java")  # compiled by Java as it starts
+    command = java_command(program) if is_java else [sys.executable, program]
+    command += map(str, arguments)
+    result = subprocess.run(command, capture_output=True, text=True, timeout=80 if is_java else 50)
     assert result.returncode == 0, result.stdout + result.stderr
     return result.stdout
 
@@ -56,11 +60,18 @@ def read_all(servers: str, topic: str) -> list[tuple[int, bytes, bytes]]:
     return found
 
 
+def with_java(python: str, java: str) -> pytest.MarkDecorator:
+    """The test runs for both programs; Java's client comes with Maven."""
+    needs_jars = (pytest.mark.kafka, pytest.mark.timeout(180))
+    return pytest.mark.parametrize("program", [python, pytest.param(java, marks=needs_jars)])
+
+
+@with_java("producer.py", "Producer.java")
 def test_producer_writes_every_record_and_keys_stay_together(
-    broker: RunningBroker, topic: str
+    broker: RunningBroker, topic: str, program: str
 ) -> None:
     assert f"{COUNT} of {COUNT} records written" in run(
-        "producer.py", broker.bootstrap_servers, topic, COUNT
+        program, broker.bootstrap_servers, topic, COUNT
     )
     found = read_all(broker.bootstrap_servers, topic)
     assert sorted(value for _, _, value in found) == sorted(
@@ -86,32 +97,47 @@ exec(compile(text, "producer.py", "exec"), {"__name__": "__main__"})
 """
 
 
+@with_java("consumer_group.py", "ConsumerGroup.java")
 @pytest.mark.parametrize("guarantee", ["at-least-once", "at-most-once"])
 def test_group_continues_where_the_last_process_stopped(
-    broker: RunningBroker, topic: str, guarantee: str
+    broker: RunningBroker, topic: str, guarantee: str, program: str
 ) -> None:
     servers = broker.bootstrap_servers
     run("producer.py", servers, topic, COUNT)
-    first = run("consumer_group.py", servers, topic, f"{topic}-group", guarantee, COUNT // 2)
-    second = run("consumer_group.py", servers, topic, f"{topic}-group", guarantee, COUNT // 2)
+    first = run(program, servers, topic, f"{topic}-group", guarantee, COUNT // 2)
+    rest = COUNT - first.count("order ")  # Java's program ends with a whole poll()
+    second = run(program, servers, topic, f"{topic}-group", guarantee, rest)
     values = re.findall(r"order \d+", first + second)
     assert sorted(values) == sorted(f"order {number}" for number in range(COUNT))
 
 
+@pytest.mark.parametrize(
+    "program",
+    [
+        "exactly_once.py",
+        "async_exactly_once.py",
+        pytest.param("ExactlyOnce.java", marks=(pytest.mark.kafka, pytest.mark.timeout(180))),
+    ],
+)
 def test_results_are_written_exactly_once_by_two_processes_in_turn(
-    broker: RunningBroker, topic: str
+    broker: RunningBroker, topic: str, program: str
 ) -> None:
     servers, results = broker.bootstrap_servers, f"{topic}-invoices"
     run("producer.py", servers, topic, COUNT)
-    for _ in range(2):
-        run("exactly_once.py", servers, topic, results, f"{topic}-group", topic, COUNT // 2)
+    words = (program, servers, topic, results, f"{topic}-group", topic)
+    first = re.search(r"(\d+) records processed", run(*words, COUNT // 2))
+    assert first
+    run(*words, COUNT - int(first[1]))
     found = read_all(servers, results)
     assert sorted(value for _, _, value in found) == sorted(
         f"invoice for order {number}".encode() for number in range(COUNT)
     )
 
 
-def test_asyncio_program_reads_what_it_wrote(broker: RunningBroker, topic: str) -> None:
-    output = run("async_client.py", broker.bootstrap_servers, topic, COUNT)
+@pytest.mark.parametrize("guarantee", ["at-least-once", "at-most-once"])
+def test_asyncio_program_reads_what_it_wrote(
+    broker: RunningBroker, topic: str, guarantee: str
+) -> None:
+    output = run("async_client.py", broker.bootstrap_servers, topic, COUNT, guarantee)
     assert f"{COUNT} records read" in output
     assert len(read_all(broker.bootstrap_servers, topic)) == COUNT

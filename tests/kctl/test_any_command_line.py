@@ -241,6 +241,8 @@ def run_bounded(server: RunningBroker, place: Path, words: list[str]) -> KctlRes
         return run_kctl(*words, stdin='{"value":"a"}\nb\n', env=env)
 
 
+# A command line that is interrupted leaves its sockets to the end of the process.
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 @settings(max_examples=200, suppress_health_check=list(HealthCheck))
 @given(words=command_lines())
 def test_no_command_line_ends_in_an_internal_error(

@@ -6,6 +6,7 @@ import signal
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -43,12 +44,19 @@ def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealKafka]:
         assert run_kctl(*create, "-b", servers).exit_code == 0
         replicated = ("topics", "create", "replicated", "--replica-assignment", "1:2,2:1")
         assert run_kctl(*replicated, "-b", servers).exit_code == 0
+        for broker in cluster.brokers:  # brokers learn of new topics one after the other
+            wait_until(partial(_has_topics, broker), "the broker knows the topics")
         lines = "".join(f"{number}:{number}\n" for number in range(40))
         assert run_kctl("produce", "orders", "-K", ":", "-b", servers, stdin=lines).exit_code == 0
         for number in range(4):
             args = ("consume", "orders", "--exit", "--group", f"group-{number}", "-b", servers)
             assert run_kctl(*args).exit_code == 0
         yield cluster
+
+
+def _has_topics(broker: str) -> bool:
+    described = run_kctl("topics", "describe", "orders", "replicated", "-b", broker)
+    return described.exit_code == 0
 
 
 def controller_of(kafka: RealKafka) -> int:
@@ -107,6 +115,11 @@ def test_change_on_a_hung_controller_may_have_been_made(kafka: RealKafka) -> Non
     controller = controller_of(kafka)
     with paused(kafka, controller):
         result = on(kafka, 3 - controller, "topics", "create", "late", "-p", "1")
+        throttles = on(kafka, 3 - controller, "throttle", "list", "-o", "json")
+        led = str(controller - 1)  # orders-0 is led by broker 1, orders-1 by broker 2
+        sent = on(kafka, 3 - controller, "produce", "orders", "-p", led, stdin="a\n")
+    assert (throttles.exit_code, throttles.json) == (4, []), throttles.stderr
+    assert (sent.exit_code, "may have been written" in sent.stderr) == (4, True), sent.stderr
     assert result.exit_code == 4
     assert f"broker {controller} ({address(kafka, controller)})" in result.stderr
     assert "the change may have been made" in result.stderr

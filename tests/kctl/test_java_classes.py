@@ -6,7 +6,7 @@ import pytest
 
 from kctl.cli.errors import CliError
 from kctl.model.records import TopicRecord
-from kctl.records.java_classes import (
+from kctl.streaming.java_classes import (
     JavaFormatter,
     make_deserializer,
     parse_formatter,

@@ -2,10 +2,13 @@
 
 import json
 import re
+import shutil
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
+from tests.support.cluster import wait_until
 from tests.support.kctl import Kctl, run_kctl
 from tests.support.kraft_kafka import KraftKafka, running_kraft
 
@@ -90,11 +93,12 @@ def groups(kraft_kafka: KraftKafka, servers: str) -> Iterator[str]:
 
 def _wait_for_share_member(servers: str) -> None:
     describe = ("-b", servers, "groups", "describe", "g-share", "--members", "-o", "json")
-    for _ in range(300):
+
+    def has_partitions() -> bool:
         result = run_kctl(*describe)
-        if result.exit_code == 0 and result.json and result.json[0]["partitions"] == 2:
-            return
-    raise AssertionError(result)
+        return result.exit_code == 0 and result.json and result.json[0]["partitions"] == 2
+
+    wait_until(has_partitions, "the member of the share group has its partitions", timeout_s=90)
 
 
 @pytest.mark.parametrize("line", READ_COMMANDS)
@@ -288,6 +292,7 @@ def test_controller_is_the_leader_of_the_quorum(
         for _ in range(10):
             found = kctl("-b", servers, "cluster", "-o", "json").json
             assert (found["controller_id"], found["kraft"]) == (status["leader_id"], True)
+            assert found["controller_epoch"] == status["leader_epoch"]
             brokers = kctl("-b", servers, "brokers", "list", "-o", "json").json
             leaders = [row["id"] for row in brokers if row["controller"]]
             assert leaders == [status["leader_id"]]
@@ -368,3 +373,27 @@ def test_share_group_without_members_is_described_and_deleted(
 def test_all_groups_to_delete_or_reset_are_consumer_groups(kctl: Kctl, groups: str) -> None:
     result = kctl("-b", groups, "groups", "delete", "--all", "--dry-run", "-o", "json")
     assert "g-share" not in {row["group"] for row in result.json}
+
+
+def test_address_of_a_controller_is_recognised(kctl: Kctl, kraft_kafka: KraftKafka) -> None:
+    controller = f"127.0.0.1:{kraft_kafka.nodes[0].controller_port}"
+    for words in (("topics", "list"), ("cluster",), ("quorum", "status")):
+        refused = kctl("-b", controller, *words)
+        assert refused.exit_code == 1
+        assert "the listener of a KRaft controller" in refused.stderr
+
+
+def test_share_group_states_are_decoded_as_kafka_dump_log_decodes_them(
+    kctl: Kctl, kraft_kafka: KraftKafka, groups: str, tmp_path: Path
+) -> None:
+    assert kctl("-b", groups, "groups", "list", "--type", "share", "-o", "name").output
+    seen = 0
+    for path in sorted((kraft_kafka.directory / "data-1").glob("__share_group_state-*/*.log")):
+        copy = tmp_path / path.parent.name / path.name  # the log grows
+        copy.parent.mkdir()
+        shutil.copy(path, copy)
+        args = ("--share-group-state-decoder", "--files", str(copy))
+        theirs = kraft_kafka.tool("kafka.tools.DumpLogSegments", *args)
+        assert kctl("dump-log", "--format", "kafka", *args).output == theirs.stdout
+        seen += theirs.stdout.count('"groupId":"g-share"')
+    assert seen

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from kctl.streaming import waiting
 from tests.support.cluster import Cluster, running_cluster, wait_until
 from tests.support.kctl import KctlResult, run_kctl
 from tests.support.zookeeper import ZooKeeper
@@ -49,8 +50,9 @@ def all_groups(cluster: Cluster) -> set[str]:
     return {row["group"] for row in on(cluster, "groups", "list", "-o", "json").json}
 
 
-def on(cluster: Cluster, *args: str, bootstrap: int = 1) -> KctlResult:
-    return run_kctl(*args, "-b", cluster.address(bootstrap), "--timeout", str(TIMEOUT_S))
+def on(cluster: Cluster, *args: str, bootstrap: int = 1, stdin: str | None = None) -> KctlResult:
+    words = ("-b", cluster.address(bootstrap), "--timeout", str(TIMEOUT_S))
+    return run_kctl(*args, *words, stdin=stdin)
 
 
 @pytest.fixture(scope="module")
@@ -184,6 +186,40 @@ class TestHungBroker:
             assert "no answer from" not in result.stderr
             assert time.monotonic() - started_s < 5 * TIMEOUT_S
 
+    def test_throttles_of_the_other_brokers_are_set_and_cleared(
+        self, cluster: Cluster, victim: int
+    ) -> None:
+        address = cluster.address(victim)
+        for args in (("set", "10MB", "--brokers", "1,2,3"), ("clear",)):
+            result = on(cluster, "throttle", *args, "--yes", "-o", "json")
+            assert result.exit_code == 4, result.stderr
+            changed = {row["entity"] for row in result.json}
+            assert changed == {f"broker {b}" for b in (1, 2, 3) if b != victim}
+            assert f"broker {victim} ({address}) did not answer" in result.stderr
+
+    def test_records_without_acknowledgement_may_have_been_written(
+        self, cluster: Cluster, victim: int, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(waiting, "NOTICE_S", 0.2)
+        partition = ("-p", str(victim - 1))
+        plain = on(cluster, "produce", "orders", *partition, stdin="a\n")
+        assert plain.exit_code == 4, plain.stderr
+        assert f"broker {victim} ({cluster.address(victim)}) did not answer" in plain.stderr
+        assert "1 record not acknowledged within 1.5 s: it may have been written" in plain.stderr
+        everywhere = ("-X", "partitioner=random", "-X", "sticky.partitioning.linger.ms=0")
+        measured = on(cluster, "perf", "produce", "orders", "-n", "50", *everywhere)
+        assert measured.exit_code == 4, measured.stderr
+        assert "may have been written" in measured.stderr
+
+    def test_transaction_that_cannot_be_aborted_is_no_internal_error(
+        self, cluster: Cluster, victim: int
+    ) -> None:
+        words = ("produce", "orders", "-p", str(victim - 1), "--transactional-id", "till")
+        result = on(cluster, *words, stdin="a\n")
+        assert result.exit_code in (1, 4), result.stderr
+        assert "transaction" in result.stderr
+        assert "internal error" not in result.stderr
+
     def test_search_for_hanging_transactions_does_not_call_an_incomplete_answer_clean(
         self, cluster: Cluster, victim: int
     ) -> None:
@@ -199,23 +235,56 @@ def test_hung_controller_is_named(cluster: Cluster) -> None:
     with cluster.paused(controller):
         described = on(cluster, "topics", "describe", "orders", "-o", "json", bootstrap=other)
         listed = on(cluster, "reassign", "list", bootstrap=other)
+        throttles = on(cluster, "throttle", "list", "-o", "json", bootstrap=other)
+    assert (throttles.exit_code, throttles.json) == (4, []), throttles.stderr
     assert (described.exit_code, named in described.stderr) == (4, True), described.stderr
     assert len(described.json[0]["partitions"]) == 3
     assert (listed.exit_code, named in listed.stderr) == (4, True), listed.stderr
 
 
-def test_change_that_timed_out_says_that_it_may_have_been_made(cluster: Cluster) -> None:
+def test_change_that_timed_out_says_that_it_may_have_been_made(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
     controller = cluster.controller_id() or 0
     other = controller % 3 + 1
     create = ("topics", "create", "late", "--replica-assignment", str(other))
+    monkeypatch.setenv("PASSWORD", "secret")
+    user = ("users", "set", "alice", "--password-env", "PASSWORD", "--yes")
     with cluster.paused(controller):
         result = on(cluster, *create, bootstrap=other)
+        for args in (user, ("topics", "delete", "replicated", "--yes")):
+            changed = on(cluster, *args, bootstrap=other)
+            assert changed.exit_code == 4, changed.stderr
+            assert f"broker {controller} ({cluster.address(controller)})" in changed.stderr
+            assert "the change may have been made\n" in changed.stderr
         dry_run = on(cluster, *create, "--dry-run", bootstrap=other)
     assert result.exit_code == 4, result.stderr
     assert f"broker {controller} ({cluster.address(controller)}) did not answer" in result.stderr
     assert "the change may have been made\n" in result.stderr
     assert "kctl topics describe late shows whether it was" in result.stderr
     assert (dry_run.exit_code, "may have been" in dry_run.stderr) == (4, False)
+
+
+def test_controller_that_waits_for_a_hung_broker_is_not_waited_for(cluster: Cluster) -> None:
+    wait_until(lambda: cluster.live_brokers() == [1, 2, 3], "all brokers are registered")
+    controller = wait_until(cluster.controller_id, "there is a controller")
+    hung = controller % 3 + 1
+    create = ("topics", "create", "doomed", "--replica-assignment", f"{controller}:{hung}")
+    assert run_kctl(*create, "-b", cluster.address(controller)).exit_code == 0
+    with cluster.paused(hung):
+        result = on(cluster, "topics", "delete", "doomed", "--yes", bootstrap=controller)
+    assert result.exit_code == 4, result.stderr
+    assert f"error: broker {hung} ({cluster.address(hung)}) did not answer" in result.stderr
+    assert "the change may have been made\n" in result.stderr
+
+
+def test_hung_bootstrap_server_does_not_delay_the_others(cluster: Cluster, victim: int) -> None:
+    live = next(b for b in (1, 2, 3) if b != victim)
+    servers = f"{cluster.address(victim)},{cluster.address(live)}"
+    with cluster.paused(victim):
+        for _ in range(4):  # bootstrap servers are tried in random order
+            result = run_kctl("brokers", "list", "-b", servers, "--timeout", "2")
+            assert result.exit_code == 0, result.stderr
 
 
 def test_without_a_given_timeout_a_hung_broker_costs_seconds(cluster: Cluster, victim: int) -> None:

@@ -7,6 +7,7 @@ must run without Maven; the same tests run against both.
 """
 
 import json
+import shutil
 import subprocess
 import tarfile
 import threading
@@ -59,14 +60,19 @@ def _runner() -> Path:
     """The registry's jar, from the cache or from Maven."""
     runner = CACHE / f"apicurio-registry-app-{VERSION}-runner.jar"
     if not runner.exists():
-        get = "org.apache.maven.plugins:maven-dependency-plugin:3.6.0:copy"
-        CACHE.mkdir(parents=True, exist_ok=True)
-        command = ["mvn", "-q", "-B", get, f"-Dartifact={ARTIFACT}", f"-DoutputDirectory={CACHE}"]
-        subprocess.run(command, check=True, cwd=CACHE, timeout=600)
-        archive = next(CACHE.glob("*.tar.gz"))
-        with tarfile.open(archive) as files:
+        # Not transitive: some mirrors lack the parent's pom, which is not needed.
+        get = "dependency:get"
+        repository = CACHE / "repository"
+        repository.mkdir(parents=True, exist_ok=True)
+        options = [
+            f"-Dartifact={ARTIFACT}",
+            "-Dtransitive=false",
+            f"-Dmaven.repo.local={repository}",
+        ]
+        subprocess.run(["mvn", "-q", "-B", get, *options], check=True, cwd=CACHE, timeout=600)
+        with tarfile.open(next(repository.rglob("apicurio-registry-app-*.tar.gz"))) as files:
             files.extractall(CACHE, filter="data")
-        archive.unlink()
+        shutil.rmtree(repository)
     return runner
 
 

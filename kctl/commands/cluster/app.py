@@ -4,8 +4,10 @@ import os
 
 import typer
 
+from kctl.cli.arguments.zookeeper import ZooKeeperOption
 from kctl.cli.command_tree import command, noun
 from kctl.cli.contexts import refuse_empty_variable
+from kctl.cli.errors import usage_error
 from kctl.commands.cluster.describe import describe, show_id
 from kctl.commands.cluster.unregister import unregister
 
@@ -13,12 +15,16 @@ app = noun("Describe the cluster; unregister brokers.")
 
 
 @app.callback(invoke_without_command=True)
-def cluster(ctx: typer.Context) -> None:
+def cluster(ctx: typer.Context, zookeeper: ZooKeeperOption = None) -> None:
     """Without a verb, describe the cluster."""
-
     if ctx.invoked_subcommand is None:
-        refuse_empty_variable("KCTL_ZOOKEEPER")
-        describe(ctx, os.environ.get("KCTL_ZOOKEEPER"))
+        if zookeeper is None:
+            refuse_empty_variable("KCTL_ZOOKEEPER")
+        describe(ctx, zookeeper)
+    elif zookeeper is not None and zookeeper != os.environ.get("KCTL_ZOOKEEPER"):
+        raise usage_error(
+            "-z is an option of the verb describe", "kctl cluster describe -z HOST:PORT/CHROOT"
+        )
 
 
 command(
@@ -27,7 +33,7 @@ command(
     examples=[
         "kctl cluster describe -b localhost:9092",
         "kctl cluster -b localhost:9092 -o yaml",
-        "kctl cluster describe -b localhost:9092 -z localhost:2181/kafka",
+        "kctl cluster -b localhost:9092 -z localhost:2181/kafka",
     ],
 )(describe)
 

@@ -19,7 +19,8 @@ from kctl.views.kafka_text.cluster import cluster_id_line
 def describe(ctx: typer.Context, zookeeper: ZooKeeperOption = None) -> None:
     """Show the cluster's id, controller and brokers.
 
-    With --zookeeper, also shows the controller epoch and when the controller was elected.
+    With --zookeeper, or the ZooKeeper of the context, also shows the controller epoch and when the
+    controller was elected. In KRaft mode the epoch is that of the quorum's leader.
 
     With -o tree, also the log directories of each broker and how full their disks are.
     """

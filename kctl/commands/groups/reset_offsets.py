@@ -33,11 +33,12 @@ from kctl.model.groups import DEAD, EMPTY, Group
 from kctl.model.lag import LogBounds
 from kctl.model.offset_resets import ResetPlan
 from kctl.model.offsets import END, START, Anchor, Position
+from kctl.model.outcomes import Outcome
 from kctl.operations.offset_scenarios import Scenario, wanted_offsets
 from kctl.plans.offset_reset import format_csv, parse_csv, plan_reset
 from kctl.views.groups import RESET_COLUMNS, reset_rows
 from kctl.views.kafka_text.groups import inactive_error, reset_csv_order, reset_text
-from kctl.views.outcomes import HINTS
+from kctl.views.outcomes import outcome_hint
 from kctl.views.quantities import plural
 
 SCENARIOS = "--to-earliest, --to-latest, --to-current, --to-offset, --shift-by, --to-datetime, "
@@ -237,9 +238,8 @@ async def _commit(groups: GroupSource, plans: Sequence[ResetPlan]) -> None:
         outcomes = await groups.commit(plan.group_id, offsets) if offsets else {}
         for place, error in outcomes.items():
             if error is not ErrorCode.NONE:
-                raise CliError(
-                    f"{plan.group_id}: cannot commit {place} ({error.name})", HINTS.get(error, "")
-                )
+                hint = outcome_hint(Outcome(plan.group_id, error), "group")
+                raise CliError(f"{plan.group_id}: cannot commit {place} ({error.name})", hint)
 
 
 def _show(

@@ -27,11 +27,12 @@ from kctl.model.groups import Group
 from kctl.model.lag import LogBounds
 from kctl.model.offset_resets import NewOffset
 from kctl.model.offsets import END, START, Anchor, Position
+from kctl.model.outcomes import Outcome
 from kctl.operations.offset_scenarios import Scenario, wanted_offsets
 from kctl.plans.offset_reset import parse_csv, plan_reset
 from kctl.plans.streams import internal_topics
 from kctl.views.kafka_text.streams import range_lines, reset_lines
-from kctl.views.outcomes import show_outcomes
+from kctl.views.outcomes import outcome_hint, show_outcomes
 from kctl.views.streams import RESET_COLUMNS, reset_rows
 
 
@@ -251,7 +252,8 @@ def _execute(session: Session, planned: Reset) -> None:
         outcomes = ask(session, lambda client: commit_offsets(client, name, offsets), check=check)
         for place, error in outcomes.items():
             if error is not ErrorCode.NONE:
-                raise CliError(f"{name}: cannot commit {place} ({error.name})")
+                hint = outcome_hint(Outcome(name, error), "group")
+                raise CliError(f"{name}: cannot commit {place} ({error.name})", hint)
     if planned.internals:
         deleted = ask(
             session,
