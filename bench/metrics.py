@@ -32,7 +32,7 @@ from tests.support.wire import request_frame
 NUM_PARTITIONS = 1_000
 SCRAPES = 20
 RECORDS_PER_BATCH = 1_000
-"""Of 100 bytes: what a producer under load sends."""
+"""With 100 bytes each, as a producer under load batches them."""
 WARM_UP_BATCHES, BATCHES, REQUESTS_PER_BATCH = 20, 60, 500
 REQUESTS_COUNTED = 64
 COST_GOAL, SCRAPE_GOAL_MS, PAUSE_GOAL_MS = 1.01, 20.0, 5.0
@@ -118,7 +118,7 @@ def _produce(client: socket.socket, frame: bytes) -> None:
 
 
 def _opcodes(server: Server, frame: memoryview) -> float:
-    """The average of as many requests as one of which is measured under load."""
+    """Average number of interpreter opcodes per request, over REQUESTS_COUNTED requests."""
     count = 0
 
     def trace(called: FrameType, event: str, argument: Any) -> Any:
@@ -139,8 +139,9 @@ def _opcodes(server: Server, frame: memoryview) -> float:
 async def _scrape(server: Server) -> tuple[float, float, float, float]:
     """Median times of a scrape and of its CPU, and the longest pauses of the loop.
 
-    A pause is the median over scrapes of the longest one meanwhile: on a shared machine the longest
-    of all is the operating system's. The last value is the same without a scrape.
+    The pause reported is the median of the longest pause during each scrape: on a shared machine
+    the longest of all is caused by the operating system. The last value is the same without a
+    scrape.
     """
     creation = server._services.auto_creation
     for number in range(NUM_PARTITIONS):

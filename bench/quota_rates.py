@@ -38,7 +38,7 @@ _JAVA_START_S: Final = 15
 _ENDLESS: Final = str(10**9)
 
 Received = list[tuple[float, int]]
-"""Times and numbers of records."""
+"""(time, number of records) of each report."""
 
 
 def run() -> Iterator[Comparison]:

@@ -46,7 +46,7 @@ ROWS = os.environ.get("KCTL_RAW_ROWS", "")
 BROKER_CORE, GENERATOR_CORE = 0, 1
 PRODUCE_VERSION, FETCH_VERSION = 9, 12
 STORED_BYTES: Final = 48 * 1024 * KB
-"""What each fetched topic holds per partition at most."""
+"""Maximum bytes stored in each partition of a fetched topic."""
 _LENGTH = Struct(">i")
 
 

@@ -49,7 +49,11 @@ from broker.protocol.messages.stop_replica import StopReplicaResponse
 logger = logging.getLogger(__name__)
 
 _FIRST_REBALANCE_S = 5.0
+"""Kafka's delay of the first check for preferred leaders; `leader.imbalance.check.interval.seconds`
+is the delay between the later ones."""
 _RETRY_DELAY_S = 5.0
+"""Delay of the retry after a failed write. Kafka has no counterpart: only the embedded store shares
+a disk with its broker."""
 
 
 class ActiveController:
@@ -58,10 +62,14 @@ class ActiveController:
     The parts share the ControllerContext and are called by events only, one at a time. Each of them
     can be called again after it failed half-way: it compares the store with the context and does
     what is missing.
+
+    Kafka builds them once per broker, and clears them when it resigns. Here nothing can be left
+    over from an earlier epoch.
     """
 
     def __init__(self, services: ControllerServices) -> None:
         self.services = services
+        # Each part is given the parts that it calls: the state machines call no other part.
         self.partitions = PartitionStateMachine(services)
         self.replicas = ReplicaStateMachine(services)
         self.deletion = TopicDeletionManager(services, self.partitions, self.replicas)
@@ -86,7 +94,12 @@ class ActiveController:
     # Start and end
 
     async def start(self) -> None:
-        """Become the controller, in the order that the module describes."""
+        """Become the controller, in the order that the module describes.
+
+        If a step fails, KafkaController resigns and the next controller begins again from the
+        store. What this one has sent needs no undoing: brokers refuse requests of an older
+        controller epoch.
+        """
         # The steps of the module's description. 1:
         await self._enable_feature_versioning()
         self._watch_all()
@@ -118,6 +131,7 @@ class ActiveController:
 
         The store is closed first: an event that is waiting for it may continue after this.
         """
+        # No await in here, so that no event of this controller runs between two steps.
         self.services.store.close()
         for watch in self._watches.values():
             watch.cancel()
@@ -169,8 +183,12 @@ class ActiveController:
                 context.assign(name, assigned)
                 if is_reassigned(assigned):
                     context.reassigning.add(name)
+        # A topic's node can exist without those of its partitions: a tool has written it, or a
+        # controller stopped in between. Partitions without a state are NEW
+        # (`PartitionStateMachine.initialize`).
         created = await store.created_partitions(context.assignments)
         context.leaderships.update(await store.leaderships(created))
+        # Opens the channels; nothing is sent before step 4.
         self.brokers.connect(context.brokers)
         logger.info(
             "Initialized controller context epoch=%s brokers=%s topics=%s partitions=%s",
@@ -188,6 +206,7 @@ class ActiveController:
         An event that fails half-way leaves partitions that have no leader yet, or topics whose
         deletion has begun. Without a retry they would wait until a broker starts or fails.
         """
+        # One timer, however many events fail: the retry covers all of them.
         if self._retrying is None:
             loop = asyncio.get_running_loop()
             self._retrying = loop.call_later(
@@ -197,6 +216,7 @@ class ActiveController:
     async def _retry(self) -> None:
         """Everything that an interrupted event may have left undone; harmless if it has not."""
         self._retrying = None
+        # Topics first: the partitions of a new topic are NEW after that, and get leaders below.
         await self.topics.process_topic_change()
         await self.topics.process_topic_deletion()
         await self.partitions.elect_missing()
@@ -229,7 +249,11 @@ class ActiveController:
             self._watches[path] = store.watch_data(path, self._on(path, event))
 
     def watch_topics_and_brokers(self) -> None:
-        """Watch the nodes of all topics and brokers, and no longer those that are gone."""
+        """Watch the nodes of all topics and brokers, and no longer those that are gone.
+
+        Called after every event. Most events add and remove neither topics nor brokers, which the
+        comparison with the previous sets shows without touching a watch.
+        """
         context = self.services.context
         watched = (frozenset(context.assignments), frozenset(context.brokers))
         if watched == self._watched:
@@ -258,6 +282,7 @@ class ActiveController:
         """A callback that queues `event`, once per path however often the watch fires."""
 
         def noticed(change: WatchEvent) -> None:
+            # An expired session ends the controllership as a whole: `KafkaController._expired`.
             if change.kind is not EventKind.SESSION_EXPIRED:
                 self.services.later(path, event)
 
@@ -308,4 +333,6 @@ class ActiveController:
         try:
             await self.elections.rebalance()
         finally:
+            # Also after a failure: the next check does not depend on this one. Kafka's
+            # autoLeaderRebalance does the same.
             self._rebalance_in(self.services.configs.broker.leader_imbalance_check_interval_seconds)

@@ -13,6 +13,10 @@ The life of a controllership:
 
 An expired session ends it at once, without a write: the events still queued are dropped. The broker
 takes part in the next election after it has registered again (`rejoined`).
+
+Every write of a controller checks its epoch in the store (`fenced_store`), and brokers refuse
+requests of an older epoch. A controller that does not notice in time that it was replaced can
+therefore do no harm; it notices at its next write.
 """
 
 import asyncio
@@ -85,6 +89,9 @@ class KafkaController:
 
     Everything that changes `_active` runs as an event of `_events`, with two exceptions that must
     not wait for the queue: an expired session (`_expired`) and the broker's shutdown (`stop`).
+
+    All of it runs on the broker's event loop, so there are no locks; an event may be suspended
+    while it waits for the store, but no other event runs meanwhile.
     """
 
     def __init__(
@@ -114,6 +121,11 @@ class KafkaController:
         configs.on_broker_change(self._broker_config_changed)
 
     def _make_election(self, clock: Clock) -> ControllerElection:
+        """The way in which brokers agree on a controller: `controller.election`.
+
+        "first" is Kafka's, where all brokers race to create /controller; "fair" is ours, where they
+        queue.
+        """
         broker_id = self._configs.broker_id
         if self._configs.static.controller_election == "fair":
             return FairControllerElection(self._store, broker_id, clock, self._stand_for_election)
@@ -134,7 +146,10 @@ class KafkaController:
 
     @property
     def num_queued_events(self) -> int:
-        """How many events have not begun."""
+        """How many events have not begun.
+
+        Kafka's metric EventQueueSize.
+        """
         return len(self._events)
 
     @property
@@ -172,12 +187,20 @@ class KafkaController:
             await self._election.resign(elected)
 
     def rejoined(self) -> None:
-        """Take part in elections again: the broker has registered in a new session."""
+        """Take part in elections again: the broker has registered in a new session.
+
+        Not before: the ephemeral nodes of an elected controller would belong to a session without a
+        registered broker, and its own replicas would count as offline.
+        """
         self._is_registered = True
         self._stand_for_election()
 
     async def flush(self) -> None:
-        """Wait until this broker has processed the requests that its own controller sent so far."""
+        """Wait until this broker has processed the requests that its own controller sent so far.
+
+        So that a client that creates a topic and produces to the same broker finds the partitions
+        there. Other brokers are not waited for, as in Kafka: their clients retry.
+        """
         if self._active is not None:
             await self._active.services.channels.flush(self._configs.broker_id)
 
@@ -189,22 +212,35 @@ class KafkaController:
         self._resign()
 
     def _controller_changed(self, event: WatchEvent) -> None:
-        """/controller was created, changed or deleted, perhaps by this broker itself."""
+        """/controller was created, changed or deleted, perhaps by this broker itself.
+
+        The callback only queues an event: it may run while another event of the controller waits
+        for the store, and must not change what that event works on.
+        """
         if event.kind is EventKind.DELETED:
             self._stand_for_election()
         elif event.kind is not EventKind.SESSION_EXPIRED:
             self._events.put("controller change", self._maybe_resign)
 
     def _stand_for_election(self) -> None:
+        """Queue an election. Queued twice it runs once, which is enough."""
         self._events.put("reelect", self._reelect)
 
     async def _reelect(self) -> None:
-        """Resign if the deleted node was ours, then try to be elected."""
+        """Resign if the deleted node was ours, then try to be elected.
+
+        The node may have been deleted by an operator to force an election: then this broker is
+        still active and has to resign first, although it may win again.
+        """
         await self._maybe_resign()
         await self._elect()
 
     async def _maybe_resign(self) -> None:
-        """Resign if another broker, or another session of this one, is the controller."""
+        """Resign if another broker, or another session of this one, is the controller.
+
+        The owner of the node decides, not the broker id in it: a node of this broker's previous
+        session is not ours any more.
+        """
         if self._active is None:
             return
         try:
@@ -219,6 +255,8 @@ class KafkaController:
 
         /controller is not deleted. Mostly it is gone already, or belongs to another broker.
         """
+        # First in memory: from here on requests get NOT_CONTROLLER, and events that are queued
+        # already are dropped by `_later`.
         active, self._active, self._elected = self._active, None, None
         if active is not None:
             active.close()
@@ -234,6 +272,8 @@ class KafkaController:
         Losing is not an error: the watch on /controller starts the next election. A store that
         does not answer is retried here, because then no watch fires.
         """
+        # Both are usual: several events can ask for an election, and a broker between two sessions
+        # must not be elected.
         if self._active is not None or not self._is_registered:
             return
         try:
@@ -260,6 +300,8 @@ class KafkaController:
         B. The start failed otherwise: resign and delete the node after a pause, so that another
            broker, whose disk or connection may be better, gets its turn.
         """
+        # Set before the start: what the start sends is answered by events of this controller, and
+        # an expired session must find it to stop it.
         active = ActiveController(self._make_services(elected))
         self._active, self._elected = active, elected
         try:
@@ -267,6 +309,8 @@ class KafkaController:
         except (ControllerMoved, SessionExpired) as error:
             logger.info("Controller moved to another broker during startup: %s", error)
             self._resign()  # A
+        # Any other error, a malformed node for example. Not resigning would leave a controller that
+        # has read only a part of the cluster.
         except Exception as error:  # B
             if not isinstance(error, StoreWriteFailed):  # which the store has logged
                 logger.exception("Error while starting the elected controller, resigning")
@@ -298,6 +342,11 @@ class KafkaController:
         )
 
     def _open_channel(self, broker_id: int, node: Node | None) -> BrokerChannel:
+        """The way to a broker.
+
+        Requests to the controller's own broker do not go through a socket, but are queued and
+        answered in the same way.
+        """
         if broker_id == self._configs.broker_id:
             return LocalChannel(self._local)
         timeout_s = self._configs.broker.controller_socket_timeout_ms / 1000
@@ -316,6 +365,7 @@ class KafkaController:
         suppress a later one of the present controller.
         """
 
+        # Checked when it runs, not when it is queued: the controller may resign in between.
         async def guarded() -> None:
             active = self._active
             if active is not None and elected is self._elected:
@@ -353,6 +403,9 @@ class KafkaController:
            queued for an earlier controller of this broker, which then is no longer `_active`.
         B. The store cannot be written (disk full): stay the controller and repeat later.
         C. The event succeeded: watch the nodes of topics and brokers that it has added.
+
+        An event that fails half-way is not rolled back: all parts of ActiveController can be called
+        again, and do what is missing.
         """
         try:
             result = await event()
@@ -376,6 +429,9 @@ class KafkaController:
 
         Checked twice: a request that arrives at the wrong broker fails at once, without waiting
         for the queue; one that was queued fails if this broker has resigned meanwhile.
+
+        The request is not cancelled with its caller: a client that disconnects does not stop a
+        change that is half done.
         """
         self._require()
 
@@ -390,6 +446,7 @@ class KafkaController:
         self._require()
 
     def _require(self) -> ActiveController:
+        """The active controller; NOT_CONTROLLER makes the client look for the new one and retry."""
         if self._active is None:
             raise ApiError(ErrorCode.NOT_CONTROLLER, "this broker is not the controller")
         return self._active
@@ -433,6 +490,7 @@ class KafkaController:
             self._put(name, lambda active: active.partitions.elect_missing(topic))
 
     def _broker_config_changed(self, old: BrokerConfig, new: BrokerConfig) -> None:
+        """The same for all topics, if the default of unclean.leader.election.enable was changed."""
         if new.unclean_leader_election_enable and not old.unclean_leader_election_enable:
             self._put("unclean election", lambda active: active.partitions.elect_missing())
 
@@ -446,7 +504,11 @@ class KafkaController:
         return outcome
 
     async def create_topics(self, topics: Sequence[NewTopic]) -> list[CreatedTopic | ApiError]:
-        """Create topics together, in one event; a failure concerns only its topic."""
+        """Create topics together, in one event; a failure concerns only its topic.
+
+        In one event, so that a request for a thousand topics needs few transactions and one round
+        of requests to the brokers.
+        """
         outcomes = await self._run_for_request(
             "create topics", lambda active: active.topics.create(topics)
         )
@@ -454,7 +516,10 @@ class KafkaController:
         return outcomes
 
     async def validate_topic(self, new: NewTopic) -> CreatedTopic:
-        """What `create_topic` would create; ApiError if it would fail."""
+        """What `create_topic` would create; ApiError if it would fail.
+
+        An event like the others, so that it sees every topic whose creation was requested before.
+        """
 
         async def validate(active: ActiveController) -> CreatedTopic:
             return active.topics.validate(new)
@@ -469,7 +534,11 @@ class KafkaController:
         *,
         validate_only: bool = False,
     ) -> None:
-        """Raise the number of a topic's partitions to `count`."""
+        """Raise the number of a topic's partitions to `count`.
+
+        `manual` has the replicas of each new partition; without it the controller places them.
+        Existing partitions are not touched, but keys map to other partitions afterwards.
+        """
         await self._run_for_request(
             "create partitions",
             lambda active: active.topics.create_partitions(
@@ -488,6 +557,8 @@ class KafkaController:
             "delete topic", lambda active: active.topics.delete(name)
         )
         timeout_s = None if timeout_ms is None else max(timeout_ms, 0) / 1000
+        # Outside of the event: while brokers delete their replicas, the controller processes other
+        # events, among them the responses on which this waits.
         done, _ = await asyncio.wait([settled], timeout=timeout_s)
         if not done:
             raise ApiError(ErrorCode.REQUEST_TIMED_OUT)
@@ -496,7 +567,10 @@ class KafkaController:
     # Replicas and leaders
 
     async def reassignments(self) -> dict[TopicPartition, ReplicaAssignment]:
-        """The partitions that are being reassigned."""
+        """The partitions that are being reassigned.
+
+        Includes those that wait for a dead target broker.
+        """
 
         async def look(active: ActiveController) -> dict[TopicPartition, ReplicaAssignment]:
             context = active.services.context
@@ -505,7 +579,10 @@ class KafkaController:
         return await self._run_for_request("list reassignments", look)
 
     async def reassign(self, name: TopicPartition, target: Sequence[int] | None) -> None:
-        """Reassign a partition to the `target` replicas; None cancels its reassignment."""
+        """Reassign a partition to the `target` replicas; None cancels its reassignment.
+
+        Returns long before the replicas have copied the data: `reassignments` shows the progress.
+        """
         await self._run_for_request(
             "reassign", lambda active: active.reassigner.reassign(name, target)
         )
@@ -514,7 +591,10 @@ class KafkaController:
     async def elect_leaders(
         self, names: Iterable[TopicPartition], election_type: ElectionType
     ) -> dict[TopicPartition, ApiError | None]:
-        """Elect leaders; returns each partition's error, or None where a leader was elected."""
+        """Elect leaders; returns each partition's error, or None where a leader was elected.
+
+        A partition that has the wanted leader already gets ELECTION_NOT_NEEDED, as in Kafka.
+        """
         outcomes = await self._run_for_request(
             "elect leaders", lambda active: active.elections.elect(names, election_type)
         )
@@ -524,7 +604,11 @@ class KafkaController:
     # Requests of brokers
 
     async def alter_partition(self, request: AlterPartitionRequest) -> AlterPartitionResponse:
-        """Change ISRs as their leaders request."""
+        """Change ISRs as their leaders request.
+
+        KIP-497: leaders do not write the ISR themselves. The controller checks their leader and
+        partition epoch, so that a leader that was replaced cannot shrink or expand the ISR.
+        """
         return await self._run_for_request(
             "alter partition", lambda active: active.isr_changes.process_alter_partition(request)
         )
@@ -532,7 +616,11 @@ class KafkaController:
     async def controlled_shutdown(
         self, request: ControlledShutdownRequest
     ) -> ControlledShutdownResponse:
-        """Move leadership away from a broker that is shutting down."""
+        """Move leadership away from a broker that is shutting down.
+
+        The response names the partitions that it still leads; the broker asks again until there are
+        none, or until controlled.shutdown.max.retries is reached.
+        """
         remaining = await self._run_for_request(
             "controlled shutdown",
             lambda active: active.brokers.controlled_shutdown(
@@ -549,7 +637,11 @@ class KafkaController:
     async def allocate_producer_ids(
         self, request: AllocateProducerIdsRequest
     ) -> AllocateProducerIdsResponse:
-        """Allocate a block of producer ids to a broker."""
+        """Allocate a block of producer ids to a broker.
+
+        A block that is allocated and not used, because the broker crashes, is lost: ids are never
+        given out twice.
+        """
         block = await self._run_for_request(
             "allocate producer ids",
             lambda active: allocate_block(active.services, request.broker_id, request.broker_epoch),

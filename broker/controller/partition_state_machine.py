@@ -37,7 +37,11 @@ second."""
 
 
 class PartitionStateMachine:
-    """The partitions of one controller epoch."""
+    """The partitions of one controller epoch.
+
+    It runs within controller events only, so nothing changes the context between deciding and
+    writing, except the writes of older brokers that the module describes.
+    """
 
     def __init__(self, services: ControllerServices) -> None:
         self._services = services
@@ -49,7 +53,11 @@ class PartitionStateMachine:
     # Finding partitions to work on
 
     def initialize(self) -> None:
-        """Derive the state of every partition from what was read from the store."""
+        """Derive the state of every partition from what was read from the store.
+
+        States are not stored; only leader and ISR are. A partition without either was assigned by a
+        controller that stopped before it wrote the first state, and is NEW again.
+        """
         for partition in self._context.partitions():
             known = self._context.leaderships.get(partition)
             if known is None:
@@ -71,6 +79,7 @@ class PartitionStateMachine:
         wanted = [name for name in waiting if topic is None or name.topic == topic]
         states = self._context.partition_states
         offline = [name for name in wanted if states[name] is PartitionState.OFFLINE]
+        # Offline partitions first: they hold records, and clients are waiting for them.
         elected = await self.bring_online(offline, ElectionStrategy.OFFLINE)
         new = [name for name in wanted if states[name] is PartitionState.NEW]
         return elected | await self.initialize_new(new)
@@ -85,15 +94,20 @@ class PartitionStateMachine:
         logs of the previous one; requests, such as the deletion of that topic, are processed in
         between. Returns whether each partition of the first slice has a leader.
         """
+        # If an event is scheduled it will reach these as well: a second one would create logs while
+        # the brokers are still busy with the first slice.
         is_scheduled = bool(self._uninitialized)
         self._uninitialized.update(dict.fromkeys(new))
         return {} if is_scheduled else await self._initialize_slice()
 
     async def _initialize_slice(self) -> dict[TopicPartition, bool]:
+        """Bring the next new partitions online, and schedule the event for those after them."""
         names = list(islice(self._uninitialized, MAX_INITIALIZED_PER_EVENT))
         for name in names:
             del self._uninitialized[name]
         states = self._context.partition_states
+        # Between two slices other events run: a partition may have been brought online by a
+        # request, and its topic may have been deleted.
         still_new = [
             name
             for name in names
@@ -105,6 +119,9 @@ class PartitionStateMachine:
         finally:  # also after a failed write, which is retried, so that no partition is forgotten
             if self._uninitialized:
                 logger.info("Bringing new partitions online remaining=%s", len(self._uninitialized))
+                # Not before this broker has answered all requests sent so far, which includes
+                # creating its logs of this slice. Other brokers are not waited for: they have
+                # queues of their own.
                 self._services.channels.on_flushed(
                     self._services.broker_id,
                     lambda: self._services.later("initialize partitions", self._initialize_slice),
@@ -113,15 +130,26 @@ class PartitionStateMachine:
     # Transitions
 
     def create(self, partitions: Iterable[TopicPartition]) -> None:
-        """Add new partitions: they have replicas and no leader yet."""
+        """Add new partitions: they have replicas and no leader yet.
+
+        Nothing is written: the assignment is in the store already, and the first state follows in
+        `bring_online`. A controller that stops in between leaves what `initialize` calls NEW.
+        """
         self._move(partitions, PartitionState.NEW)
 
     def take_offline(self, partitions: Iterable[TopicPartition]) -> None:
-        """Mark partitions as having lost their leader. Nothing is written or sent."""
+        """Mark partitions as having lost their leader. Nothing is written or sent.
+
+        The store keeps the last leader and ISR: the election that follows needs the ISR. Clients
+        get a new leader, or the lack of one, with the UpdateMetadata that the caller sends.
+        """
         self._move(partitions, PartitionState.OFFLINE)
 
     def remove(self, partitions: Iterable[TopicPartition]) -> None:
-        """Remove partitions, which must be offline."""
+        """Remove partitions, which must be offline.
+
+        Only from memory; TopicDeletionManager deletes the nodes when all replicas are gone.
+        """
         self._move(partitions, PartitionState.NON_EXISTENT)
 
     async def bring_online(
@@ -135,12 +163,17 @@ class PartitionStateMachine:
         `first_of` names topics of which no partition has a node in the store yet. Returns whether
         each partition has been given a leader. Without an eligible replica it has not: a new
         partition stays NEW, another one keeps the state it has.
+
+        Requests are sent after all writes: one LeaderAndIsr per broker covers all partitions. If a
+        write fails nothing is sent, and the partitions keep their states; the retry, or the next
+        controller, elects again and sends the outcome.
         """
         valid = self._valid(partitions, PartitionState.ONLINE)
         states = self._context.partition_states
         new = [name for name in valid if states[name] is PartitionState.NEW]
         others = [name for name in valid if states[name] is not PartitionState.NEW]
         batch = self._services.batch()
+        # Written before the states change: a partition is ONLINE only if the store has its leader.
         led = await self._initialize(new, batch, first_of)
         led |= await self._elect(others, strategy, batch)
         for name in led:
@@ -157,6 +190,10 @@ class PartitionStateMachine:
         """Let the first live replica lead each new partition, with all live replicas in the ISR.
 
         No election is needed: the replicas are empty, and therefore in sync.
+
+        Dead replicas are assigned but not in the ISR; they join it like any follower that was away.
+        If the store has a state already, that one is used (`create_leaderships`): the previous
+        controller wrote it and stopped.
         """
         first = {}
         for name in new:
@@ -189,6 +226,9 @@ class PartitionStateMachine:
         """Elect until every partition has a leader or turns out to have no eligible replica.
 
         One that was not written had another version in the store: it is read and elected again.
+
+        Each round either writes a partition or reads a newer state of it, so the loop ends unless
+        another writer changes the same partition every time. Kafka's electLeaderForPartitions.
         """
         led: set[TopicPartition] = set()
         remaining = partitions
@@ -198,8 +238,11 @@ class PartitionStateMachine:
             written = await self._services.store.update_leaderships(updates)
             self._context.leaderships |= written
             for name, state in written.items():
+                # To the replicas that are alive; the others get it when their broker starts.
                 batch.add_leader_and_isr(elected[name].recipients, name)
                 self._context.num_elections += 1
+                # Metric UncleanLeaderElectionsPerSec: `is_recovering` is set by unclean elections
+                # only.
                 self._context.num_unclean_elections += state.is_recovering
             led |= written.keys()
             remaining = await self._services.refresh(
@@ -210,7 +253,12 @@ class PartitionStateMachine:
     def _hold_elections(
         self, partitions: list[TopicPartition], strategy: ElectionStrategy
     ) -> dict[TopicPartition, Elected]:
-        """The outcomes, of the partitions that have an eligible replica."""
+        """The outcomes, of the partitions that have an eligible replica.
+
+        The rules are in `partition_leader_election` and depend on nothing but their arguments.
+        Without an outcome a partition keeps its state in the store, and a member of its ISR may
+        come back.
+        """
         elected = {}
         for name in partitions:
             outcome = elect(strategy, self._context.leaderships[name], self._candidates(name))
@@ -226,6 +274,11 @@ class PartitionStateMachine:
         return elected
 
     def _candidates(self, name: TopicPartition) -> Candidates:
+        """What an election depends on besides the current leader and ISR.
+
+        Unclean elections are allowed by topic, and the setting is read each time: it may have been
+        changed just to get a leader.
+        """
         context = self._context
         assignment = context.assignment(name)
         return Candidates(
@@ -238,10 +291,12 @@ class PartitionStateMachine:
     # States
 
     def _move(self, partitions: Iterable[TopicPartition], target: PartitionState) -> None:
+        """Change the state in memory, where the table allows it."""
         for name in self._valid(partitions, target):
             self._set(name, target)
 
     def _set(self, name: TopicPartition, state: PartitionState) -> None:
+        """Set and log the state; NON_EXISTENT partitions have no entry."""
         states = self._context.partition_states
         before = states.get(name, PartitionState.NON_EXISTENT)
         if state is PartitionState.NON_EXISTENT:
@@ -253,6 +308,8 @@ class PartitionStateMachine:
     def _log_change(
         self, name: TopicPartition, before: PartitionState, state: PartitionState
     ) -> None:
+        # One line per partition, as in Kafka's state-change.log: formatting them takes noticeable
+        # time for a large topic.
         if not logger.isEnabledFor(logging.INFO):
             return
         known = self._context.leaderships.get(name)

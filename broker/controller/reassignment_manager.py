@@ -78,6 +78,11 @@ class ReassignmentManager:
         await self._begin(name, wanted)
 
     def _build(self, name: TopicPartition, target: Sequence[int] | None) -> ReplicaAssignment:
+        """The assignment to write: RS, AR and RR for this target.
+
+        Cancelling is a reassignment back to ORS. A second request during a reassignment keeps
+        ORS of the first.
+        """
         current = self._context.assignment(name)
         if target is None:
             if not is_reassigned(current):
@@ -89,6 +94,7 @@ class ReassignmentManager:
         return reassign_to(current, target)
 
     async def _begin(self, name: TopicPartition, wanted: ReplicaAssignment) -> None:
+        """Start, unless the partition does not exist or its topic is being deleted."""
         is_there = bool(self._context.assignment(name).replicas)
         if not is_there or self._context.is_being_deleted(name.topic):
             raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "The partition does not exist.")
@@ -99,6 +105,9 @@ class ReassignmentManager:
 
         Those that cannot be started are removed from the node, as in Kafka. Unlike in a request,
         the target brokers need not be alive.
+
+        Since KIP-455 the node is only an interface for old tools: the progress is stored with the
+        assignment. A partition is removed from the node when its reassignment is complete.
         """
         begun: set[TopicPartition] = set()
         failed: set[TopicPartition] = set()
@@ -118,6 +127,11 @@ class ReassignmentManager:
         return begun
 
     async def _read_reassign_znode(self) -> dict[TopicPartition, tuple[int, ...]]:
+        """The requested targets.
+
+        A malformed node is deleted: it would block every later request of a tool, which creates the
+        node.
+        """
         node = await self._services.store.maybe_get(ReassignPartitionsZnode.PATH)
         if node is None:
             return {}
@@ -131,7 +145,10 @@ class ReassignmentManager:
     async def _remove_from_reassign_znode(
         self, is_done: Callable[[TopicPartition, tuple[int, ...]], bool]
     ) -> None:
-        """Remove partitions from /admin/reassign_partitions, and the node with the last one."""
+        """Remove partitions from /admin/reassign_partitions, and the node with the last one.
+
+        Tools take the existence of the node for a reassignment in progress.
+        """
         requested = await self._read_reassign_znode()
         rest = {name: target for name, target in requested.items() if not is_done(name, target)}
         if not rest and requested:
@@ -143,19 +160,29 @@ class ReassignmentManager:
     # Reassignments that wait
 
     async def resume(self, is_due: Callable[[ReplicaAssignment], bool]) -> None:
-        """Continue the reassignments whose assignment satisfies `is_due`."""
+        """Continue the reassignments whose assignment satisfies `is_due`.
+
+        For example those that add a replica on a broker that has just started.
+        """
         for name in sorted(self._context.reassigning):
             current = self._context.assignment(name)
             if is_due(current):
                 await self._on_partition_reassignment(name, current)
 
     async def resume_all(self, but: Collection[TopicPartition]) -> None:
-        """Continue all reassignments, as a new controller does, except those in `but`."""
+        """Continue all reassignments, as a new controller does, except those in `but`.
+
+        The previous controller may have stopped after any write. `_on_partition_reassignment`
+        begins with U again, which then writes nothing, and decides between A and B by the ISR.
+        """
         for name in sorted(self._context.reassigning - set(but)):
             await self._on_partition_reassignment(name, self._context.assignment(name))
 
     async def maybe_complete(self, names: Iterable[TopicPartition]) -> None:
-        """Complete reassignments whose target replicas are all in the ISR now."""
+        """Complete reassignments whose target replicas are all in the ISR now.
+
+        Called after every accepted AlterPartition; for most partitions there is nothing to do.
+        """
         for name in names:
             known = self._context.leaderships.get(name)
             current = self._context.assignment(name)
@@ -175,16 +202,24 @@ class ReassignmentManager:
 
         Called when it starts, when a target replica has come in sync, when a target broker has
         started, and by a new controller.
+
+        Crashes: before U is written nothing has happened. Between U and B the store has AR and RR,
+        and a new controller continues. Within B replicas of RR may be gone already, but not from
+        the assignment: the new controller stops them again, which changes nothing, and writes TRS.
         """
         if name not in self._context.leaderships:
             await self._replace_unled(name, wanted)
             return
         # A topic is not deleted while it is being reassigned: its replicas are changing.
         self._deletion.mark_ineligible({name.topic})
+        # The order matters: with AR in the store first, a crash after LeaderAndIsr leaves no
+        # replica that no controller knows of, and whose files would never be deleted.
         await self._update(name, wanted)  # U
         if not is_complete(wanted, self._context.leaderships[name].isr):  # A
             await self._begin_new_epoch(name, wanted)
             new = self._unstarted(name, wanted.adding_replicas)
+            # They are followers in the epoch that the others got above. Data is copied by their
+            # fetchers; the controller hears of it only through AlterPartition.
             self._replicas.create(Replica(name, id_) for id_ in new)
             return
         # B. From here on the partition has only the target replicas, in memory first: an election
@@ -192,6 +227,8 @@ class ReassignmentManager:
         self._replicas.start_online(Replica(name, id_) for id_ in wanted.adding_replicas)
         done = ReplicaAssignment(target_of(wanted))
         self._context.assign(name, done)
+        # Before RR are stopped: a leader among them must hand over first, or the partition would
+        # have no leader until the next election.
         await self._move_leader(name, done)
         await self._stop(name, wanted.removing_replicas)
         await self._write(name, done)
@@ -208,7 +245,11 @@ class ReassignmentManager:
         await self._deletion.resume_deletion_for({name.topic})
 
     async def _replace_unled(self, name: TopicPartition, wanted: ReplicaAssignment) -> None:
-        """Reassign a partition that never had a leader: it is empty, so nothing is replicated."""
+        """Reassign a partition that never had a leader: it is empty, so nothing is replicated.
+
+        Written before memory changes; then it is brought online like any new partition. It may stay
+        NEW if all target brokers are dead.
+        """
         done = ReplicaAssignment(target_of(wanted))
         await self._write(name, done)
         self._context.assign(name, done)
@@ -217,6 +258,10 @@ class ReassignmentManager:
         await self._partitions.bring_online([name], ElectionStrategy.OFFLINE)
 
     async def _update(self, name: TopicPartition, wanted: ReplicaAssignment) -> None:
+        """U: write the assignment if it differs, and stop replicas that it does not contain.
+
+        These were added by an earlier reassignment that this one replaces, and are never in ORS.
+        """
         current = self._context.assignment(name)
         if current != wanted:
             await self._write(name, wanted)
@@ -230,13 +275,20 @@ class ReassignmentManager:
         return [id_ for id_ in broker_ids if Replica(name, id_) not in states]
 
     async def _begin_new_epoch(self, name: TopicPartition, wanted: ReplicaAssignment) -> None:
-        """Send all replicas the assignment in a new leader epoch: in an old one it is ignored."""
+        """Send all replicas the assignment in a new leader epoch: in an old one it is ignored.
+
+        The leader stays the same. The new epoch fences fetches of replicas that are being removed,
+        and the leader learns which replicas may join the ISR. Kafka's
+        updateLeaderEpochAndSendRequest.
+        """
         while True:
             state = self._context.leaderships[name]
             update = state.led_by(state.leader)
             written = await self._services.store.update_leaderships({name: update})
             if written:
                 break
+            # Another writer was faster: continue from its state. Without any, the partition was
+            # deleted.
             if not await self._services.refresh([name]):
                 raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"{name} has no state")
         self._context.leaderships |= written
@@ -246,7 +298,10 @@ class ReassignmentManager:
         batch.send()
 
     async def _move_leader(self, name: TopicPartition, done: ReplicaAssignment) -> None:
-        """Elect one of the target replicas, or send the leader that only they remain."""
+        """Elect one of the target replicas, or send the leader that only they remain.
+
+        All targets are in the ISR here, so that the election is clean if any of them is alive.
+        """
         leader = self._context.leaderships[name].leader
         if leader in done.replicas and self._context.is_online(leader, name):
             await self._begin_new_epoch(name, done)
@@ -254,7 +309,11 @@ class ReassignmentManager:
             await self._partitions.bring_online([name], ElectionStrategy.REASSIGN)
 
     async def _stop(self, name: TopicPartition, broker_ids: Collection[int]) -> None:
-        """Stop and delete replicas that were removed; the responses are not waited for."""
+        """Stop and delete replicas that were removed; the responses are not waited for.
+
+        All states are passed through at once, as in Kafka: a dead broker must not hold up the
+        reassignment.
+        """
         replicas = [Replica(name, broker_id) for broker_id in broker_ids]
         await self._replicas.take_offline(replicas)
         self._replicas.start_deletion(replicas)
@@ -262,6 +321,7 @@ class ReassignmentManager:
         self._replicas.remove(replicas)
 
     async def _write(self, name: TopicPartition, assignment: ReplicaAssignment) -> None:
+        """Write the topic's node with another assignment of one partition."""
         assigned: Mapping[int, ReplicaAssignment] = {
             **self._context.assignments[name.topic],
             name.partition: assignment,

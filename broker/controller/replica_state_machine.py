@@ -18,7 +18,11 @@ logger = logging.getLogger("state.change")
 
 
 class ReplicaStateMachine:
-    """The replicas of one controller epoch."""
+    """The replicas of one controller epoch.
+
+    States are kept in the context, one per replica. The store holds only what follows from them:
+    assignment and ISR. So a new controller derives them again (`initialize`).
+    """
 
     def __init__(self, services: ControllerServices) -> None:
         self._services = services
@@ -37,10 +41,16 @@ class ReplicaStateMachine:
             self._context.replica_states[replica] = state
 
     async def start(self) -> None:
-        """Take the replicas of dead brokers offline, and send the others their leaders."""
+        """Take the replicas of dead brokers offline, and send the others their leaders.
+
+        Kafka's ReplicaStateMachine.startup. Every live replica gets LeaderAndIsr, also where
+        nothing has changed: the previous controller may have written a leader and stopped before it
+        sent it.
+        """
         states = self._context.replica_states
         online = [replica for replica, state in states.items() if state is ReplicaState.ONLINE]
         dead = [replica for replica, state in states.items() if state is not ReplicaState.ONLINE]
+        # First, so that the requests to the others contain the ISRs without the dead replicas.
         await self.take_offline(dead)
         self.start_online(online)
 
@@ -48,10 +58,14 @@ class ReplicaStateMachine:
         """Add new replicas and let them follow; of a partition without leader, only add them.
 
         The brokers of the latter get LeaderAndIsr when the partition comes online.
+
+        Used for new topics and for replicas that a reassignment adds. `is_new` lets a broker create
+        the log even if one of its log directories is offline, where the replica might be otherwise.
         """
         batch = self._services.batch()
         for replica in self._valid(replicas, ReplicaState.NEW):
             known = self._context.leaderships.get(replica.partition)
+            # A leader holds the partition's records, so it cannot be new: a bug of the caller.
             if known is not None and known.leader == replica.broker_id:
                 logger.error(
                     "Replica cannot be new, it is the leader partition=%s replica=%s",
@@ -68,6 +82,8 @@ class ReplicaStateMachine:
         """Send brokers the leader and ISR of the replicas they hold.
 
         Nothing is sent for a NEW replica: its broker got that when the replica was created.
+
+        Used when a broker has started, and for the replicas of a completed reassignment.
         """
         batch = self._services.batch()
         for replica in self._valid(replicas, ReplicaState.ONLINE):
@@ -78,13 +94,20 @@ class ReplicaStateMachine:
         batch.send()
 
     async def take_offline(self, replicas: Iterable[Replica]) -> None:
-        """Stop replicas and remove them from the ISR; the other replicas get the new ISR."""
+        """Stop replicas and remove them from the ISR; the other replicas get the new ISR.
+
+        StopReplica is queued also for dead brokers, which have no channel and do not get it. For a
+        live broker it comes after the store has the new ISR: until then the leader would count on a
+        follower that does not fetch any more.
+        """
         batch = self._services.batch()
         by_broker: dict[int, list[TopicPartition]] = {}
         for replica in self._valid(replicas, ReplicaState.OFFLINE):
             batch.add_stop_replica([replica.broker_id], replica.partition, delete=False)
             by_broker.setdefault(replica.broker_id, []).append(replica.partition)
         for broker_id, partitions in by_broker.items():
+            # A crash after this write and before the requests: the next controller finds the new
+            # ISR in the store and sends it to all replicas.
             await self._remove_from_isr(broker_id, partitions, batch)
             for partition in partitions:
                 self._set(Replica(partition, broker_id), ReplicaState.OFFLINE)
@@ -96,7 +119,13 @@ class ReplicaStateMachine:
         partitions: list[TopicPartition],
         batch: ControllerBrokerRequestBatch,
     ) -> None:
-        """Write the ISRs without this broker; repeated where the store had another version."""
+        """Write the ISRs without this broker; repeated where the store had another version.
+
+        A leader that is removed leaves the partition without leader (-1); the caller elects a new
+        one. The last member stays in the ISR (`Leadership.without`): only it has all committed
+        records. Kafka's doRemoveReplicasFromIsr.
+        """
+        # All brokers, not only the replicas: each must stop naming this one in Metadata responses.
         batch.add_update_metadata(self._context.brokers, partitions)
         # The ISR of a topic that is being deleted does not matter any more.
         remaining = [n for n in partitions if not self._context.is_being_deleted(n.topic)]
@@ -120,6 +149,7 @@ class ReplicaStateMachine:
                     ",".join(map(str, state.isr)),
                     self._services.epoch,
                 )
+                # The leader among them shrinks its ISR and may raise the high watermark at once.
                 others = (r for r in self._context.assignment(name).replicas if r != broker_id)
                 batch.add_leader_and_isr(others, name)
             remaining = await self._services.refresh(
@@ -127,7 +157,12 @@ class ReplicaStateMachine:
             )
 
     def start_deletion(self, replicas: Iterable[Replica]) -> None:
-        """Send brokers the request to delete their replicas, which must be offline."""
+        """Send brokers the request to delete their replicas, which must be offline.
+
+        The responses arrive as events: `ActiveController.process_stop_replica_response`. A broker
+        that dies before it answers makes the replica ineligible; the deletion starts again with the
+        broker.
+        """
         batch = self._services.batch()
         for replica in self._valid(replicas, ReplicaState.DELETION_STARTED):
             batch.add_stop_replica([replica.broker_id], replica.partition, delete=True)
@@ -135,7 +170,10 @@ class ReplicaStateMachine:
         batch.send()
 
     def complete_deletion(self, replicas: Iterable[Replica]) -> None:
-        """Mark replicas as deleted by their brokers."""
+        """Mark replicas as deleted by their brokers.
+
+        They stay in memory until the whole topic is gone: `resume_deletions` counts them.
+        """
         self._move(replicas, ReplicaState.DELETION_SUCCESSFUL)
 
     def fail_deletion(self, replicas: Iterable[Replica]) -> None:
@@ -143,7 +181,10 @@ class ReplicaStateMachine:
         self._move(replicas, ReplicaState.DELETION_INELIGIBLE)
 
     def remove(self, replicas: Iterable[Replica]) -> None:
-        """Remove deleted replicas, from the assignment as well."""
+        """Remove deleted replicas, from the assignment as well.
+
+        Only in memory. The caller writes the assignment, or deletes the topic's node.
+        """
         for replica in self._valid(replicas, ReplicaState.NON_EXISTENT):
             assigned = self._context.assignment(replica.partition)
             rest = type(assigned)(
@@ -153,10 +194,12 @@ class ReplicaStateMachine:
             self._set(replica, ReplicaState.NON_EXISTENT)
 
     def _move(self, replicas: Iterable[Replica], target: ReplicaState) -> None:
+        """Change the state in memory, where the table allows it."""
         for replica in self._valid(replicas, target):
             self._set(replica, target)
 
     def _set(self, replica: Replica, state: ReplicaState) -> None:
+        """Set and log the state; NON_EXISTENT replicas have no entry."""
         before = self._context.state_of(replica)
         if state is ReplicaState.NON_EXISTENT:
             self._context.replica_states.pop(replica, None)

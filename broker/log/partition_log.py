@@ -95,6 +95,9 @@ class PartitionLog(LogFiles):
 
         A transaction is open here until its marker is below the high watermark, so that consumers
         never see the outcome of a transaction that a failover could undo.
+
+        Not before the log start offset: DeleteRecords may have removed the beginning of the
+        transaction.
         """
         unstable = self.producer_state.first_unstable_offset()
         if unstable is None:  # nearly always, and needed by every fetch
@@ -103,12 +106,19 @@ class PartitionLog(LogFiles):
 
     @property
     def active_producers(self) -> list[ProducerEntry]:
-        """The producer state (DescribeProducers)."""
+        """The producer state (DescribeProducers).
+
+        A copy: the entries may change as soon as the lock is released.
+        """
         with self._lock:
             return list(self.producer_state.producers.values())
 
     def remove_expired_producers(self) -> None:
-        """Remove the producers that have expired."""
+        """Remove the producers that have expired.
+
+        Called periodically. A producer expires after `producer.id.expiration.ms` without a write;
+        one with an open transaction does not (Kafka's ProducerStateManager).
+        """
         with self._lock:
             self.producer_state.remove_expired(self.environment.clock.now_ms())
 
@@ -125,6 +135,10 @@ class PartitionLog(LogFiles):
 
         A retry of one of the producer's last five batches returns the original offsets and writes
         nothing. ApiError says why a batch was refused; nothing has changed then.
+
+        The returned offsets are not committed: with acks=all the caller waits until the high
+        watermark has passed them. The epoch is stamped into every batch, so that followers learn of
+        it by replication alone.
         """
         # For callers that may block: tools and tests. The broker calls the two halves itself, with
         # `validated` in a thread.
@@ -136,7 +150,12 @@ class PartitionLog(LogFiles):
             return self.append_on_loop(records, leader_epoch, origin, verification)
 
     def validated(self, records: BytesLike) -> bytes:
-        """Validate and rewrite a client's batch that is heavy; may run in any thread."""
+        """Validate and rewrite a client's batch that is heavy; may run in any thread.
+
+        Heavy batches, which are large or must be decompressed, would hold up all other clients on
+        the event loop. The lock is not needed: offsets and leader epoch are assigned later, under
+        the lock.
+        """
         now_ms = self.environment.clock.now_ms()
         return validated_batch(records, self.local.config, now_ms, self.partition)
 
@@ -147,7 +166,11 @@ class PartitionLog(LogFiles):
         origin: AppendOrigin = CLIENT,
         verification: VerificationGuard | None = None,
     ) -> LogAppendInfo:
-        """As `append_as_leader`, but HeavyBatch if the batch must be `validated` first."""
+        """As `append_as_leader`, but HeavyBatch if the batch must be `validated` first.
+
+        Between HeavyBatch and the second call other batches may be appended. That is safe, because
+        nothing that depends on the log end was decided by then.
+        """
         # Three stages: the fast path for plain batches, which most are; then the checks that need
         # no lock; then, under the lock, the rest, because offsets depend on the log end.
         if origin is CLIENT and (info := self._append_fast(records, leader_epoch)) is not None:
@@ -165,7 +188,11 @@ class PartitionLog(LogFiles):
             return self._append(prepared, now_ms, origin, verification)
 
     def _append_fast(self, records: BytesLike, leader_epoch: int) -> LogAppendInfo | None:
-        """Try the fast path (`fast_append`); None, with nothing changed, if the full path must."""
+        """Try the fast path (`fast_append`); None, with nothing changed, if the full path must.
+
+        The header is checked without the lock. Everything that depends on the log end, the producer
+        state or the leader epoch is checked under it, by `FastAppend`.
+        """
         view = memoryview(records)
         header = read_plain_header(view)
         if header is None:
@@ -184,7 +211,12 @@ class PartitionLog(LogFiles):
         return LogAppendInfo(first, last, timestamp, NO_TIMESTAMP, self.log_start_offset, len(view))
 
     def append_as_follower(self, records: BytesLike) -> LogAppendInfo:
-        """Write the leader's batches unchanged, with their offsets and epochs."""
+        """Write the leader's batches unchanged, with their offsets and epochs.
+
+        Leader and follower must not differ in a single byte, so nothing is rewritten here; CRCs are
+        checked, because bytes can be damaged on the way. A new leader epoch in a batch is recorded
+        in the leader epoch checkpoint, by which a later leader finds where the logs diverge.
+        """
         # The leader has checked sizes against its own max.message.bytes, which may be larger than
         # ours by now. A follower must not refuse what the leader has accepted.
         batches = analyze(records, MAX_INT32, REPLICATION)
@@ -206,8 +238,14 @@ class PartitionLog(LogFiles):
         origin: AppendOrigin,
         verification: VerificationGuard | None,
     ) -> LogAppendInfo:
-        """Write prepared batches and update everything that follows from them; the lock is held."""
+        """Write prepared batches and update everything that follows from them; the lock is held.
+
+        A crash after the write and before the response leaves a batch that the producer sends
+        again. An idempotent producer gets the original offsets then: recovery restores its last
+        sequence numbers from the batches themselves.
+        """
         local = self.local
+        # Checked before the write: a set of batches is never split over two segments.
         if prepared.size > local.config.segment_bytes:
             raise ApiError(
                 ErrorCode.RECORD_LIST_TOO_LARGE,
@@ -220,6 +258,8 @@ class PartitionLog(LogFiles):
         if repeated is not None:  # a retry: the response repeats that of the first attempt
             first, last, time = repeated.first_offset, repeated.last_offset, repeated.timestamp
             return LogAppendInfo(first, last, time, time, self.log_start_offset, 0)
+        # flush.messages, by default never: durability comes from replication, as in Kafka. This is
+        # the only flush with the lock held: the response must not be sent before it.
         if prepared.last_offset + 1 - local.recovery_point >= local.config.flush_messages:
             self.flush()
         return LogAppendInfo(
@@ -234,7 +274,12 @@ class PartitionLog(LogFiles):
     def start_verification(
         self, producer_id: int, sequence: int, producer_epoch: int
     ) -> VerificationGuard | None:
-        """The guard for a transaction's first append; None if the transaction is ongoing."""
+        """The guard for a transaction's first append; None if the transaction is ongoing.
+
+        KIP-890: a transactional batch of a partition that the coordinator does not know would hang
+        for good. The guard ties the verification by the coordinator to the append that follows it:
+        if the transaction ends in between, the append is refused.
+        """
         with self._lock:
             entry = self.producer_state.producers.get(producer_id)
             if entry is not None and entry.current_txn_first_offset is not None:
@@ -245,7 +290,10 @@ class PartitionLog(LogFiles):
             )
 
     def roll(self) -> None:
-        """Close the active segment and start a new one at the log end offset."""
+        """Close the active segment and start a new one at the log end offset.
+
+        A crash in between leaves at most an empty segment, which loading accepts.
+        """
         with self._lock, self.storing("roll"):
             self._writer.roll()
 
@@ -264,6 +312,9 @@ class PartitionLog(LogFiles):
         The bytes start with a whole batch, whose first records may be before `offset`, and may end
         inside of one. With `min_one_message` the first batch is complete, however large.
         OffsetOutOfRange below the log start offset and above the log end offset.
+
+        The lock is held while the position is looked up, not while the bytes are sent: the result
+        refers to an open file, which outlives a deletion or truncation of its segment.
         """
         with self._lock:
             self.check_readable(offset)
@@ -271,6 +322,8 @@ class PartitionLog(LogFiles):
             wants_aborted = isolation is TXN_COMMITTED
             # A reader at the log end is the most frequent one, and needs no file.
             if offset == end_offset:
+                # In the log, but above what this reader may see: for example a consumer of a
+                # previous leader whose high watermark was higher.
                 is_beyond = isolation is not LOG_END and offset > self._end_for(isolation)
                 return FetchData(None, False, [] if wants_aborted else None, is_beyond)
             try:
@@ -301,7 +354,10 @@ class PartitionLog(LogFiles):
         return self.local.place_of(self._end_for(isolation))
 
     def _end_for(self, isolation: FetchIsolation) -> int:
-        """The first offset that a consumer of this isolation level must not read."""
+        """The first offset that a consumer of this isolation level must not read.
+
+        LOG_END, for followers, does not come here: they read uncommitted records too.
+        """
         return self.last_stable_offset if isolation is TXN_COMMITTED else self.high_watermark
 
     def collect_aborted_txns(self, start_offset: int, upper_bound: int) -> list[AbortedTxn]:
@@ -312,7 +368,11 @@ class PartitionLog(LogFiles):
     # --- watermarks ------------------------------------------------------------------------------
 
     def update_high_watermark(self, offset: int) -> int:
-        """Set the high watermark, limited to [log start, log end]; returns the new one."""
+        """Set the high watermark, limited to [log start, log end]; returns the new one.
+
+        For followers, at startup with the checkpointed value, and after a truncation, which may
+        lower the mark.
+        """
         with self._lock:
             offset = min(max(offset, self.log_start_offset), self.local.log_end_offset)
             self._set_high_watermark(offset)
@@ -324,7 +384,11 @@ class PartitionLog(LogFiles):
         self.producer_state.on_high_watermark_updated(offset)
 
     def maybe_increment_high_watermark(self, offset: int) -> bool:
-        """Raise the high watermark to `offset` if that is higher; ValueError beyond the log end."""
+        """Raise the high watermark to `offset` if that is higher; ValueError beyond the log end.
+
+        Used by the leader, whose mark never moves back within its leader epoch: consumers have seen
+        what is below it.
+        """
         with self._lock:
             if offset > self.local.log_end_offset:
                 raise ValueError(f"{self.partition}: {offset} is above {self.log_end_offset}")
@@ -352,17 +416,25 @@ class PartitionLog(LogFiles):
             # Deleted records need no recovery; and a recovery point below the start would make
             # the next unclean start read segments that are about to be deleted.
             self.local.recovery_point = max(self.local.recovery_point, offset)
+            # Epochs of which all records are deleted cannot be a follower's last epoch any more.
             self.leader_epochs.truncate_from_start(offset)
             self.producer_state.on_log_start_offset_incremented(offset)
             return True
 
     def assign_epoch_start_offset(self, leader_epoch: int, start_offset: int) -> None:
-        """Record that `leader_epoch` starts at `start_offset`; no change for the current epoch."""
+        """Record that `leader_epoch` starts at `start_offset`; no change for the current epoch.
+
+        A new leader does this before its first append, even if none follows: a follower that asks
+        for the end of the previous epoch must get the offset at which this one began.
+        """
         with self._lock:
             self.leader_epochs.assign(leader_epoch, start_offset)
 
     def end_offset_for_epoch(self, leader_epoch: int) -> tuple[int, int] | None:
-        """(epoch, end offset) of the largest epoch not above `leader_epoch`; None if unknown."""
+        """(epoch, end offset) of the largest epoch not above `leader_epoch`; None if unknown.
+
+        OffsetForLeaderEpoch (KIP-101, KIP-279): the offset at which a diverged log is truncated.
+        """
         with self._lock:
             found = self.leader_epochs.end_offset_for(leader_epoch, self.local.log_end_offset)
         return None if found[1] == UNDEFINED_EPOCH_OFFSET else found

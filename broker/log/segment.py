@@ -139,7 +139,11 @@ class LogSegment:
 
     @property
     def size(self) -> int:
-        """Bytes of batches."""
+        """Bytes of batches.
+
+        Without the preallocated tail of the file, which `trim` removes when the segment is
+        finished.
+        """
         return self.log.size
 
     # --- appending ---------------------------------------------------------------------------
@@ -166,6 +170,9 @@ class LogSegment:
 
         Time is counted from the first batch's timestamp to the new batch's, as in Kafka; without
         timestamps, by the wall clock since the segment was created.
+
+        The jitter is drawn once per segment. It spreads the rolls of partitions that were created
+        together, which would otherwise write and flush at the same moment.
         """
         first = self._rolling_timestamp
         if first is None:
@@ -192,6 +199,10 @@ class LogSegment:
         """Write `size` bytes, which hold these batches, and the index entries that are due.
 
         After an OSError the segment is as it was: no byte, no offset, no timestamp of it remains.
+
+        The caller holds the log's lock. Nothing is flushed here: after a crash, recovery checks the
+        batches above the recovery point, truncates at the first invalid one and rebuilds the
+        indexes.
         """
         self.was_used = self._is_dirty = True
         log = self.log
@@ -249,7 +260,10 @@ class LogSegment:
 
     @property
     def largest_timestamp(self) -> int:
-        """The timestamp for retention.ms: the largest one, or else the file's mtime."""
+        """The timestamp for retention.ms: the largest one, or else the file's mtime.
+
+        Records of format 0 have no timestamp, and an empty segment has no records.
+        """
         timestamp = self.max_timestamp.timestamp
         return timestamp if timestamp >= 0 else self.last_modified_ms
 
@@ -265,6 +279,9 @@ class LogSegment:
 
         A wrong entry in the middle of an index, which the check at first use cannot see, is found
         here: the batch at its position has other offsets. Both indexes are rebuilt then.
+
+        Kafka's translateOffset, which always looks into the index. The cached positions of A and B
+        give the same batch and only save the lookup.
         """
         self.was_used = True
         # A. at the end of the log; B. where this reader's last read ended; C. through the index.
@@ -304,6 +321,10 @@ class LogSegment:
         """At most `max_bytes` from the batch that holds `offset`, up to `max_position`.
 
         With `min_one_message` the first batch is complete, however large. None beyond the end.
+
+        The bytes are not read here: the result is a slice of the open file, which a plaintext
+        connection sends with sendfile. The slice keeps the file open if the segment is deleted
+        meanwhile.
         """
         found = self.find_batch(offset)
         if found is None:
@@ -331,6 +352,9 @@ class LogSegment:
         """Rebuild offset and time index from `headers` (position, header).
 
         Without `headers`, those of the log are trusted. Cached positions are forgotten.
+
+        Recovery passes the headers of the batches that it has checked; a lookup that met a wrong
+        entry passes none.
         """
         self._forget_tail()
         self._max_timestamp = self.indexes.rebuild(
@@ -343,6 +367,8 @@ class LogSegment:
         # Found before the indexes are truncated: the lookup uses them.
         found = self.find_batch(offset)
         self._is_dirty = True
+        # Indexes first: a crash in between leaves batches without entries, which lookups find by
+        # reading on, and no entry that points beyond the end of the log.
         self.indexes.truncate_to(offset)
         dropped = 0
         if found is not None:
@@ -367,6 +393,9 @@ class LogSegment:
         """Finish the segment when the log rolls: write the last time entry, trim indexes and file.
 
         The descriptors of the indexes are released; the next lookup opens them again.
+
+        With the last time entry, the largest timestamp of a closed segment, on which retention.ms
+        depends, is known without reading its batches. Kafka's onBecomeInactiveSegment.
         """
         self._forget_tail()
         self.indexes.finish(self.max_timestamp)

@@ -92,8 +92,8 @@ class AclStore:
     ) -> None:
         """Replace the entries of a pattern by the result of `change`.
 
-        `change` may be called several times, if others change the same pattern. ApiError if that
-        does not end, or if no node can have the name.
+        `change` is called again each time another broker has changed the pattern in between.
+        ApiError after too many such conflicts, or if the name is not valid as a znode's name.
         """
         async with self._changing:
             for _ in range(_MAX_RETRIES + 1):
@@ -138,7 +138,7 @@ class AclStore:
             node = await self._store.get(path)
         except NoNode:
             return _Stored([], _MISSING)
-        except ValueError as error:  # no node can have the name
+        except ValueError as error:  # not a valid znode name
             raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR, str(error)) from error
         return _Stored(ResourceZnode.decode(path, node.data), node.stat.version)
 

@@ -50,7 +50,8 @@ class ChangeNotificationListener:
     async def start(self) -> None:
         """Process every notification from now on.
 
-        What they announce must be read after this returns: earlier ones are not processed.
+        The caller must read the current state after this returns: earlier notifications are not
+        processed.
         """
         self._watch = self._store.watch_children(self._parent, self._on_change)
         self._last = max(map(_number, await self._notifications()), default=-1)
@@ -87,7 +88,7 @@ class ChangeNotificationListener:
     async def _process_new(self, names: Iterable[str]) -> None:
         for name in names:
             if _number(name) > self._last:
-                with suppress(NoNode):  # so old that another broker has deleted it
+                with suppress(NoNode):  # expired, and deleted by another broker
                     await self._process_one((await self._store.get(join(self._parent, name))).data)
                 self._last = _number(name)
 
@@ -100,7 +101,7 @@ class ChangeNotificationListener:
             logger.exception("Error processing notification parent=%s data=%s", self._parent, data)
 
     async def _purge_obsolete(self, names: Iterable[str]) -> None:
-        """Delete expired notifications; they are in the order of their age."""
+        """Delete expired notifications; `names` is sorted by age, oldest first."""
         for name in names:
             with suppress(NoNode):  # other brokers delete them too
                 path = join(self._parent, name)

@@ -48,7 +48,7 @@ class ClientConfigStore:
         """Replace the config of one entity, and write a change notification.
 
         An entity without config and without children is deleted, and so are the parents that
-        existed only for it. INVALID_REQUEST if no node can have its name.
+        existed only for it. INVALID_REQUEST if its name is not valid as a znode's name.
         """
         path = _path(entity)
         if not config and not await self._children(path):
@@ -65,7 +65,7 @@ class ClientConfigStore:
             await create_recursive(self._store, path, data)
 
     async def _topmost_unused(self, entity: str) -> str:
-        """The highest node that can go with `entity`: itself, users/U/clients or users/U."""
+        """The highest node to delete with `entity`: itself, users/U/clients or users/U."""
         path = f"{CONFIG_PATH}/{entity}"
         kind, name, *client = entity.split("/")
         if not client:
@@ -85,7 +85,7 @@ class ClientConfigStore:
 
 
 def _path(entity: str) -> str:
-    """The node of an entity; INVALID_REQUEST for names such as `..`, which no node can have."""
+    """The node of an entity; INVALID_REQUEST for names such as `..`, illegal in ZooKeeper."""
     path = f"{CONFIG_PATH}/{entity}"
     try:
         check_path(path)

@@ -64,7 +64,7 @@ class DelegationTokenManager:
         renewers: tuple[KafkaPrincipal, ...],
         max_lifetime_ms: int,
     ) -> TokenInformation:
-        """A new token; a lifetime that is not positive stands for the longest one allowed."""
+        """A new token; a lifetime of 0 or less selects the longest one allowed."""
         now_ms, longest_ms = self._clock.now_ms(), self._lifetimes.max_lifetime_ms
         lifetime_ms = min(max_lifetime_ms, longest_ms) if max_lifetime_ms > 0 else longest_ms
         token_id = urlsafe_b64encode(uuid4().bytes).decode().rstrip("=")
@@ -75,7 +75,7 @@ class DelegationTokenManager:
         return token
 
     async def renew(self, principal: KafkaPrincipal, hmac: bytes, period_ms: int) -> int:
-        """Prolong a token; returns its time of expiry. ApiError if that is not possible."""
+        """Renew a token; returns its new expiry time. ApiError if it cannot be renewed."""
         token = self._usable(principal, hmac)
         period_ms = self._lifetimes.expiry_time_ms if period_ms < 0 else period_ms
         renewed = token.expiring_at(self._clock.now_ms() + period_ms)
@@ -83,7 +83,7 @@ class DelegationTokenManager:
         return renewed.expiry_timestamp_ms
 
     async def expire(self, principal: KafkaPrincipal, hmac: bytes, period_ms: int) -> int:
-        """Let a token expire after a time, at once if it is negative; returns that moment."""
+        """Expire a token after `period_ms`, at once if negative; returns its expiry time."""
         token, now_ms = self._usable(principal, hmac), self._clock.now_ms()
         if period_ms < 0:
             await self._remove(token.token_id)
@@ -93,7 +93,7 @@ class DelegationTokenManager:
         return changed.expiry_timestamp_ms
 
     async def remove_expired(self) -> None:
-        """Delete the tokens whose time is over."""
+        """Delete the expired tokens."""
         now_ms = self._clock.now_ms()
         for token in self.cache.all():
             if token.is_expired(now_ms):

@@ -84,12 +84,12 @@ class EmbeddedStore(MetadataStore):
         self._zxid = 0
         self._watches: dict[str, list[_Subscription]] = {}
         self._quiet_until = float("-inf")
-        """When the next failed write is logged again: a full disk makes every request fail."""
+        """When to log a failed write again: a full disk makes every request fail."""
 
     @classmethod
     def open(cls, path: Path, clock: Clock | None = None) -> Self:
         """Open the store, creating the file if it does not exist; StoreInUse, or StoreError."""
-        # It holds credentials, so it is the owner's alone; SQLite gives its journal the same mode.
+        # It holds credentials: only its owner has access. SQLite gives its journal the same mode.
         with suppress(OSError):
             path.touch(0o600)
         try:
@@ -205,7 +205,7 @@ class EmbeddedStore(MetadataStore):
         return watch
 
     def _notify(self, event: WatchEvent) -> None:
-        """Schedule the callbacks: the writer continues first, and is not entered again by them."""
+        """Schedule the callbacks, so that the writer finishes first and is not re-entered."""
         for watch in self._watches.get(event.path, ()):
             if watch.wants(event.kind):
                 asyncio.get_running_loop().call_soon(watch.deliver, event)
@@ -220,7 +220,7 @@ class EmbeddedStore(MetadataStore):
         self.session.move_to(SessionState.CONNECTED, self._next_zxid())
 
     async def close(self) -> None:
-        """See MetadataStore; closing twice is no error."""
+        """See MetadataStore; closing twice is allowed."""
         self._watches.clear()
         self._database.close()
         if self.session.state is not SessionState.CLOSED:

@@ -76,7 +76,7 @@ class StoreWriteFailed(StoreError, ApiError):
 
     The change was undone: memory and file agree. It is also an ApiError, so that any request that
     changes metadata is answered with KAFKA_STORAGE_ERROR. The store logs the failure itself, at
-    most once a minute; others need not.
+    most once a minute; callers need not.
     """
 
     what = "the metadata store cannot be written"

@@ -17,9 +17,10 @@ from broker.metadata.store import (
     parent_of,
 )
 
-# ZooKeeper refuses requests above jute.maxbuffer, 1 MiB less a byte, operations and all.
+# ZooKeeper refuses requests larger than jute.maxbuffer: 1 MiB less a byte by default, for all
+# operations together.
 MAX_BATCH_BYTES = 512 * 1024
-# What an operation needs beside its path and data: header, version or flags, ACL.
+# Bytes that an operation needs besides its path and data: header, version or flags, ACL.
 _OPERATION_BYTES = 64
 
 

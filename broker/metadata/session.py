@@ -25,8 +25,8 @@ class Session:
     Field `id`: of the current session, the owner of ephemeral nodes that are created now; 0 before
     the first connection. Invariant: changes only after an expiry.
     Field `state`: see SessionState.
-    Field `num_expired`, `num_disconnected`, …: how often that has happened.
-    Field `request_times`: of requests to ZooKeeper; empty for the embedded store.
+    Field `num_expired`, `num_disconnected`, …: how often the session entered that state.
+    Field `request_times`: durations of requests to ZooKeeper; empty for the embedded store.
     """
 
     def __init__(self) -> None:

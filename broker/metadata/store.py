@@ -122,7 +122,7 @@ class Watch(ABC):
 
     @abstractmethod
     def cancel(self) -> None:
-        """Stop the callbacks, also of events that are being delivered."""
+        """Stop the callbacks, including those of events that are being delivered."""
 
 
 class MetadataStore(ABC):
@@ -179,7 +179,7 @@ class MetadataStore(ABC):
 
     @abstractmethod
     def watch_children(self, path: str, callback: WatchCallback) -> Watch:
-        """Watch for children being added or removed, also with the node; it need not exist yet."""
+        """Watch for children being added or removed; the node need not exist yet."""
 
     @abstractmethod
     async def close(self) -> None:
@@ -193,7 +193,7 @@ def check_path(path: str) -> None:
 
 
 def check_created_path(create: Create) -> None:
-    """ValueError unless the path is legal; that of a sequence node gets its digits appended."""
+    """ValueError unless the path is legal once the digits of a sequence node are appended."""
     check_path(f"{create.path}0" if create.sequence else create.path)
 
 

@@ -81,8 +81,8 @@ class ChangeStamp:
 class Change:
     """The outcome of a list of operations.
 
-    Field `persistent`: nodes whose row in the file must be written, or deleted if the tree does not
-    have them any more.
+    Field `persistent`: nodes whose row in the file must be written, or deleted if the tree no
+    longer has them.
     Field `happened`: the kind of each change and its node, in order.
     Field `undo`: functions that undo the changes, in order.
     """
@@ -216,7 +216,7 @@ class Tree:
     def _note_child(self, parent_path: str, path: str, change: Change, num_created: int) -> None:
         """Update the parent of a node that is created or deleted.
 
-        For an ephemeral child nothing is written: after a restart it has never existed.
+        For an ephemeral child nothing is written: after a restart it no longer exists.
         """
         parent = self.nodes[parent_path]
         before = (parent.pzxid, parent.num_created)

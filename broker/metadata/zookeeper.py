@@ -100,7 +100,7 @@ class ZooKeeperSettings:
     def client(self, handler: LoopHandler) -> KazooClient:
         """A kazoo client, not yet started. It retries to connect without limit.
 
-        ValueError if a host name in `connect` is invalid: kazoo's thread would die of it.
+        ValueError if a host name in `connect` is invalid: it would end kazoo's thread.
         """
         for address in self.connect.partition("/")[0].split(","):
             _check_host_name(address.rpartition(":")[0] or address)
@@ -154,8 +154,8 @@ class ZooKeeperStore(MetadataStore):
     next one.
 
     Field `_subscriptions`: all watches that are not cancelled.
-    Field `_connected`: set while there is a connection, and for good when there will be none.
-    Field `_closing`: set by `close`; the end of the session is no expiry then.
+    Field `_connected`: set while connected, and permanently once no connection can be made.
+    Field `_closing`: set by `close`; the session then ends without counting as expired.
     Field `_restarting`: the restart of a client whose thread has failed; None before the first.
     """
 
@@ -340,7 +340,7 @@ class ZooKeeperStore(MetadataStore):
     def _restart(self) -> None:
         """Connect with a new session after an exception that kazoo does not handle.
 
-        The old session counts as expired by now. Without a new one the broker would go on for good
+        The old session counts as expired by now. Without a new one the broker would keep running
         without being a member of the cluster.
         """
         if not self._closing:
@@ -348,7 +348,7 @@ class ZooKeeperStore(MetadataStore):
             self._restarting = asyncio.ensure_future(asyncio.to_thread(self._client.start_async))
 
     async def close(self) -> None:
-        """See MetadataStore; closing twice is no error."""
+        """See MetadataStore; closing twice is allowed."""
         if self._closing:
             return
         self._closing = True

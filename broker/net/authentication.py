@@ -25,7 +25,7 @@ class Sasl(NamedTuple):
 
 
 class Security(NamedTuple):
-    """The steps of an outbound connection before its first request; by default there are none."""
+    """The steps of an outbound connection before its first request; none by default."""
 
     tls: SSLContext | None = None
     sasl: Sasl | None = None

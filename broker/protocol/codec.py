@@ -35,7 +35,7 @@ _BAD_VALUE = (struct.error, TypeError, ValueError, AttributeError, OverflowError
 
 
 def decode(cls: type[MessageT], buffer: Buffer, version: int) -> MessageT:
-    """The message in `buffer`; DecodeError if the bytes are not that message, or go on after it.
+    """The message in `buffer`; DecodeError if the bytes are not that message, or are too many.
 
     Records are views of `buffer`, which must live as long; all else is copied.
     """

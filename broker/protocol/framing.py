@@ -61,7 +61,7 @@ class FrameBuffer:
 
     def __init__(self, max_frame_bytes: int, memory: FrameMemory | None = None) -> None:
         self.max_frame_bytes = max_frame_bytes
-        """A larger frame is an error. May be changed; counts from the next frame on."""
+        """A larger frame is an error. May be changed; applies from the next frame on."""
         self._memory = memory
         self._buffer = memoryview(bytearray(_INITIAL_BYTES))
         self._start = 0
@@ -74,8 +74,8 @@ class FrameBuffer:
     def writable(self) -> memoryview:
         """The buffer for the next bytes; frames returned before become invalid.
 
-        Inside a large frame no further than its end: then the next one begins at the start of the
-        buffer again, and nothing has to be moved. NO_ROOM if a large frame has to wait for memory.
+        Inside a large frame the view ends with the frame, so that the next one begins at the start
+        of the buffer and nothing has to be moved. NO_ROOM if a large frame has to wait for memory.
         """
         if self._start == self._end:
             if self._end == len(self._buffer):
@@ -116,7 +116,7 @@ class FrameBuffer:
         return self._buffer[self._end : self._end + count]
 
     def _missing(self) -> int:
-        """How many bytes the frame begun lacks; 0 when its size has not arrived yet."""
+        """How many bytes of the current frame are missing; 0 if its size has not arrived yet."""
         have = self._end - self._start
         if have < SIZE.size:
             return 0
@@ -124,13 +124,13 @@ class FrameBuffer:
         return size + SIZE.size - have
 
     def _move_to(self, buffer: memoryview) -> None:
-        """Move what is unread to the front of a buffer, which may be the present one."""
+        """Move the unread bytes to the front of a buffer, which may be the current one."""
         unread = self._end - self._start
         buffer[:unread] = self._buffer[self._start : self._end]
         self._buffer, self._start, self._end = buffer, 0, unread
 
     def _make_room(self) -> None:
-        """Move what is unread to the front; double the buffer if it is more than half of it."""
+        """Move the unread bytes to the front; double the buffer if they fill over half of it."""
         if self._end - self._start <= len(self._buffer) // 2:
             self._move_to(self._buffer)
         else:
@@ -138,12 +138,12 @@ class FrameBuffer:
 
     @property
     def has_bytes(self) -> bool:
-        """Whether bytes have arrived that belong to no frame given yet."""
+        """Whether bytes have arrived that no returned frame contains."""
         return self._start < self._end
 
     @property
     def num_unread(self) -> int:
-        """How many bytes have arrived that belong to no frame given yet."""
+        """How many bytes have arrived that no returned frame contains."""
         return self._end - self._start
 
     def wrote(self, count: int) -> None:
@@ -171,12 +171,12 @@ class FrameBuffer:
             self._buffer, self._start, self._end = memoryview(bytearray(_INITIAL_BYTES)), 0, 0
 
     def release_processed(self) -> None:
-        """Stop counting the large frame if it was given; to be called when it was processed."""
+        """Stop counting the large frame if it was returned; called when it has been processed."""
         if self._start >= self._counted_end:
             self.release()
 
     def release(self) -> None:
-        """Stop counting the large frame, and free its memory if it was given."""
+        """Stop counting the large frame, and free its memory if it was returned."""
         if self._memory is not None and self.is_counted:
             self.is_counted = False
             self._memory.release(self)
@@ -184,7 +184,7 @@ class FrameBuffer:
                 self.shrink()
 
     def close(self) -> None:
-        """Free everything. The connection was closed: nothing is read or given any more.
+        """Free everything. The connection was closed: no more frames are read or returned.
 
         The garbage collector runs seldom, so memory must not wait for it.
         """

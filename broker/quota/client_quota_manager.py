@@ -11,22 +11,22 @@ from broker.quota.limits import Applied, Name, QuotaLimits
 from broker.quota.rates import SampledRate, TokenBucket, Windows, throttle_ms
 
 _EXPIRATION_MS: Final = 3_600_000
-"""What was measured for a key is forgotten when it was not used for this long."""
+"""Sensors that were not used for this long are removed."""
 _MAX_CLIENTS: Final = 10_000
-"""Clients whose quota is remembered. They choose their ids, so there must be a limit."""
+"""Maximum number of clients whose quota is cached: clients choose their own ids."""
 
 MeasureT = TypeVar("MeasureT")
 
 
 class Client(NamedTuple):
-    """Whose quota is used."""
+    """The client whose quota is used."""
 
     user: str
     client_id: str
 
 
 class _Measured:
-    """What is measured for a quota, and the throttle times that came of it."""
+    """What is measured for a quota, and the resulting throttle times."""
 
     __slots__ = ("delays", "rate", "requests")
 

@@ -9,7 +9,7 @@ from typing import Final
 from broker.quota.rates import SampledRate, Windows, throttle_ms
 
 _MAX_ADDRESSES: Final = 10_000
-"""Addresses whose rate is remembered."""
+"""Maximum number of addresses whose rates are kept."""
 
 
 class ConnectionRates:
@@ -31,9 +31,9 @@ class ConnectionRates:
             self._limits[address] = limit
 
     def record(self, address: str, now_ms: float) -> int:
-        """Count a connection; if it exceeds the rate, do not, and return how long it is delayed.
+        """Count a connection and return how long to delay it: at most one window, as in Kafka.
 
-        At most for one window, as in Kafka.
+        A connection that is delayed is not counted.
         """
         limit = self._limits.get(address, self._default)
         if limit is None:
@@ -58,9 +58,9 @@ class CreationRates:
         self._rates: dict[str | None, SampledRate] = {}
 
     def record(self, listener_name: str | None, limit: float | None, now_ms: float) -> int:
-        """Count a connection of a listener, or (None) of the broker; how long it must wait.
+        """Count a connection of a listener, or (None) of the broker; return how long it must wait.
 
-        It counts also if it has to wait. At most one window, as in Kafka.
+        At most one window, as in Kafka. A connection that has to wait is counted too.
         """
         if limit is None:
             return 0

@@ -16,7 +16,7 @@ class Windows(NamedTuple):
 
 
 DEFAULT_WINDOWS: Final = Windows(11, 1000)
-"""Those of a broker whose file does not say otherwise."""
+"""Kafka's defaults."""
 
 
 class SampledRate:
@@ -24,8 +24,8 @@ class SampledRate:
 
     A sample collects the values of one window. There is one more than `num_samples`, because the
     oldest usually overlaps the beginning of the time that counts. A sample without events for the
-    whole time is dropped. The time that the samples cover counts as at least all but one windows,
-    so that a burst of a new client is not taken for a high rate.
+    whole time is dropped. The time that the samples cover counts as at least all windows but one,
+    so that the first burst of a new client does not look like a high rate.
     """
 
     __slots__ = ("_samples", "_windows")
@@ -72,9 +72,9 @@ def throttle_ms(rate: float, limit: float, elapsed_ms: float) -> int:
 
 
 class TokenBucket:
-    """Tokens that are refilled at the rate of a limit, at most as many as all windows bring.
+    """Tokens that are refilled at the quota's rate; the bucket holds those of all windows.
 
-    A bucket may be overdrawn once: then it takes until it is refilled to zero.
+    A bucket may be overdrawn once; the client is then throttled until it is refilled to zero.
     """
 
     __slots__ = ("_tokens", "_updated_ms", "_windows")

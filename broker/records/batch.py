@@ -328,7 +328,7 @@ class BatchIterator:
     """The whole batches of a buffer, in order.
 
     A batch cut short by the end of the buffer ends the iteration without an error, because a fetch
-    response or a torn log may end so; `position` is then its start (the end of the last whole
+    response or a torn log may end that way; `position` is then its start (the end of the last whole
     batch), and `is_cut_short` is True. CorruptRecord for bytes that no batch can start with.
     """
 

@@ -112,6 +112,8 @@ class ReplicaFetcher:
         """Fetch these from their log end offsets on, in their present leader epochs.
 
         A partition that is being fetched in the same epoch already is left as it is.
+
+        Called when LeaderAndIsr has made this broker a follower of the fetcher's leader.
         """
         for partition in partitions:
             known = self._states.get(partition.name)
@@ -121,6 +123,8 @@ class ReplicaFetcher:
                 and known.leader_epoch == partition.state.leader_epoch
             ):
                 continue
+            # A new epoch gets a new state, which the leader has not been sent yet: data that a
+            # response in flight contains for the old epoch is therefore ignored.
             self.remove([partition.name])
             state = self._states[partition.name] = FollowerState(partition)
             if state.last_fetched_epoch == UNDEFINED_EPOCH:
@@ -132,7 +136,11 @@ class ReplicaFetcher:
         self._woken.set()
 
     def remove(self, names: Iterable[TopicPartition]) -> None:
-        """Stop fetching these; data for them in a response to come is ignored."""
+        """Stop fetching these; data for them in a response to come is ignored.
+
+        After this returns, no batch of this leader is appended any more, so that the replica can
+        become leader itself: a response is processed without an await between lookup and append.
+        """
         for name in names:
             state = self._states.pop(name, None)
             if state is not None:
@@ -140,7 +148,11 @@ class ReplicaFetcher:
                 self._session.forget(state)
 
     async def stop(self) -> None:
-        """Stop fetching, and close the connection."""
+        """Stop fetching, and close the connection.
+
+        The loop can be cancelled at any await. An append contains none: a batch is appended as a
+        whole or not at all.
+        """
         self._task.cancel()
         await asyncio.wait([self._task])
         self._disconnect()
@@ -153,10 +165,14 @@ class ReplicaFetcher:
         Errors of the connection, timeouts and errors of the whole request end here: the connection
         is closed and a new session is opened after a backoff. Errors of single partitions do not
         reach this loop; `_process_partition` handles them.
+
+        Kafka's AbstractFetcherThread.doWork, as a task of the event loop instead of a thread.
         """
         while True:
             try:
                 await self._wait_for_work()
+                # replica.socket.timeout.ms: a leader that hangs keeps its connections open, so that
+                # without a timeout the follower would wait for as long as it hangs.
                 async with asyncio.timeout(self._context.settings.timeout_s):
                     await self._fetch_once()
             except (OSError, ApiError) as error:  # a TimeoutError is an OSError
@@ -169,6 +185,8 @@ class ReplicaFetcher:
     async def _wait_for_work(self) -> None:
         """Wait until at least one partition is in the session: added, or no longer delayed."""
         timeout_s = self._return_delayed()
+        # No addition is missed: `add` cannot run between this check and the wait, which is the
+        # first suspension point.
         while self._session.is_empty:
             self._woken.clear()
             with contextlib.suppress(TimeoutError):
@@ -280,6 +298,8 @@ class ReplicaFetcher:
             self._failed(state, ErrorCode(data.error_code))
             return
         try:
+            # The leader has compared our position and last fetched epoch with its own leader
+            # epochs. Where they differ it sends the epoch and its end offset instead of records.
             epoch, end_offset = data.diverging_epoch.epoch, data.diverging_epoch.end_offset
             if epoch >= 0:
                 self._truncate(state, truncation_offset(state.partition.log, epoch, end_offset))
@@ -290,6 +310,8 @@ class ReplicaFetcher:
             logger.error("corrupt records from the leader partition=%s: %s", name, error)
             self._delay(state)
         except ApiError as error:
+            # For example KAFKA_STORAGE_ERROR: a log directory stays offline until the broker
+            # restarts, and a restarted broker gets LeaderAndIsr for all its replicas.
             logger.error("cannot append, stopped fetching partition=%s: %s", name, error)
             self.remove([name])
 
@@ -385,6 +407,8 @@ class ReplicaFetcher:
             elif start > log.log_end_offset:
                 with self._context.truncating(name):
                     truncate_fully_and_start_at(log, start)
+            # If neither applies, the leader's log has grown or its start has moved since it
+            # answered; the position stays, and the next fetch decides.
             logger.info("reset fetch offset partition=%s offset=%s", name, log.log_end_offset)
             self._send_position(state)
         except ApiError as error:
@@ -395,6 +419,8 @@ class ReplicaFetcher:
     ) -> int:
         """The start or end of the leader's log, fenced by the leader epoch; ApiError if refused."""
         name = state.partition.name
+        # For a follower (replica_id is a broker) LATEST is the log end offset, not the high
+        # watermark.
         asked = ListOffsetsPartition(
             partition_index=name.partition,
             current_leader_epoch=state.leader_epoch,

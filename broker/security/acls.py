@@ -173,7 +173,7 @@ class ResourcePatternFilter(NamedTuple):
         return self.name is None or self.name == pattern.name
 
     def exact_patterns(self) -> list[ResourcePattern]:
-        """The patterns that it matches, if it does not need to search for them."""
+        """The patterns that the filter matches; empty if all ACLs must be searched."""
         if self.name is None or self.resource_type is ResourceType.ANY:
             return []
         types = {

@@ -34,9 +34,9 @@ class Action(NamedTuple):
     reference_count: int = 1
     """How often the request names the resource."""
     log_if_allowed: bool = True
-    """False if nothing is granted by it: authorized operations in a response."""
+    """False if the check grants nothing: authorized operations in a response."""
     log_if_denied: bool = True
-    """False if the resource was not asked for by name: a list is filtered."""
+    """False if the request did not name the resource: a listing is filtered."""
     pattern_type: str = "LITERAL"
 
 
@@ -67,7 +67,7 @@ def log_decision(
 
 
 def is_logged(decision: Decision) -> bool:
-    """Whether any line may be written for a decision; spares allowed requests the rest."""
+    """Whether a decision may be logged; a quick check, so that allowed requests skip the rest."""
     if decision.is_allowed:
         return logs_allowed()
     return logger.isEnabledFor(logging.INFO) or bool(
@@ -76,7 +76,7 @@ def is_logged(decision: Decision) -> bool:
 
 
 def logs_allowed() -> bool:
-    """Whether a line is written for accesses that are granted; asked for every request."""
+    """Whether a line is written for accesses that are granted; checked for every request."""
     return logger.isEnabledFor(_DEBUG) or bool(
         json_logger.handlers and json_logger.isEnabledFor(_DEBUG)
     )

@@ -32,7 +32,7 @@ _ALL: Final = AclOperation.ALL
 _ALLOW, _DENY = AclPermissionType.ALLOW, AclPermissionType.DENY
 
 _MAX_DECISIONS: Final = 50_000
-"""Decisions that are kept. Clients choose the names of resources, so there must be a limit."""
+"""Maximum number of cached decisions: clients choose the names of resources."""
 
 
 class Decision(NamedTuple):

@@ -34,7 +34,7 @@ class TokenInformation:
     expiry_timestamp_ms: int
 
     def is_expired(self, now_ms: int) -> bool:
-        """Whether its time is over."""
+        """Whether the token has expired."""
         return min(self.max_timestamp_ms, self.expiry_timestamp_ms) < now_ms
 
     def is_owner_or_renewer(self, principal: KafkaPrincipal) -> bool:
@@ -43,7 +43,7 @@ class TokenInformation:
         return any(principal[:2] == other[:2] for other in known)
 
     def expiring_at(self, expiry_timestamp_ms: int) -> "TokenInformation":
-        """The same with another time of expiry, limited by its longest lifetime."""
+        """The same token with another expiry time, limited by its maximum lifetime."""
         limited = min(self.max_timestamp_ms, expiry_timestamp_ms)
         return replace(self, expiry_timestamp_ms=limited)
 
@@ -102,7 +102,7 @@ class TokenCache:
         return list(self._tokens.values())
 
     def login(self, mechanism: ScramMechanism, token_id: str) -> ScramLogin | None:
-        """How a client logs in with a token; None if it is unknown or expired."""
+        """The SCRAM login of a token; None if it is unknown or expired."""
         token = self._tokens.get(token_id)
         if token is None or token.is_expired(self._clock.now_ms()):
             return None

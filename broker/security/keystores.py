@@ -66,8 +66,9 @@ class StoreContents(NamedTuple):
 def read_key_store(path: str, password: str | None, key_password: str | None = None) -> str:
     """The own certificate chain and private key of a store, for `TlsSettings.certificates`.
 
-    `key_password` is that of the key if it has its own. The key of a PEM file stays encrypted:
-    its password goes into `TlsSettings.key_password`. TlsError if the store cannot be used.
+    `key_password` is the password of the key, if it differs from the store's. The key of a PEM file
+    stays encrypted: its password goes into `TlsSettings.key_password`. TlsError if the store cannot
+    be used.
     """
     data = _read(path)
     if PEM_BEGIN.encode() in data:
@@ -175,7 +176,7 @@ class _Reader:
 def _read_jks(
     path: str, data: bytes, password: str | None, key_password: str | None
 ) -> StoreContents:
-    """The first key entry and all trusted certificates; without password without checking."""
+    """The first key entry and all trusted certificates; not verified without a password."""
     if password is not None and not _is_intact(data, password):
         raise WrongPassword(path, is_given=True)
     reader = _Reader(data[len(JKS_MAGIC) : -_DIGEST_BYTES])

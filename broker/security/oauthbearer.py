@@ -36,7 +36,7 @@ _ALGORITHMS: Final = {
     "EC": ("ES256", "ES384", "ES512"),
     "OKP": ("EdDSA",),
 }
-"""The signatures that a key of each type can make; a shared secret is no key of a provider."""
+"""Signature algorithms by type of key; no HMAC, because a provider publishes its keys."""
 
 
 class InvalidToken(ValueError):
@@ -49,7 +49,7 @@ class InvalidToken(ValueError):
 
 
 class ValidToken(NamedTuple):
-    """What the broker uses of a token."""
+    """The parts of a token that the broker uses."""
 
     principal_name: str
     expires_at_ms: int

@@ -39,7 +39,7 @@ def plain_server(users: Mapping[str, str]) -> ServerExchange:
     if not password:
         raise SaslError("Authentication failed: password not specified")
     expected = users.get(username)
-    # Compared also for an unknown user, so that the time tells nothing.
+    # Compared also for an unknown user, so that the time does not reveal which users exist.
     is_right = hmac.compare_digest((expected or "").encode(), password.encode())
     if expected is None or not is_right:
         raise SaslAuthenticationFailed("Authentication failed: Invalid username or password")

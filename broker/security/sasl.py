@@ -12,11 +12,11 @@ class SaslError(ValueError):
 
 
 class SaslAuthenticationFailed(SaslError):
-    """The client failed to authenticate; the text may be told to it."""
+    """The client failed to authenticate; the text may be sent to it."""
 
 
 class Identity(NamedTuple):
-    """Who a client has proved to be."""
+    """The identity that a client has proved."""
 
     name: str
     """The user name of its principal."""

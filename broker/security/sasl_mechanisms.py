@@ -50,7 +50,7 @@ _SECURED_HANDLERS: Final = (
 
 
 class Credentials(Protocol):
-    """Where the mechanisms find what they check passwords and tokens with."""
+    """What the mechanisms check passwords and tokens against."""
 
     @property
     def scram(self) -> ScramCredentialCache:
@@ -59,7 +59,7 @@ class Credentials(Protocol):
 
     @property
     def clock(self) -> Clock:
-        """The time that tokens expire by."""
+        """The clock by which tokens expire."""
         ...
 
     def oauth_keys(self, config: BrokerConfig) -> KeyLookup:
@@ -70,7 +70,7 @@ class Credentials(Protocol):
 def sasl_server_settings(
     config: BrokerConfig, listener_name: str, credentials: Credentials
 ) -> SaslServerSettings:
-    """The SASL of a listener; ConfigError if its settings are not usable."""
+    """The SASL settings of a listener; ConfigError if its settings are not usable."""
     own = config.for_listener(listener_name)
     mechanisms = {
         name: Mechanism(

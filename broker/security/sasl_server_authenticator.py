@@ -50,7 +50,7 @@ class Mechanism(NamedTuple):
 
 @dataclass(frozen=True)
 class SaslServerSettings:
-    """The SASL of one listener."""
+    """The SASL settings of one listener."""
 
     mechanisms: Mapping[str, Mechanism]
     clock: Clock
@@ -60,12 +60,12 @@ class SaslServerSettings:
 
 
 class Session(NamedTuple):
-    """What an authenticated connection is."""
+    """The identity of an authenticated connection."""
 
     principal: KafkaPrincipal
     mechanism: str
     lifetime_ms: int | None = None
-    """After this time the client must have authenticated again; None: never."""
+    """The client must re-authenticate within this time; None: never."""
 
 
 class Step(NamedTuple):
@@ -77,7 +77,7 @@ class Step(NamedTuple):
     failure: str | None = None
     """Why it failed: the connection is closed after the response. For the log."""
     is_api_versions: bool = False
-    """The frame is an ApiVersions request, to be answered as always."""
+    """The frame is an ApiVersions request, to be answered as on any other connection."""
 
 
 class _State(Enum):
@@ -198,7 +198,7 @@ class SaslServerAuthenticator:
             if isinstance(identity, bytes):
                 return Step(_sized(identity))
             session = self._session(identity)
-        except SaslError as error:  # there is no form for an error message
+        except SaslError as error:  # this protocol has no error response
             raise _Failed(str(error)) from error
         self._state = _State.OVER
         return Step(_sized(identity.last_token), session)

@@ -33,7 +33,7 @@ from broker.security.sasl import (
 )
 
 MIN_ITERATIONS = 4096
-"""Fewer make it cheap to guess the password from a recorded exchange; Kafka rejects them too."""
+"""Kafka's minimum too: fewer make it cheap to guess the password from a recorded exchange."""
 
 _NO_CHANNEL_BINDING = "n,,"
 _SERVER_FIRST = re.compile(r"r=(?P<nonce>[^,]+),s=(?P<salt>[^,]+),i=(?P<i>\d+)(?:,.*)?")

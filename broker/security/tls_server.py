@@ -17,7 +17,7 @@ _CLIENT_AUTH: Final = {
 
 @dataclass(frozen=True)
 class ServerTlsSettings:
-    """The TLS of one listener."""
+    """The TLS settings of one listener."""
 
     identity: TlsSettings
     client_auth: str = "none"
@@ -34,7 +34,7 @@ def server_context(settings: ServerTlsSettings) -> ssl.SSLContext:
         raise TlsError("a TLS listener requires a key store: set ssl.keystore.location")
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.verify_mode = _CLIENT_AUTH[settings.client_auth]
-    # A client that asks for new keys again and again costs much more than it pays.
+    # Renegotiation costs the broker far more CPU than the client, so clients could abuse it.
     context.options |= ssl.OP_NO_RENEGOTIATION
     load_own_certificate(context, identity.certificates, identity.key_password)
     if identity.trusted is not None:

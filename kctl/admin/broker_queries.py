@@ -102,7 +102,7 @@ async def change(
 
     If it takes long, the broker is probed on another connection: BrokerUnavailable as soon as it
     does not answer there. A hung broker is thus noticed in seconds, and a busy one is waited for.
-    The brokers that it may wait for itself, `others`, are probed too.
+    The brokers that it may be waiting for, `others`, are probed too.
     """
     scope = SCOPE.get(None) or QueryScope(client.request_timeout_s)
     started_s = asyncio.get_running_loop().time()

@@ -33,7 +33,7 @@ async def resolve_positions(
         ends = {tp: ends[tp] for tp in partitions}
     if silent:
         raise CliError(
-            f"no offsets of {', '.join(_with_reason(tp, errors) for tp in silent)}",
+            f"no offsets for {', '.join(_with_reason(tp, errors) for tp in silent)}",
             "kctl topics describe shows the leaders",
         )
     return [

@@ -161,7 +161,7 @@ def check_names(names: Iterable[str], path: Path) -> list[str]:
             raise usage_error(f"{path}: unknown key {name!r}", f"did you mean {similar[0]}?")
     if unknown and len(unknown) == len(found):
         raise usage_error(
-            f"{path} is not a client.properties file: it has no key of a Kafka client",
+            f"{path} is not a client.properties file: it contains no setting of a Kafka client",
             "e.g. security.protocol=SASL_SSL",
         )
     return unknown

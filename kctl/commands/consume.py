@@ -525,7 +525,9 @@ def _offsets(
     ]
     missing = request.partitions - {place.partition for place in places}
     if missing:
-        raise CliError(f"there is no partition {min(missing)}", "kctl topics describe lists them")
+        raise CliError(
+            f"there is no partition {min(missing)}", "kctl topics describe lists the partitions"
+        )
     positions = [request.begin, *([request.end] if request.end else [])]
     committed = request.isolation_level is IsolationLevel.READ_COMMITTED
 
@@ -554,7 +556,7 @@ def _bounds(
 
 def _check(request: Request) -> None:
     if request.topics.is_everything:
-        raise CliError("no topic given", "kctl topics list shows the topics", ExitStatus.USAGE)
+        raise CliError("no topic specified", "kctl topics list shows the topics", ExitStatus.USAGE)
     if not request.group:
         if STORED in (request.begin, request.end):
             raise CliError(

@@ -130,7 +130,7 @@ def offsets(
     if errors:
         first = min(errors)
         raise CliError(
-            f"no offset of {plural(len(errors), 'partition')}; the first, {first}:"
+            f"no offset for {plural(len(errors), 'partition')}; the first, {first}:"
             f" {errors[first].name}",
             HINTS.get(errors[first], ""),
         )

@@ -154,7 +154,7 @@ class DevBroker:
         if self.pid() is not None or self._is_data_locked():
             raise CliError(
                 f"broker {self.broker_id} is running: {self.data} is in use",
-                "stop its process first; nothing of it was deleted",
+                "stop its process first; nothing was deleted",
             )
         shutil.rmtree(self.directory, ignore_errors=True)
 

@@ -54,6 +54,6 @@ class DevProcess:
         deadline = time.monotonic() + _STOP_TIMEOUT_S
         while (pid := self.pid()) is not None:
             if time.monotonic() > deadline:
-                raise CliError(f"{self.name} (process {pid}) does not stop", "kctl dev kill")
+                raise CliError(f"{self.name} (process {pid}) did not stop", "kctl dev kill")
             time.sleep(_POLL_S)
         self.pid_file.unlink(missing_ok=True)

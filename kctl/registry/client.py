@@ -189,7 +189,7 @@ class RegistryClient:
                 raise _refused(address, error.code, error.read(_MAX_BYTES)) from None
         except ValueError as error:  # not JSON
             raise RegistryError(
-                f"{address} did not answer like a schema registry: {error}", "check the URL"
+                f"{address} does not respond like a schema registry: {error}", "check the URL"
             ) from None
 
     def _connected(self) -> OpenerDirector:
@@ -256,7 +256,7 @@ def _unreachable(address: str, error: Exception, timeout_s: float) -> RegistryEr
     if isinstance(reason, TimeoutError):
         return RegistryError(
             f"the registry at {address} did not answer within {timeout_s:g} s",
-            "--timeout gives it longer",
+            "--timeout SECONDS waits longer",
             ExitStatus.TIMED_OUT,
         )
     text = getattr(reason, "strerror", None) or str(reason) or type(reason).__name__

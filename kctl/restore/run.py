@@ -82,7 +82,7 @@ def _check_groups(session: Session, sources: Sequence[SourceTopic]) -> None:
     names = sorted({group for each in sources for group in each.groups})
     if not any(each.has_groups for each in sources):
         raise CliError(
-            "the exports have no offsets of groups", "export with --groups, or omit it here"
+            "the exports contain no group offsets", "export with --groups, or omit it here"
         )
     for group in ask(session, lambda client: describe_groups(client, names)) if names else ():
         if group.state not in (EMPTY, DEAD):
@@ -137,7 +137,7 @@ def _prepare(
         create_topic(session, source, name, request.replication_factor, configs)
         topic = find_topic(session, name)
         if topic is None:
-            raise CliError(f"topic {name} was created, but does not exist", "try again")
+            raise CliError(f"topic {name} was created, but is not in the metadata yet", "try again")
     else:
         check_existing(session, source, topic)
         is_ours = is_being_imported(session, topic, configs)

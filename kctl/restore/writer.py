@@ -97,7 +97,7 @@ class ImportWriter:
                         f"group {group}: {partition} was imported without --groups, so its offset "
                         f"{offset} cannot be translated any more",
                         "delete the topic and import it again with --groups, or omit --groups and "
-                        "use kctl groups reset",
+                        "use kctl groups reset-offsets",
                     )
             self._watched[partition] = [each for each in waiting if each[0] >= position]
 
@@ -231,7 +231,7 @@ def _failed(error: KafkaException) -> CliError:
     cause = error.args[0]
     if isinstance(cause, KafkaError) and cause.code() in _FENCED:
         return CliError(
-            "another import of this export into the topic has started, so this one has ended",
+            "another import of this export into the topic has started and fenced this one",
             "let the other one finish",
         )
     found = refused(error, "the transaction failed")

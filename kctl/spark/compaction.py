@@ -95,13 +95,14 @@ def _common_settings(manifests: Manifests) -> TaskSettings:
         continue_settings(replace(each, value_schema=""), newest.to_json())
         if (each.since_ms, each.until_ms) != (newest.since_ms, newest.until_ms):
             raise CliError(
-                "the exports are of different times (--since, --until)", "compact them separately"
+                "the exports cover different time ranges (--since, --until)",
+                "compact them separately",
             )
     return newest
 
 
 def _check_sound(target: LocalExportDirectory, manifests: Manifests) -> None:
-    """CliError if an export is damaged, or offsets are missing or double."""
+    """CliError if an export is damaged, or offsets are missing or duplicated."""
     findings = list(verify_continuity(manifests))
     for number, manifest in manifests.items():
         findings += verify_files(target, number)
@@ -124,7 +125,7 @@ def _plan(manifests: Manifests, settings: TaskSettings) -> Plan:
     clusters = {manifest.get("cluster_id") for manifest in manifests.values()}
     if len(clusters) > 1 or len(ids) > len({topic for topic, _ in ids}):
         raise CliError(
-            "the exports are of different logs: a topic was recreated", "compact them separately"
+            "the exports are from different logs: a topic was recreated", "compact them separately"
         )
     return Plan(
         tuple(_whole_range(partition, each) for partition, each in sorted(entries.items())),

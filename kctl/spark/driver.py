@@ -237,7 +237,7 @@ def _plan(request: ExportRequest, target: ExportDirectory, session: Session) -> 
     """Pin the offsets and split them into tasks."""
     selection = request.selection
     if not selection.topics:
-        raise CliError("no topic given", "kctl spark-export TOPIC… --to DIR", ExitStatus.USAGE)
+        raise CliError("no topic specified", "kctl spark-export TOPIC… --to DIR", ExitStatus.USAGE)
     if request.mode is Mode.INCREMENTAL:
         selection = replace(selection, exported=target.exported_ends())
         if request.settings.until_ms is not None:

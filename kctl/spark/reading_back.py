@@ -33,8 +33,8 @@ def stored_streams(
 ) -> Streams | None:
     """The streams of a partition's rows in the files of an export.
 
-    None if they cannot be compared: text files, files elsewhere, or exports whose columns do not
-    tell partitions and offsets.
+    None if they cannot be compared: text files, files elsewhere, or exports without columns for
+    partition and offset.
     """
     known = {*settings.columns, *settings.partition_by}
     if (

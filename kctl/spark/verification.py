@@ -117,8 +117,7 @@ def _shared(one: OffsetRange, other: OffsetRange) -> str:
 def _missing(entry: Mapping[str, Any], here: OffsetRange, earlier: Iterable[OffsetRange]) -> str:
     """The offsets between an increment and the exports before it, unless its manifest names them.
 
-    The first export of a partition has none before it: older ones may have been deleted with
-    intention.
+    The first export of a partition has none before it: older ones may have been deleted on purpose.
     """
     ends = [each.end_offset for each in earlier]
     named = {gap["end_offset"] for gap in entry.get("gaps", ())}

@@ -140,7 +140,7 @@ def verify_source(
 def _whole_ranges(
     manifests: Manifests, source: Source
 ) -> dict[IsolationLevel, dict[TopicPartition, OffsetRange]]:
-    """The offsets of all exported partitions, asked once for each isolation level."""
+    """The offsets of all exported partitions, queried once for each isolation level."""
     available = set(source.partitions())
     wanted: dict[IsolationLevel, set[TopicPartition]] = {}
     for manifest in manifests.values():

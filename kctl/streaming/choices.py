@@ -14,7 +14,7 @@ class Partitioner(StrEnum):
 
 
 class Acks(StrEnum):
-    """Acknowledgements a producer waits for: none, of the leader, of all replicas in the ISR."""
+    """Acknowledgements a producer waits for: none, the leader's, or those of the whole ISR."""
 
     NONE = "0"
     LEADER = "1"

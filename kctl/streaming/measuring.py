@@ -138,7 +138,7 @@ class ProducerTest:
             self._commit_at_s = time.monotonic() + self._load.transaction_s
 
     def _maybe_commit(self, now_s: float) -> None:
-        """Commit the open transaction if its time is over."""
+        """Commit the open transaction if its duration has passed."""
         if self._commit_at_s is None or now_s < self._commit_at_s:
             return
         self._commit_at_s = None
@@ -258,6 +258,6 @@ def _round_trips(
                 raise CliError(f"a record was not read back within {timeout_s:g} s")
             if message.value() != payload:
                 raise CliError(
-                    "another record was read back", "no other producer may write to the topic"
+                    "a different record was read back", "no other producer may write to the topic"
                 )
             yield 1000 * (time.perf_counter() - started_s)

@@ -163,7 +163,8 @@ def consume(consumer: Consumer, limit: int | None, *, in_group: bool = True) -> 
     """The messages available now, at most `limit`; CliError if librdkafka failed.
 
     librdkafka looks for the coordinator of its group id also if it only reads assigned partitions.
-    A user without an ACL for that group may do so: without `in_group` the refusal is left out.
+    Reading assigned partitions needs no ACL for the group: without `in_group`, an authorization
+    error about it is ignored.
     """
     wanted = BATCH_RECORDS if limit is None else min(limit, BATCH_RECORDS)
     messages: list[Message] = consumer.consume(wanted, _WAIT_S)

@@ -20,8 +20,8 @@ class AcknowledgementWatch:
     """Notices that no record is acknowledged any more.
 
     librdkafka retries in silence until the leader answers or another one is elected, which takes
-    the ZooKeeper session timeout of a broker that hangs. The user learns meanwhile which broker
-    that is. Brokers are queried once per standstill.
+    the ZooKeeper session timeout of a broker that hangs. Meanwhile the user is shown which broker
+    that is. Brokers are queried once per stall.
     """
 
     def __init__(self, session: Session, *, limit_s: float | None = None) -> None:

@@ -90,7 +90,7 @@ def status(
     *,
     is_frozen: bool,
 ) -> Text:
-    """How many rows, which filter, and from when."""
+    """The number of rows, the filter, and the time of the sample."""
     text = Text(" ")
     if sample is None:
         text.append("connecting …", style="yellow")

@@ -54,7 +54,7 @@ class RowsTable(ScrollView, can_focus=True):
 
     @property
     def num_rows(self) -> tuple[int, int]:
-        """How many rows are shown, of how many."""
+        """The number of rows shown, and the number of all rows."""
         return len(self._shown), len(self._rows)
 
     @property

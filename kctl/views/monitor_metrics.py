@@ -14,7 +14,7 @@ from kctl.model.monitoring import ClusterSnapshot
 
 
 class Names(StrEnum):
-    """Whose names are served."""
+    """Which exporter's metric names are served."""
 
     KAFKA_EXPORTER = "kafka-exporter"
     LAG_EXPORTER = "lag-exporter"
@@ -40,7 +40,7 @@ class Sheet:
         family.samples.append((tuple(map(str, labels.values())), value))
 
     def families(self) -> list[Family]:
-        """All of them."""
+        """All families."""
         return list(self._families.values())
 
 
@@ -241,7 +241,7 @@ def _own(sheet: Sheet, snapshot: ClusterSnapshot) -> None:
     for log_dir in snapshot.log_dirs:
         labels = {**cluster, "id": log_dir.broker_id, "log_dir": log_dir.path}
         for name, size in (("total", log_dir.total_bytes), ("usable", log_dir.usable_bytes)):
-            if size is not None:  # Kafka before 3.3 does not say
+            if size is not None:  # Kafka before 3.3 does not report it
                 sheet.add(f"kctl_log_dir_{name}_bytes", labels, size)
     addresses = {broker.id: str(broker) for broker in snapshot.cluster.brokers}
     for broker_id, expiry_s in snapshot.certificates.items():

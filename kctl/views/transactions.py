@@ -68,7 +68,7 @@ def list_row(one: TransactionListing) -> Row:
 
 def transaction_row(one: Transaction, now: int) -> Row:
     """A transaction as a row of DESCRIBE_COLUMNS."""
-    # One that is complete keeps the time at which it began, but lasts no longer.
+    # A completed transaction keeps its start time, but its duration does not grow any more.
     is_open = one.started_ms is not None and not one.state.startswith("Complete")
     duration_ms = now - (one.started_ms or 0) if is_open else None
     return {

@@ -22,7 +22,7 @@ with warnings.catch_warnings():  # it loads its schemas in a deprecated way
     warnings.simplefilter("ignore", DeprecationWarning)
     from kafka import KafkaProducer
 
-# It has an error to tell for each broker that it does not reach, and pytest would keep them all.
+# It logs an error for each broker it cannot reach, and pytest would keep all of them.
 logging.getLogger("kafka").setLevel(logging.CRITICAL)
 
 TOPICS = ("librdkafka", "kafka-python", "transactions")

@@ -56,7 +56,7 @@ def _check_partition(
 def _batches(directory: Path, high_watermark: int) -> list[tuple[int, bytes]]:
     """Base offset and bytes of every batch; none lies beyond the high watermark.
 
-    Where segments begin is each replica's own affair, so it is not compared.
+    Replicas roll segments independently, so segment boundaries are not compared.
     """
     batches = [
         batch

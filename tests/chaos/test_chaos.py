@@ -1,7 +1,7 @@
 """All faults for several minutes: `make chaos`.
 
 CHAOS_SECONDS says for how long, CHAOS_SEED which faults in which order (printed with each run),
-CHAOS_PACE_MS how long producers pause between two records (0.5 unless told; 5 for an hour).
+CHAOS_PACE_MS how long producers pause between two records (default 0.5; use 5 for an hour).
 """
 
 import os

@@ -29,7 +29,7 @@ MAX_DEPTH = 6
 
 
 class Generator:
-    """Makes requests of the given classes; `rng` decides all."""
+    """Makes requests of the given classes; `rng` makes all choices."""
 
     def __init__(self, rng: random.Random, requests: list[type[Request[Any]]]) -> None:
         self._rng = rng

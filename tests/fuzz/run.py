@@ -21,7 +21,7 @@ from tests.support.broker import RunningBroker
 FRAMES_PER_CONNECTION = 50
 READ_TIMEOUT_S = 0.02
 LEFT_OUT = frozenset({ApiKey.CONTROLLED_SHUTDOWN})
-"""APIs that end what is tested: on a broker without an authorizer they do what they say."""
+"""APIs that would stop the broker under test: without an authorizer they take effect."""
 
 
 @dataclass

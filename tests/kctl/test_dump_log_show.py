@@ -504,7 +504,7 @@ class TestBadInput:
         result = kctl("dump-log", "--records")
 
         assert result.exit_code == 2
-        assert "no files given" in result.stderr
+        assert "no file specified" in result.stderr
 
 
 class TestVerbs:

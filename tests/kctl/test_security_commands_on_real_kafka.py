@@ -244,7 +244,7 @@ def test_explain_decides_as_the_authorizer_does(secured: Secured) -> None:
 
 def test_hidden_super_users_are_mentioned(secured: Secured) -> None:
     result = secured.kctl("acls", "explain", "alice", "write", "topic:orders")
-    assert "the brokers hide super.users" in result.stderr
+    assert "the brokers do not reveal super.users" in result.stderr
     told = secured.kctl("acls", "explain", "root", "write", "topic:orders", "--super-user", "root")
     assert told.exit_code == 0 and "super user" in told.output
 

@@ -308,7 +308,7 @@ def test_what_cannot_be_restored_is_refused_and_changes_nothing(
         (tmp_path / "none", [], "contains no exports"),
         (tmp_path / "good", ["other"], "does not contain topic other"),
         (tmp_path / "good", ["--export", "7"], "has no export 7"),
-        (tmp_path / "good", ["--groups"], "the exports have no offsets of groups"),
+        (tmp_path / "good", ["--groups"], "the exports contain no group offsets"),
         (tmp_path / "good", ["--rename", "x=y"], "--rename x: not among refused"),
         (tmp_path / "good", ["--rename", "refused"], "expected TOPIC=NAME"),
         (tmp_path / "good", ["--rename", "refused=small"], "has 1 partitions, the exported one 2"),

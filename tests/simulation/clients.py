@@ -140,7 +140,7 @@ class IdempotentProducer(SimulatedClient):
         """The longest time from sending a batch to its acknowledgement, retries included."""
 
     async def run(self) -> None:
-        """Produce until told to finish."""
+        """Produce until `is_finishing` is set."""
         producer_id, epoch = await self._init()
         await asyncio.gather(
             *(self._produce_to(partition, producer_id, epoch) for partition in self._partitions)
@@ -221,7 +221,7 @@ class TransactionalProducer(SimulatedClient):
         self._sequences: dict[TopicPartition, int] = {}
 
     async def run(self) -> None:
-        """Run transactions until told to finish; end none of them halfway."""
+        """Run transactions until `is_finishing` is set; none is left halfway."""
         await self._init()
         while not self.is_finishing:
             transaction = Transaction(len(self.transactions))
@@ -404,7 +404,7 @@ class GroupConsumer(SimulatedClient):
         self._generation = -1
 
     async def run(self) -> None:
-        """Join, read and commit, and join again, until told to finish."""
+        """Join, read and commit, and join again, until `is_finishing` is set."""
         while not self.is_finishing:
             try:
                 mine = await self._join()

@@ -2,8 +2,8 @@
 
 Each seed runs in a process of its own: a replay needs fixed hashes and addresses.
 
-That they find something was tried by putting two bugs back in. Seeds 2, 5, 6, 11 and 19 find a high
-watermark that stands still after a clean stop (LIVE_BROKERS and TIMER do not re-evaluate it, a
+Two fixed bugs were reintroduced to check that the seeds find them. Seeds 2, 5, 6, 11 and 19 find a
+high watermark that stands still after a clean stop (LIVE_BROKERS and TIMER do not re-evaluate it, a
 follower outside of the ISR keeps the time it was caught up): a producer waits 5 s. Seed 4 finds an
 ISR that is not expanded after an accepted proposal: the timer has to do it, and counts.
 """

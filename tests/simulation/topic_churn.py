@@ -24,7 +24,7 @@ class TopicRecreator(SimulatedClient):
     """
 
     async def run(self) -> None:
-        """Repeat until told to finish; the topic remains in the end."""
+        """Repeat until `is_finishing` is set; the topic exists at the end."""
         await self._create()
         while not self.is_finishing:
             await self._write()

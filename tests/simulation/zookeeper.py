@@ -109,7 +109,7 @@ class ZooKeeperServer:
                     self.expire(session_id)
 
     def receive(self, message: tuple[Any, ...]) -> None:
-        """Carry out one message of a client: (client, connection id, xid, verb, arguments)."""
+        """Process one message of a client: (client, connection id, xid, verb, arguments)."""
         if not self.is_available:
             return
         client, connection_id, xid, verb, *arguments = message
@@ -386,7 +386,7 @@ class _Subscription(Watch):
         self._callback = callback
 
     def wants(self, event: WatchEvent) -> bool:
-        """Whether the event is about what this watches."""
+        """Whether the event is about the watched node."""
         return event.path == self.path and (event.kind is EventKind.CHILDREN) == self.of_children
 
     def deliver(self, event: WatchEvent) -> None:

@@ -100,7 +100,7 @@ def leaked(before: Descriptors, after: Descriptors, num_files: int) -> list[str]
 
 
 SLACK = {"resident_mb": 20.0, "longest_ack_s": 2.0, "longest_metadata_s": 2.0}
-"""By column: how much more the last third may have than the thirds before, besides a tenth."""
+"""By column: how much the last third may exceed the earlier thirds, in addition to 10 %."""
 
 
 def growing(samples: list[Sample]) -> list[str]:

@@ -40,7 +40,7 @@ def test_dry_run_shows_tasks_ranges_and_bytes_and_writes_nothing(kctl: Kctl, out
     [
         (["nosuch", "--from-dir", str(LOGS)], 1, "no topic matches nosuch"),
         (["txn", "--from-dir", "/nowhere"], 1, "/nowhere: no such file or directory"),
-        (["--from-dir", str(LOGS)], 2, "no topic given"),
+        (["--from-dir", str(LOGS)], 2, "no topic specified"),
         (["txn"], 2, "no cluster specified"),
         (["txn", "-b", "127.0.0.1:1"], 1, "cannot reach the cluster"),
         (["txn", "--append", "--overwrite"], 2, "--append and --overwrite are mutually exclusive"),

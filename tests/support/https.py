@@ -25,7 +25,7 @@ class DocumentServer(ThreadingHTTPServer):
         return f"https://localhost:{self.server_address[1]}/document"
 
     def handle_error(self, request: object, client_address: object) -> None:
-        """Clients that do not trust the certificate are no concern of the server."""
+        """Ignore clients that do not trust the certificate."""
 
 
 class _Handler(BaseHTTPRequestHandler):

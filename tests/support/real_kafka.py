@@ -64,7 +64,7 @@ def running_kafka(
 ) -> Iterator[RealKafka]:
     """Start ZooKeeper and `brokers` brokers with their data under `directory`.
 
-    `more.listeners` among the settings (`SSL://127.0.0.1:1234`) stand beside the plaintext one;
+    `more.listeners` among the settings (`SSL://127.0.0.1:1234`) are added to the plaintext one;
     `jmx.port` opens a JMX port, of a single broker.
     """
     with ExitStack() as servers:

@@ -44,8 +44,8 @@ class ZooKeeper:
     def expire_session(self, session_id: int) -> None:
         """Expire another client's session, by reconnecting to it with its password and closing it.
 
-        They learn of it with their next request, as they would of one that had timed out. A
-        session that has ended already is no error.
+        The client learns of it with its next request, as after a session timeout. A session that
+        has already ended is ignored.
         """
         expire_session(("127.0.0.1", self.port), session_id)
 

@@ -10,7 +10,7 @@ from broker.metadata.znodes.json_text import decode_json, encode_json, reading, 
 BROKERS_PATH = "/brokers"
 BROKER_IDS_PATH = "/brokers/ids"
 BROKER_SEQUENCE_ID_PATH = "/brokers/seqid"
-"""Kafka writes its data to raise its version: that plus reserved.broker.max.id is a new id."""
+"""Kafka sets its data to increment its version: that plus reserved.broker.max.id is a new id."""
 
 _ENDPOINT = re.compile(r"(?P<name>.+)://(?:\[(?P<ipv6>.*)\]|(?P<host>[^\[\]]*)):(?P<port>-?\d+)")
 _PLAINTEXT = "PLAINTEXT"

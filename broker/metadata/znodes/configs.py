@@ -9,7 +9,7 @@ from broker.metadata.znodes.json_text import decode_json, encode_json, java_prop
 CONFIG_PATH = "/config"
 CONFIG_TYPES = ("topics", "clients", "users", "brokers", "ips")
 DEFAULT_ENTITY = "<default>"
-"""The entity whose config applies to all that have none of their own."""
+"""The default entity: its config applies to all entities without a config of their own."""
 
 
 def sanitize(name: str) -> str:

@@ -17,14 +17,14 @@ Value = TypeVar("Value")
 
 _MASK = 0xFFFFFFFF
 _INITIAL_BUCKETS = 16
-# A Scala map of up to four entries keeps them as they came.
+# A Scala map of up to four entries keeps insertion order.
 _SMALL_MAP = 4
 _TRIE_BITS = 5
 _HASH_BITS = 32
 
 
 class MalformedZnode(ValueError):
-    """Data that cannot be what its node should hold; the message names path and data."""
+    """A node's data is not what Kafka stores there; the message names path and data."""
 
     def __init__(self, path: str, data: bytes | None, reason: object) -> None:
         super().__init__(f"{path}: {reason}, found {data!r}")
@@ -33,7 +33,7 @@ class MalformedZnode(ValueError):
 
 @contextmanager
 def reading(path: str, data: bytes | None) -> Iterator[None]:
-    """Around what takes a node's data apart: whatever is missing or odd is a MalformedZnode."""
+    """Decode a node's data inside: a missing or unexpected field becomes a MalformedZnode."""
     try:
         yield
     except MalformedZnode:
@@ -76,7 +76,7 @@ def scala_mutable_map(entries: Mapping[str, Value]) -> dict[str, Value]:
 
 
 def scala_immutable_map(entries: Mapping[str, Value]) -> dict[str, Value]:
-    """In the order of scala.collection.immutable.Map: as they came, or that of a hash trie."""
+    """In the order of scala.collection.immutable.Map: insertion order, or that of a hash trie."""
     if len(entries) <= _SMALL_MAP:
         return dict(entries)
     return {key: entries[key] for key in _trie_order(entries, 0)}
@@ -106,8 +106,9 @@ def _improve(hashed: int) -> int:
 def java_properties(entries: Mapping[str, Value]) -> dict[str, Value]:
     """In the order of java.util.Properties, filled in the order of `entries`.
 
-    It is a ConcurrentHashMap: keys of a bucket are in insertion order, until the table grows
-    and the bucket is divided; those before the last run of keys with the same target turn round.
+    It is a ConcurrentHashMap: keys of a bucket are in insertion order until the table grows and the
+    bucket is split. Then the keys before the last run with the same new bucket are in reverse
+    order.
     """
     table: list[list[str]] = [[] for _ in range(_INITIAL_BUCKETS)]
     for count, key in enumerate(entries, start=1):

@@ -94,7 +94,7 @@ def _parse_entry(entry: Any) -> list[Acl]:
 def _text(entry: dict[str, Any], key: str) -> str:
     value = entry.get(key)
     if not isinstance(value, str) or not value:
-        raise CliError(f"`{key}` is missing or not a text")
+        raise CliError(f"`{key}` is missing or not a string")
     return value
 
 

@@ -74,7 +74,7 @@ def _librdkafka_login(credentials: Credentials | OAuthLogin) -> dict[str, object
         }
     if credentials.is_token:
         raise CliError(
-            "librdkafka, with which kctl produces and consumes, cannot use delegation tokens",
+            "kctl produces and consumes with librdkafka, which does not support delegation tokens",
             "log in with the password of a user",
         )
     return {

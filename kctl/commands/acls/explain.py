@@ -87,9 +87,7 @@ def explain(
     given = {SUPER_USERS: super_users is not None, ALLOW_EVERYONE: allow_everyone is not None}
     if unseen := [name for name in shown.hidden if not given[name]]:
         options = "--super-user or --allow-everyone"
-        session.out.note(
-            f"the brokers hide {' and '.join(unseen)}: {options} tells kctl what they are"
-        )
+        session.out.note(f"the brokers do not reveal {' and '.join(unseen)}: specify {options}")
     return ExitStatus.OK if decision.allowed else ExitStatus.FOUND
 
 

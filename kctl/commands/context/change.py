@@ -120,7 +120,7 @@ def _with_cluster_id(session: Session, context: Context) -> Context:
     try:
         return replace(context, cluster_id=find_cluster_id(probe))
     except CliError as error:
-        session.out.note(f"its cluster id is unknown: {error.message}")
+        session.out.note(f"the cluster id is unknown: {error.message}")
         return context
     finally:
         probe.close()

@@ -20,5 +20,5 @@ def known_broker(state: Path, broker_id: int) -> DevBroker:
     """The broker with this id; CliError if `kctl dev up` has not created it."""
     broker = dev_broker(state, broker_id)
     if not broker.properties_file.exists():
-        raise CliError(f"there is no broker {broker_id}", "kctl dev status lists the existing ones")
+        raise CliError(f"there is no broker {broker_id}", "kctl dev status lists the brokers")
     return broker

@@ -38,5 +38,5 @@ def _log_file(state: Path, server: str) -> Path:
     if server == ZOOKEEPER and zookeeper.exists:
         return zookeeper.log_file
     if not server.isdecimal():
-        raise CliError(f"there is no {server}", "kctl dev status lists the existing ones")
+        raise CliError(f"there is no {server}", "kctl dev status lists the servers")
     return known_broker(state, int(server)).log_file

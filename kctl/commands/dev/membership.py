@@ -82,7 +82,7 @@ def _check_can_grow(directory: Path, existing: list[DevBroker]) -> None:
         raise CliError("there are no brokers", "kctl dev up --brokers 3 starts a cluster")
     if not existing[-1].is_in_cluster:
         raise CliError(
-            "a single broker without ZooKeeper cannot get another one",
+            "a single broker without ZooKeeper cannot become a larger cluster",
             "kctl dev down --delete-data, then kctl dev up --brokers 2",
         )
     if dev_security(directory).exists:

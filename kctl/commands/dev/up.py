@@ -118,7 +118,8 @@ def up(
     names = _parse_racks(racks)
     if zookeeper_port and (zookeeper or not is_cluster):
         raise usage_error(
-            "--zookeeper-port is for a ZooKeeper that is started", "use --brokers 2 or more"
+            "--zookeeper-port has no effect: no ZooKeeper is started",
+            "use --brokers 2 or more",
         )
     if secure and seed_data:
         raise usage_error("--seed-data cannot be combined with --secure", "omit one of them")

@@ -152,7 +152,7 @@ def show(
     is_csv = out.format is OutputFormat.CSV
     arguments = [*(paths or []), *filter(None, (files or "").split(","))]
     if not arguments:
-        raise CliError("no files given", "kctl dump-log FILE…", ExitStatus.USAGE)
+        raise CliError("no file specified", "kctl dump-log FILE…", ExitStatus.USAGE)
     check_decoder_classes(key_decoder_class, value_decoder_class)
     flags = KafkaFlags(
         print_data_log or bool(key_decoder_class or value_decoder_class),

@@ -134,7 +134,9 @@ def _payloads(file: str | None, delimiter: str, *, monotonic: bool) -> tuple[byt
     if file is None:
         return ()
     if monotonic:
-        raise usage_error("two kinds of payload", "use --payload-file or --payload-monotonic")
+        raise usage_error(
+            "--payload-file cannot be combined with --payload-monotonic", "omit one of them"
+        )
     ends = usage(parse_separator, delimiter)
     lines = [line for line in read_text(file).encode().split(ends) if line]
     if not lines:

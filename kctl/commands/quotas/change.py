@@ -124,7 +124,8 @@ def delete_quotas(
     changes: dict[str, float | None] = dict.fromkeys(named or now)
     if unset := [key for key in changes if key not in now] or ([] if now else ["any quota"]):
         raise CliError(
-            f"{entity_of(*parts)} does not have {', '.join(unset)}", "kctl quotas list shows them"
+            f"{entity_of(*parts)} does not have {', '.join(unset)}",
+            "kctl quotas list shows the quotas",
         )
     kafka = options.named_by_kafka() if text_format else None
     _change(session, parts, changes, yes=yes, dry_run=dry_run, kafka=kafka)

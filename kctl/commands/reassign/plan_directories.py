@@ -45,7 +45,9 @@ def plan_directories(
     # Moves stay within a broker: those of brokers that answer can be planned without the others.
     current, dirs = ask(session, query, partial=True)
     if unknown := sorted(drained - {log_dir.path for log_dir in dirs}):
-        raise CliError(f"no such log directory: {unknown[0]}", "kctl log-dirs shows them")
+        raise CliError(
+            f"no such log directory: {unknown[0]}", "kctl log-dirs shows the log directories"
+        )
     moves = plan_directory_moves(dirs, {tp.topic for tp in current}, drained)
     if out is not None and str(out) == "-":
         session.out.lines([_json(moves, current)])

@@ -64,8 +64,8 @@ def _check_combinations(
         source = ctx.get_parameter_source(name)
         if source is not None and source.name == "COMMANDLINE":
             raise usage_error(
-                f"{option} has no effect with --resume: the interrupted run has fixed it",
-                "omit it, or use --overwrite to begin again",
+                f"{option} has no effect with --resume: the interrupted run determines it",
+                "omit it, or use --overwrite to start again",
             )
 
 
@@ -318,7 +318,7 @@ def run(
     since_ms = None if since is None else parse_moment(since, "--since", now_ms)
     until_ms = None if until is None else parse_moment(until, "--until", now_ms)
     if since_ms is not None and until_ms is not None and since_ms >= until_ms:
-        raise usage_error(f"--since {since} is not before --until {until}", "exchange them")
+        raise usage_error(f"--since {since} is not before --until {until}", "swap them")
     selection = Selection(
         tuple(topics or ()),
         since_ms=since_ms,

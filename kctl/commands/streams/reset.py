@@ -145,7 +145,7 @@ def reset(
     if planned.group.members and not force:
         raise CliError(
             f"{wanted.application_id} has active members: nothing was changed",
-            "stop all instances of the application; --force removes members that are left",
+            "stop all instances of the application; --force removes the remaining members",
         )
     if text_format and dry_run:
         _show_kafka(session, wanted, planned, dry_run=True)

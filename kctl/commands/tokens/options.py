@@ -45,7 +45,7 @@ async def hmac_of(client: Client, token_id: str | None, file: Path | None) -> by
     for token in await list_tokens(client):
         if token.token_id == token_id:
             return token.hmac
-    raise CliError(f"no such token: {token_id!r}", "kctl tokens list shows those you may use")
+    raise CliError(f"no such token: {token_id!r}", "kctl tokens list shows the tokens you may use")
 
 
 def require_token(token_id: str | None, file: Path | None) -> None:

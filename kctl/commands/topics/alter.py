@@ -90,7 +90,7 @@ def alter(
         rate = parse_rate(throttle, "--throttle") if throttle else None
         return _change_replicas(session, topics, replication_factor, rate, yes=yes, dry_run=dry_run)
     if throttle:
-        raise usage_error("--throttle is for --replication-factor", "omit it")
+        raise usage_error("--throttle requires --replication-factor", "omit it")
     if assignment and not text_format:
         require_brokers(session, assignment)
     work = _Work(topics, count, assignment, changes)

@@ -38,7 +38,7 @@ def list_users(
     if text_format:
         if store.place is not None or len(names) > 1:
             raise CliError(
-                "--format kafka describes one user or all, through brokers",
+                "--format kafka describes one user or all users, through brokers",
                 "omit --zookeeper and --directory, and name one user",
                 ExitStatus.USAGE,
             )

@@ -143,7 +143,7 @@ def _as_kafka(
     policies = {"earliest": "earliest", "latest": "latest", "none": "error"}
     if reset_policy not in policies:
         raise usage_error(
-            f"--reset-policy {reset_policy} does not exist", f"one of {', '.join(policies)}"
+            f"--reset-policy {reset_policy}: unknown", f"one of {', '.join(policies)}"
         )
     refuse_if_read_only(session)
     ask(session, lambda client: partitions_of(client, [topic]))

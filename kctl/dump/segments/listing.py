@@ -141,7 +141,7 @@ def log_start_offset(partition: TopicPartition, files: Sequence[DumpFile]) -> in
 
 
 def expiries(segments: Sequence[Segment], start_offset: int, rule: Retention) -> list[Expiry]:
-    """When each segment may be deleted; no segment goes before the ones in front of it."""
+    """When each segment may be deleted; no segment is deleted before the older ones."""
     surplus = sum(one.size_bytes for one in segments) - (rule.retention_bytes or 0)
     has_limit = rule.retention_bytes is not None and rule.retention_bytes >= 0
     found: list[Expiry] = []

@@ -82,7 +82,7 @@ class KctlReader(DataSourceReader):
                 raise CliError(
                     f"{partition}: offsets {first} to {end} are out of range (available: "
                     f"{there.first_offset} to {there.end_offset}); failOnDataLoss=false reads what "
-                    "is there"
+                    "is available"
                 )
             first = min(max(first, there.first_offset), there.end_offset)
             end = max(first, min(end, there.end_offset))
@@ -118,7 +118,7 @@ class KctlStreamReader(DataSourceStreamReader):
             return {**offsets, _TOPIC_IDS: self._topic_ids(source, ranges)}
 
     def getDefaultReadLimit(self) -> Any:  # noqa: N802 - Spark's name
-        """maxOffsetsPerTrigger; without it, everything that is there."""
+        """maxOffsetsPerTrigger; without it, everything available."""
         from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows
 
         limit = self._request.max_offsets
@@ -190,7 +190,7 @@ class KctlStreamReader(DataSourceStreamReader):
                     )
                 first = min(max(first, each.first_offset), each.end_offset)
                 if first > last:
-                    first = each.first_offset  # a shorter log is another one
+                    first = each.first_offset  # a log that became shorter is a different log
             yield OffsetRange(each.topic, each.partition, min(first, last), last)
 
     def read(self, partition: InputPartition) -> Iterator[Any]:
@@ -213,7 +213,7 @@ def _loss(first: int, end: int, there: OffsetRange) -> str:
 
 
 def limited(starts: Mapping[str, int], ends: Mapping[str, int], max_rows: int) -> dict[str, int]:
-    """Ends so that at most about `max_rows` offsets are read, in proportion to what is there.
+    """Ends so that at most about `max_rows` offsets are read, in proportion to what is available.
 
     As Spark's connector: a partition with anything to read gets at least one offset.
     """
@@ -257,6 +257,6 @@ def _cast(table: pa.Table, schema: pa.Schema, piece: Piece) -> pa.Table:
                 raise CliError(
                     f"{piece.topic}-{piece.partition} offset {offset}: timestamp "
                     f"{time_ms} does not fit Spark's TIMESTAMP",
-                    "kctl spark-export keeps such records aside",
+                    "kctl spark-export writes such records to _undecodable",
                 ) from error
         raise

@@ -94,7 +94,7 @@ class _Parser:
         if self._word() == "COMMENT":
             self._next()
             if self._next()[0] != "text":
-                raise ValueError("COMMENT needs a text in quotes")
+                raise ValueError("COMMENT needs a quoted string")
         return field
 
     def _type(self) -> pa.DataType:

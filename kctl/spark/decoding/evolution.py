@@ -46,7 +46,7 @@ def evolve_by_sample(
 
 
 def is_retyped(before: pa.DataType, after: pa.DataType) -> bool:
-    """Whether a field that `before` has got another type, so that one reader cannot read both."""
+    """Whether a field of `before` has another type in `after`: one reader cannot read both."""
     if pa.types.is_struct(before) and pa.types.is_struct(after):
         return any(
             after.get_field_index(field.name) < 0

@@ -102,7 +102,8 @@ class RegistryValues:
 
 
 def shaped(value: Any, kind: pa.DataType) -> Any:
-    """A decoded value in the form of a type: maps as lists, named branches of unions plain."""
+    """A decoded value in the form of a type: maps as lists, union values without the branch
+    name."""
     if isinstance(value, tuple):  # fastavro: (name of the branch, value)
         value = value[1]
     if pa.types.is_struct(kind) and isinstance(value, dict):
@@ -127,19 +128,18 @@ def table_type(
     settings: RegistrySettings, topics: Iterable[str], sample: Iterable[bytes | None]
 ) -> tuple[int, pa.DataType]:
     """(id of the schema, struct type) of a table: the latest schema of the topic's subject, else
-    that with the largest id in a sample. CliError if no schema is found, or it is not a record."""
+    the one with the largest id in a sample. CliError if no schema is found, or it is not a
+    record."""
     client = RegistryClient(settings)
     values = [value for value in sample if value]
     schema = _subject_schema(client, list(topics)) or _newest(client, values)
     if schema is None or schema.id is None:
         raise CliError(
-            "no value of the sample has a schema of the registry", "use --value json or string"
+            "no sampled value has a schema in the registry", "use --value json or string"
         )
     kind = _struct_of(client, schema, values)
     if not pa.types.is_struct(kind) or not kind.num_fields:
-        raise CliError(
-            f"schema {schema.id} is not a record with fields", "use --value binary, or export it"
-        )
+        raise CliError(f"schema {schema.id} is not a record with fields", "use --value binary")
     return schema.id, without_nulls(kind)
 
 
@@ -257,7 +257,9 @@ def _avro_complex(
     if kind in ("record", "error"):
         full = _full_name(schema, space)
         if full in outer:
-            raise CliError(f"{full} contains itself, which a table cannot", "use --value binary")
+            raise CliError(
+                f"{full} is recursive, which a table cannot represent", "use --value binary"
+            )
         inner = full.rpartition(".")[0]
         return pa.struct(
             [
@@ -271,7 +273,8 @@ def _avro_complex(
 def _protobuf_type(descriptor: Any, outer: tuple[str, ...]) -> pa.DataType:
     if descriptor.full_name in outer:
         raise CliError(
-            f"{descriptor.full_name} contains itself, which a table cannot", "use --value binary"
+            f"{descriptor.full_name} is recursive, which a table cannot represent",
+            "use --value binary",
         )
     path = (*outer, descriptor.full_name)
     return pa.struct([(field.name, _protobuf_field(field, path)) for field in descriptor.fields])

@@ -25,7 +25,7 @@ def decode_struct(text: str) -> pa.DataType:
 def infer_struct(values: Iterable[bytes | None]) -> pa.DataType | None:
     """The struct type that fits all objects among the values; None if there is no such type.
 
-    Values that are not objects, are nested too deeply or are not Unicode are ignored: they are kept
+    Values that are not objects, are nested too deeply or are not Unicode are ignored: they are set
     aside with any schema.
     """
     objects = [found for value in values if (found := _usable_object(value))]

@@ -164,7 +164,7 @@ class _Parser:
     def _text(self) -> str:
         part, text = self._next()
         if part != "text":
-            raise ValueError(f"expected a text in quotes instead of {text!r}")
+            raise ValueError(f"expected a quoted string instead of {text!r}")
         return text[1:-1].replace("''", "'")
 
     def _peek(self) -> tuple[str, str]:

@@ -48,7 +48,7 @@ def continue_settings(
         return _continue_registry(settings, previous, evolution)
     if settings.value_schema and settings.value_schema != schema:
         schema = _evolved(settings.value_schema, schema, evolution)
-    # A manifest of an older version does not say: keeping records aside loses nothing.
+    # A manifest of an older version does not say: setting records aside loses nothing.
     is_inferred = bool(previous.get("is_schema_inferred", True)) and not settings.value_schema
     return replace(settings, value_schema=schema, is_schema_inferred=is_inferred)
 

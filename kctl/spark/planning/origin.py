@@ -44,7 +44,7 @@ class ExportedEnd:
     leader_epoch: int | None = None
 
     def is_same_log(self, other: "ExportedEnd") -> bool:
-        """Whether both may be of one log; ids that are not known do not count."""
+        """Whether both may be the same log; unknown ids are ignored."""
         pairs = [(self.cluster_id, other.cluster_id), (self.topic_id, other.topic_id)]
         return all(ours is None or theirs is None or ours == theirs for ours, theirs in pairs)
 
@@ -75,7 +75,7 @@ def origin_problems(
     origin: Origin,
     epoch_ends: Mapping[TopicPartition, int],
 ) -> dict[TopicPartition, str]:
-    """Why logs are not the exported ones, or were truncated since; empty if none is."""
+    """Why logs are not the exported ones, or were truncated since; empty if there is no problem."""
     found = {}
     for partition, end in exported.items():
         problem = difference(partition, end, origin)
@@ -93,8 +93,8 @@ def _epoch_problem(
     epoch_end = epoch_ends.get(partition)
     if epoch_end is None or epoch_end >= end.end_offset:
         return ""
-    # A replica that got no record in the newest epoch does not know it. With equal topic ids that
-    # is all an unknown epoch means.
+    # A replica that got no record in the newest epoch does not know it. With equal topic ids, an
+    # unknown epoch means nothing else.
     is_same_topic = end.topic_id is not None and partition.topic in origin.topic_ids
     return _truncated(end, epoch_end) if epoch_end >= 0 or not is_same_topic else ""
 

@@ -38,7 +38,7 @@ class Source(Protocol):
         """Identifies the logs of these partitions."""
 
     def held_back(self, ranges: Iterable[OffsetRange]) -> dict[TopicPartition, int]:
-        """How many offsets follow the end of ranges, behind open transactions; none omitted."""
+        """How many offsets open transactions hold back after each range; zeros are omitted."""
 
     def epoch_end_offsets(self, epochs: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
         """The end offsets of leader epochs: -1 for an unknown epoch; omitted if not available."""
@@ -58,7 +58,7 @@ class Selection:
     """Where earlier exports ended, for `--incremental`."""
     is_committed: bool = True
     is_gap_skipped: bool = False
-    """Whether to go on where records are gone that no export contains."""
+    """Whether to continue where records were deleted before any export contained them."""
 
 
 def choose_partitions(
@@ -117,7 +117,8 @@ def choose_ranges(
 def _continued(
     source: Source, ranges: Sequence[OffsetRange], selection: Selection, gaps: list[Gap]
 ) -> list[OffsetRange]:
-    """The ranges, begun where earlier exports ended; CliError or a gap where that is not possible.
+    """The ranges, starting where earlier exports ended; CliError or a gap where that is not
+    possible.
 
     A log that is not the exported one is read from its beginning.
     """

@@ -58,7 +58,7 @@ class ContentType(StrEnum):
 
 
 class OnGap(StrEnum):
-    """Values of `--on-gap`: what to do about records that are gone before they were exported."""
+    """Values of `--on-gap`: what to do about records deleted before they were exported."""
 
     FAIL = "fail"
     SKIP = "skip"
@@ -255,7 +255,9 @@ class TaskSettings:
             raise CliError("--schema needs --value json", "add it", ExitStatus.USAGE)
         if key_type == ContentType.REGISTRY:
             raise CliError(
-                "--key registry: only values can have a schema of a registry", "", ExitStatus.USAGE
+                "--key registry: registry schemas are supported for values only",
+                "",
+                ExitStatus.USAGE,
             )
         if is_flat and value_type not in (ContentType.JSON, ContentType.REGISTRY):
             raise CliError("--flatten needs --value json or registry", "add it", ExitStatus.USAGE)

@@ -155,7 +155,7 @@ class ExportDirectory(ABC):
 
     @property
     def is_half_replaced(self) -> bool:
-        """Whether a run was killed while it replaced the exports: only it can be finished."""
+        """Whether a run was killed while it replaced the exports: it must be resumed first."""
         return self.staging.is_resumable and (self.path / _REPLACED).exists()
 
     def clean_up(self) -> None:

@@ -111,7 +111,7 @@ class Staging(PlannedRun):
     @contextmanager
     def locked(self, *, is_taken_over: bool = False) -> Iterator[None]:
         """Exclude other runs; the lock ends with the process, however it ends."""
-        del is_taken_over  # the owner of a lock that is held is alive
+        del is_taken_over  # a held lock always has a live owner
         with self._open_locked():
             yield
 

@@ -115,7 +115,7 @@ def _by_registry(
     if not len(raw):
         return pa.array([], kind), None
     if settings.registry is None:
-        raise CliError("values have schemas of a registry", "use --registry URL")
+        raise CliError("the values have schemas in a registry", "use --registry URL")
     from kctl.spark.decoding.registry_values import RegistryValues
 
     values = RegistryValues(settings.registry, settings.schema_id)
@@ -159,7 +159,7 @@ def _one_by_one(
 
 
 def _timestamp_problems(table: pa.Table, settings: TaskSettings) -> pa.Array | None:
-    """Reasons for timestamps that the files or their readers do not support; None without any.
+    """Reasons for timestamps that the files or their readers do not support; None if all are fine.
 
     Producers that write microseconds where Kafka expects milliseconds are common: their years have
     five digits. Parquet holds these; text formats and directories by date do not.

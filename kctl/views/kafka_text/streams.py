@@ -9,7 +9,7 @@ from kctl.views.kafka_text.java_order import partition_hash
 
 
 def range_lines(asked: Offsets, bounds: LogBounds) -> Iterator[str]:
-    """The tool's remarks on given offsets that are not inside the log; its ends are outside."""
+    """The tool's notes on given offsets outside the log; start and end offset count as outside."""
     for place in hash_map_order(asked, partition_hash):
         offset, start, end = asked[place], bounds.starts[place], bounds.ends[place]
         if offset >= end:

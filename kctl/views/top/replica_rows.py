@@ -204,7 +204,8 @@ def _leader_end(sample: TopSample, place: TopicPartition, one: Partition) -> int
 def _replica_lag(
     sample: TopSample, place: TopicPartition, one: Partition, broker_id: int
 ) -> int | None:
-    """Records that a replica lacks; None if that is unknown. The leader was read last or first."""
+    """Records that a replica lacks; None if unknown. 0 if it was read after its leader and is
+    ahead."""
     end = _leader_end(sample, place, one)
     own = sample.reading.replica_ends.get((place, broker_id))
     return None if end is None or own is None else max(0, end - own)
