@@ -79,6 +79,7 @@ DELETION_COLUMNS = [
     Column("partitions", right=True),
     Column("records", right=True),
     Column("bytes", right=True),
+    Column("groups"),
 ]
 
 
@@ -234,15 +235,22 @@ def alteration_rows(
 
 
 def deletion_rows(
-    topics: Sequence[Topic], records: Mapping[str, int], sizes: Mapping[str, int]
+    topics: Sequence[Topic],
+    records: Mapping[str, int],
+    sizes: Mapping[str, int],
+    groups: Mapping[str, Sequence[str]] | None,
 ) -> list[dict[str, object]]:
-    """A row of DELETION_COLUMNS per topic, with its records and the bytes of all replicas."""
+    """A row of DELETION_COLUMNS per topic, with its records and the bytes of all replicas.
+
+    `groups` are those with committed offsets in each topic; None if unknown.
+    """
     return [
         {
             "topic": topic.name,
             "partitions": len(topic.partitions),
             "records": records[topic.name],
             "bytes": sizes[topic.name],
+            "groups": None if groups is None else list(groups[topic.name]),
         }
         for topic in topics
     ]

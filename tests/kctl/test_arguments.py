@@ -150,6 +150,13 @@ def test_invalid_partition_number_is_a_usage_error(bad: str) -> None:
         parse_partitions([bad])
 
 
+@pytest.mark.parametrize(("bad", "hint"), [("orders:0-2", ": 0,1,2"), ("orders:2-0", "e.g.")])
+def test_range_of_partitions_is_refused_with_what_to_write(bad: str, hint: str) -> None:
+    with pytest.raises(CliError) as refused:
+        parse_partitions([bad])
+    assert hint in refused.value.hint
+
+
 @pytest.mark.parametrize(
     ("text", "timestamp"),
     [("latest", -1), ("earliest", -2), ("max-timestamp", -3), ("-2", -2), ("1700000000000",) * 2],

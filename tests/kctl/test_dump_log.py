@@ -74,19 +74,19 @@ def test_files_option_takes_names_separated_by_commas(kctl: Kctl) -> None:
     assert dump(kctl, "--files", f"{first},{second}") == dump(kctl, str(first), str(second))
 
 
-def test_directory_means_its_files_known_to_kafka_in_name_order(kctl: Kctl) -> None:
+def test_directory_means_its_files_known_to_kafka_logs_first(kctl: Kctl) -> None:
     result = dump(kctl, str(LOGS / "magic2/txn-0"))
 
     dumped = [line[-11:] for line in result.output.splitlines() if line.startswith("Dumping")]
     assert dumped == [
-        "00000.index",
         "0000000.log",
+        "00000.index",
         "0.timeindex",
-        "00040.index",
         "0000040.log",
-        "40.snapshot",
+        "00040.index",
         "0.timeindex",
         "40.txnindex",
+        "40.snapshot",
         "66.snapshot",
     ]
     assert result.exit_code == 0

@@ -63,11 +63,12 @@ def test_existing_topic_tells_how_it_differs(run: Run) -> None:
     assert other.json[0]["status"] == "already exists, with 2 partitions instead of 12"
 
 
-def test_preview_of_a_deletion_has_records_and_bytes(run: Run) -> None:
+def test_preview_of_a_deletion_has_records_bytes_and_groups(run: Run) -> None:
     run("topics", "create", "doomed", "-p", "1")
     run("produce", "doomed", stdin="a\nb\n")
+    run("groups", "reset-offsets", "readers", "--topic", "doomed", "--to-latest", "--execute")
     (row,) = run("topics", "delete", "doomed", "--dry-run", "-o", "json").json
-    assert row["records"] == 2
+    assert (row["records"], row["groups"]) == (2, ["readers"])
     assert row["bytes"] > 60
 
 

@@ -239,7 +239,8 @@ def test_throttles_are_set_listed_as_leaked_and_cleared(run: Run, topic: str) ->
     assert [row["then"] for row in dry.json] == ["*", "*", "5000000", "5000000"]
     assert run("throttle", "list", "-o", "json").json == []
     assert run("throttle", "set", "5MB", topic, "--brokers", "1", "--yes").exit_code == 0
-    assert run("throttle", "set", "--log-dirs", "7MB", "--brokers", "1", "--yes").exit_code == 0
+    for option in ("--log-dirs", "--log-dirs-throttle"):
+        assert run("throttle", "set", option, "7MB", "--brokers", "1", "--yes").exit_code == 0
     listed = run("throttle", "list", "-o", "json")
     assert listed.exit_code == 0
     assert sorted(row["value"] for row in listed.json) == [

@@ -23,6 +23,9 @@ PLACES: Final = {
 
 _RULE: Final = re.compile(r"([^:,]*)(?::(?:([0-9]+)|([0-9]*)-([0-9]*)))?")
 _NO_END: Final = 2**31
+_RANGE: Final = re.compile(r"([0-9]{1,9})-([0-9]{1,9})")
+_SHOWN: Final = 20
+"""Longest range that is written out in a hint."""
 
 PartitionRule = Callable[[TopicPartition], bool]
 
@@ -106,9 +109,22 @@ def _numbers(text: str, argument: str) -> frozenset[int]:
     try:
         return frozenset(int(number) for number in text.split(","))
     except ValueError:
-        raise usage_error(
-            f"{argument}: expected partition numbers", "e.g. orders:0,2, or orders for all"
-        ) from None
+        hint = numbers_hint(text, "e.g. orders:0,2, or orders for all")
+        raise usage_error(f"{argument}: expected partition numbers", hint) from None
+
+
+def numbers_hint(text: str, otherwise: str) -> str:
+    """The hint for invalid partition numbers; for a range, what to write instead.
+
+    Ranges are refused, because the end of those in --topic-partitions is exclusive: the same text
+    would select other partitions there.
+    """
+    match = _RANGE.fullmatch(text)
+    first, last = (int(match[1]), int(match[2])) if match else (0, -1)
+    if not first <= last < first + _SHOWN:
+        return otherwise
+    numbers = ",".join(map(str, range(first, last + 1)))
+    return f"list the partitions instead of a range: {numbers}"
 
 
 def _rule(text: str) -> PartitionRule:

@@ -9,6 +9,7 @@ from broker.model import TopicPartition
 from broker.net.client import Client
 from kctl.admin.group_source import GroupSource
 from kctl.admin.log_offsets import partitions_of, require_partitions
+from kctl.cli.arguments.partitions import numbers_hint
 from kctl.cli.errors import CliError, ExitStatus
 from kctl.model.groups import Group, GroupType
 
@@ -111,9 +112,8 @@ def _parse_partitions(text: str) -> list[TopicPartition]:
     try:
         return [TopicPartition(topic, int(number)) for number in numbers.split(",")]
     except ValueError as error:
-        raise CliError(
-            f"{text!r} is not TOPIC[:PARTITION,…]", "e.g. orders:0,1", ExitStatus.USAGE
-        ) from error
+        hint = numbers_hint(numbers, "e.g. orders:0,1")
+        raise CliError(f"{text!r} is not TOPIC[:PARTITION,…]", hint, ExitStatus.USAGE) from error
 
 
 STATES = (

@@ -47,6 +47,7 @@ LogDirsThrottle = Annotated[
     str | None,
     typer.Option(
         "--log-dirs-throttle",
+        "--log-dirs",
         "--replica-alter-log-dirs-throttle",
         metavar="RATE",
         help="Throttle of moves between log directories, in bytes per second.",

@@ -57,6 +57,7 @@ def set_throttles(
         str | None,
         typer.Option(
             "--log-dirs",
+            "--log-dirs-throttle",
             metavar="RATE",
             help="Throttle of moves between log directories, in bytes per second.",
         ),

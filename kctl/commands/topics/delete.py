@@ -5,9 +5,12 @@ from typing import Annotated
 
 import typer
 
+from broker.errors import ApiError
 from broker.model import TopicPartition
 from broker.net.client import Client
 from kctl.admin.connection import ask
+from kctl.admin.group_offsets import committed_offsets
+from kctl.admin.groups import list_groups
 from kctl.admin.log_dirs import describe_log_dirs
 from kctl.admin.log_offsets import log_ends, log_starts
 from kctl.admin.topic_selection import require_all_found
@@ -29,6 +32,9 @@ from kctl.model.topics import Topic
 from kctl.views.kafka_text.topics import error_line, missing_line
 from kctl.views.outcomes import outcome_columns, show_outcomes
 from kctl.views.topics import DELETION_COLUMNS, deletion_rows
+
+Contents = tuple[dict[str, int], dict[str, int]]
+"""Records and bytes by topic."""
 
 
 def delete(
@@ -60,7 +66,8 @@ def delete(
     if not topics:
         session.out.nothing("nothing to delete")
         return None
-    plan = _deletion_plan(session, topics)
+    # With --yes no preview is shown: groups need a request to every broker.
+    plan = _deletion_plan(session, topics, with_groups=dry_run or not yes)
     if confirm_plan(session, plan, yes=yes, dry_run=dry_run):
         chosen = [topic.name for topic in topics]
         outcomes = ask(
@@ -77,20 +84,27 @@ def _deletable(wanted: Selection, found: Sequence[Topic]) -> set[str]:
     return meant - (INTERNAL_TOPICS - set(wanted.names))
 
 
-def _deletion_plan(session: Session, topics: Sequence[Topic]) -> Plan:
+def _deletion_plan(session: Session, topics: Sequence[Topic], *, with_groups: bool) -> Plan:
     before = dict(session.unanswered)
-    records, sizes = ask(session, lambda client: _contents(client, topics), partial=True)
+
+    async def query(client: Client) -> tuple[Contents, dict[str, list[str]] | None]:
+        contents = await _contents(client, topics)
+        try:
+            return contents, await _groups(client, topics) if with_groups else None
+        except ApiError as error:  # whoever may delete a topic may not see every group
+            session.out.note(f"the groups that read the topics are unknown: {error.code.name}")
+            return contents, None
+
+    (records, sizes), groups = ask(session, query, partial=True)
     for message in session.unanswered.items() - before.items():
-        session.out.note(f"{message[1]}: records and bytes of its partitions are not counted")
+        session.out.note(f"{message[1]}: its records, bytes and groups are not included")
     session.unanswered = before  # the deletion does not need these brokers
-    rows = deletion_rows(topics, records, sizes)
+    rows = deletion_rows(topics, records, sizes, groups)
     count = f"topic {topics[0].name}" if len(topics) == 1 else f"{len(topics)} topics"
     return Plan(f"Delete {count}?", rows, DELETION_COLUMNS, "topic", outcome_columns("topic"))
 
 
-async def _contents(
-    client: Client, topics: Sequence[Topic]
-) -> tuple[dict[str, int], dict[str, int]]:
+async def _contents(client: Client, topics: Sequence[Topic]) -> Contents:
     """Records and bytes of each topic, as far as the brokers answer."""
     records = await _records(client, topics)
     sizes = {topic.name: 0 for topic in topics}
@@ -98,6 +112,20 @@ async def _contents(
         for replica in log_dir.replicas:
             sizes[replica.partition.topic] += replica.size_bytes
     return records, sizes
+
+
+async def _groups(client: Client, topics: Sequence[Topic]) -> dict[str, list[str]]:
+    """The groups with committed offsets in each topic, as far as their coordinators answer."""
+    listed = await list_groups(client)
+    committed = await committed_offsets(client, (group.group_id for group in listed))
+    return {
+        topic.name: sorted(
+            group
+            for group, offsets in committed.items()
+            if any(partition.topic == topic.name for partition in offsets)
+        )
+        for topic in topics
+    }
 
 
 async def _records(client: Client, topics: Sequence[Topic]) -> dict[str, int]:

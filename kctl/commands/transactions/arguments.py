@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from kctl.cli.arguments.partitions import numbers_hint
 from kctl.cli.errors import CliError, ExitStatus
 
 Places = Annotated[
@@ -51,9 +52,8 @@ def _numbers(text: str, word: str) -> list[int]:
     try:
         return [int(number) for number in text.split(",")]
     except ValueError:
-        raise CliError(
-            f"{word!r} is not TOPIC[:PARTITION,…]", "e.g. orders:0,1", ExitStatus.USAGE
-        ) from None
+        hint = numbers_hint(text, "e.g. orders:0,1")
+        raise CliError(f"{word!r} is not TOPIC[:PARTITION,…]", hint, ExitStatus.USAGE) from None
 
 
 STATES = (

@@ -165,14 +165,16 @@ def _walk(directory: Path, kinds: Collection[FileKind]) -> Iterator[Found]:
 
 
 def _known_files(entries: Sequence[Path], kinds: Collection[FileKind]) -> Iterator[DumpFile]:
-    """The files that make up the log.
+    """The files that make up the log, segment by segment: first the log, then its indexes.
 
     Files with a suffix after their kind are not part of it: `.deleted` files wait for
     file.delete.delay.ms, `.cleaned` and `.swap` files repeat segments. They can be given by name.
     """
-    for path in entries:
-        if path.suffix in _MARKS:
-            continue
-        file = recognise(path, is_named=False)
-        if isinstance(file, DumpFile) and file.kind in kinds and path.is_file():
-            yield file
+    known = (recognise(path, is_named=False) for path in entries if path.suffix not in _MARKS)
+    files = (file for file in known if isinstance(file, DumpFile) and file.kind in kinds)
+    yield from sorted((file for file in files if file.path.is_file()), key=_log_first)
+
+
+def _log_first(file: DumpFile) -> tuple[str, int]:
+    """Sort key: by name up to the suffix, then in the order of FileKind."""
+    return file.path.name.partition(".")[0], list(FileKind).index(file.kind)
