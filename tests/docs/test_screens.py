@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from kctl.docs.screens import AFTERWARDS, DIRECTORY, PAGE, SCREENS, Screen, settled
+from kctl.docs.screens import AFTERWARDS, DIRECTORY, PAGE, SCREENS, TOP_SCREENS, Screen, settled
 
 ROOT = Path(__file__).parents[2]
 
@@ -20,7 +20,8 @@ def test_every_screen_is_committed_and_in_the_readme(screen: Screen) -> None:
 
 
 def test_every_screen_file_belongs_to_a_screen() -> None:
-    known = {f"{screen.name}.svg" for screen in [*SCREENS, *AFTERWARDS]} | {"top.svg"}
+    known = {f"{screen.name}.svg" for screen in [*SCREENS, *AFTERWARDS]}
+    known |= {f"{name}.svg" for name in TOP_SCREENS}
     assert {path.name for path in (ROOT / DIRECTORY).iterdir()} == known
 
 
