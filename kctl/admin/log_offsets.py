@@ -1,22 +1,33 @@
 """Offsets of partitions: log start, log end, or at a timestamp."""
 
+import asyncio
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from broker.errors import ApiError, ErrorCode
 from broker.model import TopicPartition
 from broker.net.client import Client
+from broker.protocol.errors import EncodeError
 from broker.protocol.messages.list_offsets import (
     ListOffsetsPartition,
     ListOffsetsRequest,
     ListOffsetsTopic,
 )
-from kctl.admin.broker_queries import each_broker
+from broker.protocol.messages.metadata import (
+    MetadataRequest,
+    MetadataRequestTopic,
+    MetadataResponseTopic,
+)
+from kctl.admin.broker_queries import BrokerUnavailable, each_broker, from_controller
 from kctl.cli.errors import CliError
 from kctl.cli.missing import no_such
 from kctl.model.offsets import EARLIEST_TIMESTAMP, LATEST_TIMESTAMP, OffsetAnswer
 
 Errors = dict[TopicPartition, ErrorCode]
+
+_PROPAGATION_S = 0.05
+_PROPAGATION_ATTEMPTS = 100
+"""How often, and how many times, a broker is asked for a topic that the controller knows."""
 
 _CONSUMER = -1
 """The replica id of a consumer."""
@@ -52,7 +63,7 @@ async def known_partitions(client: Client, topics: Iterable[str]) -> dict[str, l
     ApiError for a topic that this user may not describe.
     """
     wanted = list(dict.fromkeys(topics))
-    answered = (await client.refresh_metadata(wanted)).topics if wanted else []
+    answered = await _described(client, wanted) if wanted else []
     for topic in answered:
         if topic.error_code == ErrorCode.TOPIC_AUTHORIZATION_FAILED:
             raise ApiError(ErrorCode.TOPIC_AUTHORIZATION_FAILED, f"topic {topic.name}")
@@ -62,6 +73,38 @@ async def known_partitions(client: Client, topics: Iterable[str]) -> dict[str, l
         if not topic.error_code
     }
     return {topic: found.get(topic) for topic in wanted}
+
+
+async def _described(client: Client, topics: Sequence[str]) -> list[MetadataResponseTopic]:
+    """The metadata of topics, as a broker has it that knows what the controller knows.
+
+    A broker learns of a new topic a moment after the client that created it: a command that runs
+    right after `kctl topics create` must not report the topic as missing.
+    """
+    answered = (await client.refresh_metadata(topics)).topics
+    unknown = _unknown(answered)
+    if not unknown:
+        return answered
+    request = MetadataRequest(
+        topics=[MetadataRequestTopic(name=name) for name in unknown],
+        allow_auto_topic_creation=False,
+    )
+    try:
+        known = await from_controller(client, request)
+    except (BrokerUnavailable, EncodeError):  # EncodeError: brokers before 0.11 create topics
+        return answered
+    new = set() if known is None else unknown - _unknown(known.topics)
+    attempts = _PROPAGATION_ATTEMPTS
+    while attempts and new & _unknown(answered):
+        await asyncio.sleep(_PROPAGATION_S)
+        answered = (await client.refresh_metadata(topics)).topics
+        attempts -= 1
+    return answered
+
+
+def _unknown(topics: Iterable[MetadataResponseTopic]) -> set[str]:
+    code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    return {topic.name or "" for topic in topics if topic.error_code == code}
 
 
 async def list_offsets(

@@ -368,7 +368,7 @@ def _send_all(
     if sender.outcome.timed_out:
         from kctl.streaming.waiting import unacknowledged
 
-        raise unacknowledged(sender.outcome.timed_out, session.timeout, topic)
+        raise unacknowledged(sender.outcome.timed_out, sender.timeout_s, topic)
     if sender.outcome.failed:
         raise CliError(
             f"{plural(sender.outcome.failed, 'record')} not written: {sender.outcome.first_error}"

@@ -90,6 +90,8 @@ class Sender:
     ) -> None:
         """`partitions` returns the number of partitions of a topic, for round robin."""
         self.outcome = Outcome()
+        self.timeout_s = _timeout_s(properties)
+        """How long records may wait for their acknowledgement."""
         self._waiting = waiting
         self._sync = sync
         self._round_robin = partitioner is Partitioner.ROUND_ROBIN
@@ -200,3 +202,10 @@ def _endless(partitions: int) -> Iterator[int]:
     while True:
         yield number
         number = (number + 1) % partitions
+
+
+def _timeout_s(properties: Properties) -> float:
+    """The setting has two names in librdkafka, and a default of five minutes."""
+    aliases = ("delivery.timeout.ms", "message.timeout.ms")
+    found = (properties[name] for name in aliases if name in properties)
+    return float(str(next(found, 300_000))) / 1000

@@ -279,7 +279,11 @@ def _produce_partition(
         # Not by its number: a partition may be named twice.
         waiting[topic, -1 - len(waiting)] = _Heavy(topic, partition, records, verification, answer)
         return answer
-    if context.api_version < _FIRST_VERSION_OF_MAGIC_2 and records[MAGIC_POSITION] < CURRENT_MAGIC:
+    if (
+        context.api_version < _FIRST_VERSION_OF_MAGIC_2
+        and len(records) > MAGIC_POSITION  # Kafka accepts records that are cut short, or none
+        and records[MAGIC_POSITION] < CURRENT_MAGIC
+    ):
         num_records = info.last_offset - info.first_offset + 1
         partition.stats.produce_message_conversions += num_records
     if request.acks == _ALL and partition.acks_reached(info.last_offset + 1) is not _NO_ERROR:
