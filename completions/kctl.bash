@@ -611,7 +611,7 @@ _kctl() {
             "kctl reassign run":--sort-by) skip=1 ;;
             "kctl reassign run":--color) skip=1 ;;
             "kctl reassign execute":--throttle) skip=1 ;;
-            "kctl reassign execute":--log-dirs-throttle|"kctl reassign execute":--replica-alter-log-dirs-throttle) skip=1 ;;
+            "kctl reassign execute":--log-dirs-throttle|"kctl reassign execute":--log-dirs|"kctl reassign execute":--replica-alter-log-dirs-throttle) skip=1 ;;
             "kctl reassign execute":--rollback) skip=1 ;;
             "kctl reassign execute":--format) skip=1 ;;
             "kctl reassign execute":--reassignment-json-file) skip=1 ;;
@@ -647,7 +647,7 @@ _kctl() {
             "kctl throttle list":--sort-by) skip=1 ;;
             "kctl throttle list":--color) skip=1 ;;
             "kctl throttle set":--brokers) skip=1 ;;
-            "kctl throttle set":--log-dirs) skip=1 ;;
+            "kctl throttle set":--log-dirs|"kctl throttle set":--log-dirs-throttle) skip=1 ;;
             "kctl throttle set":--confirm) skip=1 ;;
             "kctl throttle set":-o|"kctl throttle set":--output) skip=1 ;;
             "kctl throttle set":--columns) skip=1 ;;
@@ -1886,7 +1886,7 @@ _kctl() {
         "kctl reassign run":--sort-by) words="" live= ;;
         "kctl reassign run":--color) words="auto always never" live= ;;
         "kctl reassign execute":--throttle) words="" live= ;;
-        "kctl reassign execute":--log-dirs-throttle|"kctl reassign execute":--replica-alter-log-dirs-throttle) words="" live= ;;
+        "kctl reassign execute":--log-dirs-throttle|"kctl reassign execute":--log-dirs|"kctl reassign execute":--replica-alter-log-dirs-throttle) words="" live= ;;
         "kctl reassign execute":--rollback) words="" live= ;;
         "kctl reassign execute":--format) words="kafka" live= ;;
         "kctl reassign execute":--reassignment-json-file) words="" live= ;;
@@ -1922,7 +1922,7 @@ _kctl() {
         "kctl throttle list":--sort-by) words="" live= ;;
         "kctl throttle list":--color) words="auto always never" live= ;;
         "kctl throttle set":--brokers) words="" live=brokers ;;
-        "kctl throttle set":--log-dirs) words="" live= ;;
+        "kctl throttle set":--log-dirs|"kctl throttle set":--log-dirs-throttle) words="" live= ;;
         "kctl throttle set":--confirm) words="" live= ;;
         "kctl throttle set":-o|"kctl throttle set":--output) words="table wide json jsonl yaml csv name tree" live= ;;
         "kctl throttle set":--columns) words="" live= ;;
@@ -2482,13 +2482,13 @@ _kctl() {
                 "kctl reassign") words="plan run execute verify list cancel -b --bootstrap-server --context --command-config -o --output --columns --sort-by --no-headers --color --timeout -v --verbose -h --help" live= ;;
                 "kctl reassign plan") words="-r --regex --drain --add-brokers --brokers --broker-list --replication-factor --rack-aware --no-rack-aware --balance --out --by --balance-dirs --drain-dir --format --topics-to-move-json-file --disable-rack-aware -b --bootstrap-server --context --command-config -o --output --columns --sort-by --no-headers --color --timeout -v --verbose -h --help" live=topics ;;
                 "kctl reassign run") words="-r --regex --drain --add-brokers --brokers --broker-list --replication-factor --rack-aware --no-rack-aware --balance --file --reassignment-json-file --throttle --batch-size --interval --on-interrupt --elect-leaders --additional --rollback --dry-run -y --yes --confirm -b --bootstrap-server --context --command-config -o --output --columns --sort-by --no-headers --color --timeout -v --verbose -h --help" live=topics ;;
-                "kctl reassign execute") words="--throttle --log-dirs-throttle --replica-alter-log-dirs-throttle --additional --rollback --dry-run -y --yes --format --reassignment-json-file --confirm -b --bootstrap-server --context --command-config -o --output --columns --sort-by --no-headers --color --timeout -v --verbose -h --help" live= ;;
+                "kctl reassign execute") words="--throttle --log-dirs-throttle --log-dirs --replica-alter-log-dirs-throttle --additional --rollback --dry-run -y --yes --format --reassignment-json-file --confirm -b --bootstrap-server --context --command-config -o --output --columns --sort-by --no-headers --color --timeout -v --verbose -h --help" live= ;;
                 "kctl reassign verify") words="--clear-throttles --format --reassignment-json-file --preserve-throttles -b --bootstrap-server --context --command-config -o --output --columns --sort-by --no-headers --color --timeout -v --verbose -h --help" live= ;;
                 "kctl reassign list") words="-r --regex --format -b --bootstrap-server --context --command-config -o --output --columns --sort-by --no-headers --color --timeout -v --verbose -h --help" live=topics ;;
                 "kctl reassign cancel") words="--file --reassignment-json-file --all --dry-run -y --yes --format --preserve-throttles --confirm -b --bootstrap-server --context --command-config -o --output --columns --sort-by --no-headers --color --timeout -v --verbose -h --help" live=topics ;;
                 "kctl throttle") words="list set clear -b --bootstrap-server --context --command-config -o --output --columns --sort-by --no-headers --color --timeout -v --verbose -h --help" live= ;;
                 "kctl throttle list") words="--leaked -b --bootstrap-server --context --command-config -o --output --columns --sort-by --no-headers --color --timeout -v --verbose -h --help" live= ;;
-                "kctl throttle set") words="--brokers --log-dirs --dry-run -y --yes --confirm -b --bootstrap-server --context --command-config -o --output --columns --sort-by --no-headers --color --timeout -v --verbose -h --help" live= ;;
+                "kctl throttle set") words="--brokers --log-dirs --log-dirs-throttle --dry-run -y --yes --confirm -b --bootstrap-server --context --command-config -o --output --columns --sort-by --no-headers --color --timeout -v --verbose -h --help" live= ;;
                 "kctl throttle clear") words="--brokers --leaked --dry-run -y --yes --confirm -b --bootstrap-server --context --command-config -o --output --columns --sort-by --no-headers --color --timeout -v --verbose -h --help" live=topics ;;
                 "kctl elect-leaders") words="-r --regex --election-type --broker --all --all-topic-partitions --file --path-to-json-file --batch-size --pause --dry-run -y --yes --format --topic --partition --confirm -b --bootstrap-server --context --command-config -o --output --columns --sort-by --no-headers --color --timeout -v --verbose -h --help" live=topics ;;
                 "kctl replicas") words="list verify -b --bootstrap-server --context --command-config -o --output --columns --sort-by --no-headers --color --timeout -v --verbose -h --help" live= ;;

@@ -1215,7 +1215,7 @@ function __kctl_place
                 set skip 1
             case 'kctl reassign execute:--throttle'
                 set skip 1
-            case 'kctl reassign execute:--log-dirs-throttle' 'kctl reassign execute:--replica-alter-log-dirs-throttle'
+            case 'kctl reassign execute:--log-dirs-throttle' 'kctl reassign execute:--log-dirs' 'kctl reassign execute:--replica-alter-log-dirs-throttle'
                 set skip 1
             case 'kctl reassign execute:--rollback'
                 set skip 1
@@ -1287,7 +1287,7 @@ function __kctl_place
                 set skip 1
             case 'kctl throttle set:--brokers'
                 set skip 1
-            case 'kctl throttle set:--log-dirs'
+            case 'kctl throttle set:--log-dirs' 'kctl throttle set:--log-dirs-throttle'
                 set skip 1
             case 'kctl throttle set:--confirm'
                 set skip 1
@@ -3579,7 +3579,7 @@ complete -c kctl -n 'test (__kctl_place) = "kctl reassign run"' -l no-headers -d
 complete -c kctl -n 'test (__kctl_place) = "kctl reassign run"' -l color -x -a 'auto always never' -d 'Use colour: auto (on a terminal, unless NO_COLOR is set), always or never. [KCTL_COLOR]'
 complete -c kctl -n 'test (__kctl_place) = "kctl reassign run"' -s h -l help -d 'Show this message and exit.'
 complete -c kctl -n 'test (__kctl_place) = "kctl reassign execute"' -l throttle -r -d 'Replication throttle of each broker in bytes per second, e.g. 50MB.'
-complete -c kctl -n 'test (__kctl_place) = "kctl reassign execute"' -l log-dirs-throttle -l replica-alter-log-dirs-throttle -r -d 'Throttle of moves between log directories, in bytes per second.'
+complete -c kctl -n 'test (__kctl_place) = "kctl reassign execute"' -l log-dirs-throttle -l log-dirs -l replica-alter-log-dirs-throttle -r -d 'Throttle of moves between log directories, in bytes per second.'
 complete -c kctl -n 'test (__kctl_place) = "kctl reassign execute"' -l additional -d 'Start even if other reassignments are in progress.'
 complete -c kctl -n 'test (__kctl_place) = "kctl reassign execute"' -l rollback -r -d 'File for the plan that undoes the reassignment (default: a new file in ~/.local/state/kctl/rollbacks, or below $XDG_STATE_HOME).'
 complete -c kctl -n 'test (__kctl_place) = "kctl reassign execute"' -l dry-run -d 'Show what would be done without changing anything.'
@@ -3643,7 +3643,7 @@ complete -c kctl -n 'test (__kctl_place) = "kctl throttle list"' -l no-headers -
 complete -c kctl -n 'test (__kctl_place) = "kctl throttle list"' -l color -x -a 'auto always never' -d 'Use colour: auto (on a terminal, unless NO_COLOR is set), always or never. [KCTL_COLOR]'
 complete -c kctl -n 'test (__kctl_place) = "kctl throttle list"' -s h -l help -d 'Show this message and exit.'
 complete -c kctl -n 'test (__kctl_place) = "kctl throttle set"' -l brokers -x -a '(kctl complete brokers -- (commandline -opc)[2..] 2>/dev/null)' -d 'Only these brokers.'
-complete -c kctl -n 'test (__kctl_place) = "kctl throttle set"' -l log-dirs -r -d 'Throttle of moves between log directories, in bytes per second.'
+complete -c kctl -n 'test (__kctl_place) = "kctl throttle set"' -l log-dirs -l log-dirs-throttle -r -d 'Throttle of moves between log directories, in bytes per second.'
 complete -c kctl -n 'test (__kctl_place) = "kctl throttle set"' -l dry-run -d 'Show what would be done without changing anything.'
 complete -c kctl -n 'test (__kctl_place) = "kctl throttle set"' -s y -l yes -d 'Do not ask for confirmation.'
 complete -c kctl -n 'test (__kctl_place) = "kctl throttle set"' -l confirm -r -d 'Confirm for the cluster of this context, even if it is protected; fails on any other cluster.'
