@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from broker.errors import ErrorCode
 from broker.net.client import Client
 from kctl.admin.connection import ask
 from kctl.admin.log_dirs import describe_log_dirs
@@ -18,9 +19,11 @@ from kctl.cli.options import KafkaText, session_of
 from kctl.cli.output import OutputFormat
 from kctl.cli.tables import partition_name
 from kctl.model.log_dirs import LogDir
+from kctl.model.strays import Stray, stray_replicas
 from kctl.model.topics import Topic
 from kctl.views.kafka_text.records import log_dir_lines
 from kctl.views.log_dirs import COLUMNS, GroupBy, log_dir_rows, log_dir_tree
+from kctl.views.quantities import plural
 
 app = lone_command()
 
@@ -69,13 +72,14 @@ def log_dirs(
     wanted = [*(names or ()), *filter(None, (topic_list or "").split(","))]
     broker_ids = _broker_ids(brokers)
 
-    async def question(client: Client) -> list[LogDir]:
+    async def question(client: Client) -> tuple[list[LogDir], frozenset[Stray]]:
         topics = await _topics(client, wanted) if wanted and not text_format else None
         if broker_ids is not None:
             _require_brokers(broker_ids, await live_brokers(client))
-        return await describe_log_dirs(client, broker_ids, topics)
+        found = await describe_log_dirs(client, broker_ids, topics)
+        return found, await _strays(client, found)
 
-    found = ask(session, question, partial=True)
+    found, strays = ask(session, question, partial=True)
     if text_format:
         session.out.lines(log_dir_lines(found, set(wanted)))
     elif session.output is OutputFormat.TREE:
@@ -83,10 +87,25 @@ def log_dirs(
             session.out.tree(broker)
     else:
         name = "log_dir" if group_by is GroupBy.DIR else group_by.value
-        rows = log_dir_rows(found, group_by)
+        rows = log_dir_rows(found, group_by, strays)
         session.out.rows(
             rows, COLUMNS[group_by], name=partition_name if group_by is GroupBy.REPLICA else name
         )
+        if strays:
+            session.out.note(
+                f"{plural(len(strays), 'stray replica')}: the topic does not exist, or the broker"
+                " is not in the replica list"
+            )
+
+
+async def _strays(client: Client, log_dirs: Sequence[LogDir]) -> frozenset[Stray]:
+    """The stray replicas, without those of topics that this user may not describe."""
+    # Looked up after the directories: a topic created in between is no stray.
+    strays = stray_replicas(log_dirs, await find_topics(client))
+    names = sorted({partition.topic for _, partition in strays})
+    answered = (await client.metadata(names)).topics if names else []
+    hidden = {t.name for t in answered if t.error_code == ErrorCode.TOPIC_AUTHORIZATION_FAILED}
+    return frozenset(stray for stray in strays if stray[1].topic not in hidden)
 
 
 async def _topics(client: Client, names: Sequence[str]) -> list[Topic]:

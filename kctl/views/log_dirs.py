@@ -1,13 +1,14 @@
 """Rows and columns of `kctl log-dirs`."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from enum import StrEnum
 
 from kctl.cli.tables import Column
 from kctl.cli.theme import Spans, Style
 from kctl.cli.trees import Node
 from kctl.model.log_dirs import LogDir, Replica
+from kctl.model.strays import Stray
 from kctl.views.quantities import human_bytes, plural
 from kctl.views.styles import always, bars, if_any, size_column, usage_bar, usage_bars
 
@@ -34,6 +35,7 @@ COLUMNS = {
         _SIZE,
         _SKEW,
         Column("offset_lag", right=True, style=if_any("offset_lag", Style.WARN)),
+        Column("stray", style=if_any("stray", Style.BAD)),
         Column("future", wide=True, style=if_any("future", Style.NAME)),
     ],
     GroupBy.TOPIC: [Column("topic"), *BYTES],
@@ -51,11 +53,20 @@ COLUMNS = {
 }
 
 
-def log_dir_rows(log_dirs: Sequence[LogDir], group_by: GroupBy) -> list[dict[str, object]]:
-    """Rows of replicas, topics, directories or brokers; largest first."""
+def log_dir_rows(
+    log_dirs: Sequence[LogDir], group_by: GroupBy, strays: Collection[Stray] = ()
+) -> list[dict[str, object]]:
+    """Rows of replicas, topics, directories or brokers; largest first.
+
+    Rows of replicas tell which are `strays`; the others include them, since they use disk space.
+    """
     placed = [(log_dir, replica) for log_dir in log_dirs for replica in log_dir.replicas]
     if group_by is GroupBy.REPLICA:
-        rows = [_replica_row(log_dir, replica) for log_dir, replica in placed]
+        rows = [
+            _replica_row(log_dir, replica)
+            | {"stray": (log_dir.broker_id, replica.partition) in strays}
+            for log_dir, replica in placed
+        ]
     elif group_by is GroupBy.TOPIC:
         by_topic: dict[str, list[Replica]] = defaultdict(list)
         for _, replica in placed:

@@ -3,6 +3,7 @@
 import json
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -306,6 +307,23 @@ def test_without_a_given_timeout_a_hung_controller_costs_seconds(cluster: Cluste
         assert f"broker {controller} ({cluster.address(controller)})" in result.stderr
         assert "the change may have been made" in result.stderr
         assert time.monotonic() - started_s < 20
+
+
+def test_replica_moved_away_while_its_broker_was_down_is_a_stray(
+    cluster: Cluster, victim: int, tmp_path: Path
+) -> None:
+    wait_until(lambda: victim in cluster.live_brokers(), "the broker is registered")
+    servers = ("-b", cluster.address(1))
+    create = ("topics", "create", "moved", "--replica-assignment", f"1:{victim}")
+    assert run_kctl(*create, *servers).exit_code == 0
+    cluster.stop(victim)
+    plan = tmp_path / "plan.json"
+    plan.write_text('{"partitions": [{"topic": "moved", "partition": 0, "replicas": [1]}]}')
+    assert run_kctl("reassign", "run", "--file", str(plan), "--yes", *servers).exit_code == 0
+    cluster.start(victim)
+    result = run_kctl("log-dirs", "moved", "-o", "json", *servers)
+    assert {row["broker"]: row["stray"] for row in result.json} == {1: False, victim: True}
+    assert "1 stray replica" in result.stderr
 
 
 def test_dead_broker_that_is_still_registered_is_named(cluster: Cluster, victim: int) -> None:
