@@ -498,7 +498,9 @@ def _current_leader(
 
 
 def _endpoints(topics: list[TopicProduceResponse], context: RequestContext) -> list[NodeEndpoint]:
-    """The endpoints of the leaders named in the response."""
+    """The endpoints of the leaders named in the response; versions below 10 name none."""
+    if context.api_version < _FIRST_VERSION_OF_CURRENT_LEADER:
+        return []
     leaders = {
         answer.current_leader.leader_id
         for topic in topics
