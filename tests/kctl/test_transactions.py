@@ -157,6 +157,28 @@ def test_aborted_transaction_is_no_longer_hanging(tmp_path: Path) -> None:
         assert run("transactions", "hanging").exit_code == 0
 
 
+@pytest.mark.parametrize(
+    ("option", "expected"),
+    [
+        ([], ""),
+        (["-X", "isolation.level=read_uncommitted"], "one\n"),
+        (["--consumer-property", "isolation.level=read_uncommitted"], "one\n"),
+        (["--isolation-level", "read_uncommitted"], "one\n"),
+        (["-X", "isolation.level=read_uncommitted", "-X", "isolation.level=read_committed"], ""),
+    ],
+)
+def test_isolation_level_of_a_property_applies_to_the_end_of_the_log_too(
+    run: Run, option: list[str], expected: str
+) -> None:
+    assert run("consume", "orders", "--exit", *option).output == expected
+    assert run("consume", "orders", "--last", "1", *option).output == expected
+
+
+def test_unknown_isolation_level_is_a_usage_error(run: Run) -> None:
+    result = run("consume", "orders", "--exit", "-X", "isolation.level=snapshot")
+    assert (result.exit_code, "no such isolation level" in result.stderr) == (2, True)
+
+
 PLACE = TopicPartition("orders", 3)
 PRODUCER = ActiveProducer(PLACE, 1000, 2, -1, 7, 1_000_000, 55)
 
