@@ -19,6 +19,14 @@ from kctl.spark.reading.gaps import Gaps
 from kctl.spark.reading.pieces import piece_tables
 from kctl.spark.writing.selection import select_records
 
+try:
+    from pyspark.sql.streaming.datasource import SupportsTriggerAvailableNow
+except ImportError:  # Spark before 4.2, which reads all that is there in one batch
+
+    class SupportsTriggerAvailableNow:  # type: ignore[no-redef]
+        """Stands in for Spark's class."""
+
+
 _MICROSECONDS: Final = pa.timestamp("us", tz="UTC")
 _TOPIC_IDS: Final = "topic_ids"
 """The key of the topic ids in a stream position; the other keys are partitions."""
@@ -97,12 +105,20 @@ class KctlReader(DataSourceReader):
         return read_batches(partition, settings, self._columns)
 
 
-class KctlStreamReader(DataSourceStreamReader):
-    """Reads appended records batch by batch; a position holds the next offset of each partition."""
+class KctlStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+    """Reads appended records batch by batch; a position holds the next offset of each partition.
+
+    Field `_latest`: the position that `latestOffset` returned last, and what the logs held then.
+    Spark plans the batch up to this position next, which takes no further questions about offsets.
+    A log that has changed since is noticed when it is read.
+    Field `_pinned`: what the logs held when a query with the trigger `availableNow` began.
+    """
 
     def __init__(self, request: Request, columns: Sequence[str] = DEFAULT_COLUMNS) -> None:
         self._request = request
         self._columns = tuple(columns)
+        self._latest: tuple[dict[str, Any], list[OffsetRange]] = ({}, [])
+        self._pinned: tuple[list[OffsetRange], dict[str, str]] | None = None
 
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802 - Spark's name
         """The position at which a new query begins."""
@@ -124,20 +140,34 @@ class KctlStreamReader(DataSourceStreamReader):
         limit = self._request.max_offsets
         return ReadAllAvailable() if limit is None else ReadMaxRows(limit)
 
+    def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802 - Spark's name
+        """Pin the ends: such a query reads what is there now, in batches, and then stops."""
+        self._pinned = self._now()
+
+    def _now(self) -> tuple[list[OffsetRange], dict[str, str]]:
+        """What the logs hold, and the topic ids."""
+        with self._request.source() as source:
+            ranges = self._there(source)
+            return ranges, self._topic_ids(source, ranges)
+
     def latestOffset(  # noqa: N802 - Spark's name
         self, start: dict[str, Any] | None = None, limit: Any = None
     ) -> dict[str, Any]:
         """The end of each partition now, or as far as the limit allows; older Sparks give none."""
-        with self._request.source() as source:
-            ranges = self._there(source)
-            topic_ids = self._topic_ids(source, ranges)
-        ends = {str(each.topic_partition): each.end_offset for each in ranges}
+        ranges, topic_ids = self._pinned or self._now()
+        ends = _ends(ranges)
         max_rows = getattr(limit, "max_rows", None)
         if start and max_rows:
             firsts = {str(each.topic_partition): each.first_offset for each in ranges}
             starts = {name: max(start.get(name, first), first) for name, first in firsts.items()}
             ends = limited(starts, ends, max_rows)
-        return {**ends, _TOPIC_IDS: topic_ids}
+        position = {**ends, _TOPIC_IDS: topic_ids}
+        self._latest = position, ranges
+        return position
+
+    def reportLatestOffset(self) -> dict[str, Any] | None:  # noqa: N802 - Spark's name
+        """The ends without a limit, which Spark shows in the progress of a query."""
+        return _ends(self._latest[1]) or None
 
     @staticmethod
     def _topic_ids(source: Source, ranges: list[OffsetRange]) -> dict[str, str]:
@@ -152,9 +182,13 @@ class KctlStreamReader(DataSourceStreamReader):
         CliError if a topic was recreated or records are gone, unless failOnDataLoss is false.
         """
         recreated = self._recreated(start, end)
+        latest, there = self._latest
         with self._request.source() as source:
-            ranges = self._between(self._there(source), start, end, recreated)
-            return pieces_of(self._request, source, ranges)
+            if end == latest:
+                source.pin(there, is_committed=self._request.selection.is_committed)
+            else:  # the batch that was running when the query stopped
+                there = self._there(source)
+            return pieces_of(self._request, source, self._between(there, start, end, recreated))
 
     def _recreated(self, start: dict[str, Any], end: dict[str, Any]) -> set[str]:
         before, after = start.get(_TOPIC_IDS, {}), end.get(_TOPIC_IDS, {})
@@ -202,6 +236,10 @@ class KctlStreamReader(DataSourceStreamReader):
             source.partitions(), self._request.topics
         )
         return source.whole_ranges(partitions, is_committed=self._request.selection.is_committed)
+
+
+def _ends(ranges: Iterable[OffsetRange]) -> dict[str, int]:
+    return {str(each.topic_partition): each.end_offset for each in ranges}
 
 
 def _loss(first: int, end: int, there: OffsetRange) -> str:
