@@ -50,13 +50,15 @@ Pattern = Annotated[
         "--pattern",
         "--resource-pattern-type",
         metavar="TYPE",
-        help="literal or prefixed. To select ACLs also: any (same name, either type), or match (all"
-        " that apply to the name).",
+        help="literal or prefixed. For list and remove also: any (this name, either type), or match"
+        " (all ACLs that apply to the name).",
     ),
 ]
 Operations = Annotated[
     list[str] | None,
-    typer.Option("--operation", metavar="OPERATION", help="Operation; can be repeated."),
+    typer.Option(
+        "--operation", metavar="OPERATION", help="Operation, such as read; can be repeated."
+    ),
 ]
 
 

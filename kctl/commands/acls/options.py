@@ -77,6 +77,22 @@ DenyHosts = Annotated[
         "--deny-host", metavar="ADDRESS", help="Deny only from this IP address; can be repeated."
     ),
 ]
+OnlyAllowHosts = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--allow-host",
+        metavar="ADDRESS",
+        help="Only ALLOW rules for this IP address; can be repeated.",
+    ),
+]
+OnlyDenyHosts = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--deny-host",
+        metavar="ADDRESS",
+        help="Only DENY rules for this IP address; can be repeated.",
+    ),
+]
 Producer = Annotated[
     bool,
     typer.Option(
@@ -85,12 +101,20 @@ Producer = Annotated[
         "and DESCRIBE on transactional ids.",
     ),
 ]
+OnlyProducer = Annotated[
+    bool,
+    typer.Option("--producer", help="Remove the rules that `kctl acls add --producer` adds."),
+]
 Consumer = Annotated[
     bool,
     typer.Option(
         "--consumer",
         help="Add the rules that a consumer needs: READ and DESCRIBE on topics, READ on groups.",
     ),
+]
+OnlyConsumer = Annotated[
+    bool,
+    typer.Option("--consumer", help="Remove the rules that `kctl acls add --consumer` adds."),
 ]
 Idempotent = Annotated[
     bool,
