@@ -7,17 +7,16 @@ from typing import Annotated, Any, Final
 
 import typer
 
-from kctl.cli.arguments.topics import KAFKA_PANEL
-from kctl.cli.errors import CliError, ExitStatus
-from kctl.model.acls import (
+from broker.security.acls import (
     CLUSTER_NAME,
     SUPPORTED_OPERATIONS,
     AclOperation,
     PatternType,
-    Resource,
-    ResourcePattern,
     ResourceType,
 )
+from kctl.cli.arguments.topics import KAFKA_PANEL
+from kctl.cli.errors import CliError, ExitStatus
+from kctl.model.acls import Resource, ResourcePattern
 
 _TYPES: Final = {kind.word: kind for kind in SUPPORTED_OPERATIONS}
 RESOURCE_HELP: Final = (

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from broker.security.acls import WILDCARD, AclOperation, AclPermissionType, ResourceType
 from kctl.cli.arguments.acls import (
     KafkaResources,
     PatternWord,
@@ -16,16 +17,7 @@ from kctl.cli.arguments.acls import (
     resources_of,
 )
 from kctl.cli.errors import CliError, ExitStatus
-from kctl.model.acls import (
-    WILDCARD,
-    Acl,
-    AclFilter,
-    AclOperation,
-    Permission,
-    Resource,
-    ResourcePattern,
-    ResourceType,
-)
+from kctl.model.acls import Acl, AclFilter, Resource, ResourcePattern
 from kctl.plans.acls.roles import CLUSTER, consumer_operations, producer_operations, rules
 
 Allow = Annotated[
@@ -170,10 +162,18 @@ class RuleOptions:
         found: dict[Acl, None] = {}
         for pattern, operations in self._operations():
             allowed = rules(
-                [pattern], self.allow, self.allow_hosts or (WILDCARD,), operations, Permission.ALLOW
+                [pattern],
+                self.allow,
+                self.allow_hosts or (WILDCARD,),
+                operations,
+                AclPermissionType.ALLOW,
             )
             denied = rules(
-                [pattern], self.deny, self.deny_hosts or (WILDCARD,), operations, Permission.DENY
+                [pattern],
+                self.deny,
+                self.deny_hosts or (WILDCARD,),
+                operations,
+                AclPermissionType.DENY,
             )
             found |= dict.fromkeys([*allowed, *denied])
         return list(found)
@@ -205,7 +205,7 @@ class RuleOptions:
             return False
         if not (self.allow or self.deny or self.allow_hosts or self.deny_hosts):
             return True
-        is_allow = acl.permission is Permission.ALLOW
+        is_allow = acl.permission is AclPermissionType.ALLOW
         principals, hosts = (
             (self.allow, self.allow_hosts) if is_allow else (self.deny, self.deny_hosts)
         )
