@@ -108,7 +108,7 @@ class LargeRequests:
         except TimeoutError:
             raise CloseConnection("too many huge requests at the same time") from None
         try:
-            _, decoded = await run_in_slices(decoding)
+            decoded = (await run_in_slices(decoding)).result
             return await self._process(decoded)
         finally:
             self._huge.release()
@@ -204,6 +204,6 @@ async def _encode(
         return throttled(None, delay_ms)
     head = start_response(row.api_key, context.api_version, context.correlation_id)
     encoding = encode_in_slices(response, context.api_version, head)
-    _, parts = await run_in_slices(encoding)
+    parts = (await run_in_slices(encoding)).result
     await run_in_slices(free(response))
     return throttled(set_size(parts), delay_ms)

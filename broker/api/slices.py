@@ -11,7 +11,7 @@ import sys
 import time
 from collections.abc import Callable, Iterable
 from itertools import islice
-from typing import Any, Final, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar
 
 from broker.protocol.codec import Slices
 from broker.protocol.schema import Struct
@@ -28,6 +28,17 @@ _REFERENCES: Final = 3
 
 EntryT = TypeVar("EntryT")
 ResultT = TypeVar("ResultT")
+
+
+class Progress(NamedTuple):
+    """How far work in slices is."""
+
+    is_done: bool
+    result: Any
+    """What the work returned; None while it is not done."""
+
+
+_UNFINISHED: Final = Progress(False, None)
 
 
 async def let_others_run() -> None:
@@ -57,32 +68,32 @@ async def in_slices(
     return results
 
 
-def run_first_slice(work: Slices[Any]) -> tuple[bool, Any]:
-    """Run until the work is done or a slice's time is over; returns (is done, result)."""
+def run_first_slice(work: Slices[Any]) -> Progress:
+    """Run until the work is done or a slice's time is over."""
     deadline = time.monotonic() + SLICE_S
     try:
         while True:
             next(work)
             if time.monotonic() >= deadline:
-                return False, None
+                return _UNFINISHED
     except StopIteration as done:
-        return True, done.value
+        return Progress(True, done.value)
 
 
-async def run_in_slices(work: Slices[Any], max_steps: int = sys.maxsize) -> tuple[bool, Any]:
-    """Run until the work is done or has taken this many steps; returns (is done, result).
+async def run_in_slices(work: Slices[Any], max_steps: int = sys.maxsize) -> Progress:
+    """Run until the work is done or has taken this many steps.
 
     If the task is cancelled meanwhile, the work still runs to its end: freeing its intermediate
     results at once may take longer than a slice.
     """
     cancelled: asyncio.CancelledError | None = None
-    is_done, result = False, None
+    progress = _UNFINISHED
     deadline = time.monotonic() + SLICE_S
     for _ in range(max_steps):
         try:
             next(work)
         except StopIteration as done:
-            is_done, result = True, done.value
+            progress = Progress(True, done.value)
             break
         if time.monotonic() >= deadline:
             try:
@@ -92,7 +103,7 @@ async def run_in_slices(work: Slices[Any], max_steps: int = sys.maxsize) -> tupl
             deadline = time.monotonic() + SLICE_S
     if cancelled is not None:
         raise cancelled
-    return is_done, result
+    return progress
 
 
 def free(message: Struct | None) -> Slices[None]:
