@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Final
 
 from broker.errors import ErrorCode
@@ -76,7 +77,7 @@ def _partitions(state: ClusterState) -> Iterator[Finding]:
                 Severity.CRITICAL,
                 "offline",
                 f"topic {topic.name}",
-                "without a leader: it can be neither read nor written",
+                "have no leader, and can be neither read nor written",
                 f"start a broker of its ISR; kctl topics describe {topic.name} names them",
             ),
         )
@@ -87,8 +88,7 @@ def _partitions(state: ClusterState) -> Iterator[Finding]:
                 Severity.CRITICAL,
                 "under-min-isr",
                 f"topic {topic.name}",
-                f"with fewer replicas in sync than min.insync.replicas={min_isr}: acks=all is "
-                "refused",
+                f"are below min.insync.replicas={min_isr}, so that acks=all is refused",
                 f"start the missing brokers; kctl topics describe {topic.name} names them",
             ),
         )
@@ -99,7 +99,7 @@ def _partitions(state: ClusterState) -> Iterator[Finding]:
                 Severity.WARNING,
                 "under-replicated",
                 f"topic {topic.name}",
-                "with replicas that are not in sync",
+                "are under-replicated",
                 f"kctl topics describe {topic.name} names them",
             ),
         )
@@ -113,10 +113,9 @@ def _found(
     if not bad:
         return
     named = ",".join(bad[:_MAX_NAMED]) + (",…" if len(bad) > _MAX_NAMED else "")
-    of = f"{len(bad)} of {len(topic.partitions)} partitions ({named})"
-    yield Finding(
-        finding.severity, finding.check, finding.subject, f"{of} {finding.message}", finding.hint
-    )
+    # The numbers are last: narrow terminals cut the end.
+    message = f"{len(bad)} of {len(topic.partitions)} partitions {finding.message}: {named}"
+    yield replace(finding, message=message)
 
 
 def _log_dirs(state: ClusterState) -> Iterator[Finding]:

@@ -1,6 +1,6 @@
 """Rows and columns of `kctl groups`."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from broker.model import TopicPartition
 from kctl.cli.charts import sparkline
@@ -251,14 +251,20 @@ def state_row(group: Group) -> dict[str, object]:
     }
 
 
-def total_row(one: GroupLag) -> dict[str, object]:
-    """Sums over the partitions of one group."""
+def total_row(
+    one: GroupLag, moved: Mapping[tuple[str, TopicPartition], Movement] | None = None
+) -> dict[str, object]:
+    """Sums over the partitions of one group; with `moved`, the verdicts over its window."""
+    verdicts = {
+        (moved[lag.group_id, lag.place] if moved else lag).verdict.value for lag in one.partitions
+    }
     return {
         "group": one.group.group_id,
         "state": one.group.state,
         "members": len(one.group.members),
         "partitions": len(one.partitions),
         **_lag_fields(one.partitions),
+        "verdicts": sorted(verdicts),
     }
 
 

@@ -78,7 +78,7 @@ DELETION_COLUMNS = [
     Column("topic"),
     Column("partitions", right=True),
     Column("records", right=True),
-    Column("bytes", right=True),
+    size_column("bytes"),
     Column("groups"),
 ]
 

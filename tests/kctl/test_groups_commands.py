@@ -327,6 +327,18 @@ def test_describe_sums_up_by_topic(run: Run) -> None:
     assert run("groups", "describe", "sums", "--by-topic", "--totals").exit_code == 2
 
 
+def test_totals_of_watch_are_filtered_and_sorted(run: Run) -> None:
+    for group, unread in (("t-a", 0), ("t-b", 1), ("t-c", 4)):
+        read_all(run, f"{group}-topic", group)
+        if unread:
+            more(run, f"{group}-topic", unread, "-1h")
+    words = ("groups", "watch", "t-a", "t-b", "t-c", "-n", "1", "--totals", "-o", "json")
+    assert [row["group"] for row in run(*words).json] == ["t-a", "t-b", "t-c"]
+    assert [row["group"] for row in run(*words, "--sort", "lag").json] == ["t-c", "t-b", "t-a"]
+    assert [row["group"] for row in run(*words, "--only-lagging").json] == ["t-b", "t-c"]
+    assert [row["group"] for row in run(*words, "--topic", "t-b-topic").json] == ["t-b"]
+
+
 def test_watch_filters_sorts_and_fails_on_a_condition(run: Run) -> None:
     for topic, unread in (("w-a", 1), ("w-b", 4), ("w-c", 0)):
         read_all(run, topic, "watched")
@@ -338,6 +350,7 @@ def test_watch_filters_sorts_and_fails_on_a_condition(run: Run) -> None:
     assert [row["topic"] for row in run(*words, "--only-lagging").json] == ["w-a", "w-b"]
     assert [row["topic"] for row in run(*words, "--topic", "w-c").json] == ["w-c"]
     assert [row["total_lag"] for row in run(*words, "--totals").json] == [5]
+    assert [row["total_lag"] for row in run(*words, "--totals", "--topic", "w-b").json] == [4]
     for condition, status in (
         *(("lag>3", 3), ("lag>4", 0), ("time-lag>30m", 3), ("time-lag>2h", 0)),
         *(("verdict=unread", 3), ("verdict=stalled", 0), ("verdict=nonsense", 2)),
@@ -352,8 +365,10 @@ def test_stalled_member_can_be_paged_on(run: Run, group_broker: RunningBroker) -
         more(run, "paged", 3)
         words = ("groups", "watch", "paged-g", "-n", "4", "-i", "0.2", "-w", "0.5")
         result = run(*words, "--fail-if", "verdict=stalled")
+        totals = run(*words, "--totals", "-o", "jsonl")
     assert result.exit_code == 3, result.output
     assert "paged-g: verdict=stalled" in result.stderr
+    assert json.loads(totals.output.splitlines()[-1])["verdicts"] == ["stalled"]
 
 
 def test_rows_that_do_not_fit_the_terminal_are_counted(

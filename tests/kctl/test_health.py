@@ -123,7 +123,8 @@ def test_healthy_cluster_has_no_findings() -> None:
 def test_offline_partition_is_critical_and_named_once() -> None:
     (found,) = findings(ClusterState(LIVE, [topic((1,), leader=None)]))
     assert (found.severity, found.check) == (Severity.CRITICAL, "offline")
-    assert found.message.startswith("1 of 1 partitions (0)")
+    wanted = "1 of 1 partitions have no leader, and can be neither read nor written: 0"
+    assert found.message == wanted
 
 
 def test_min_isr_above_the_replication_factor_counts_as_the_replication_factor() -> None:

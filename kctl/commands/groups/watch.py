@@ -4,7 +4,7 @@ import shutil
 import sys
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Annotated
 
@@ -73,7 +73,7 @@ def watch(
         typer.Option("-t", "--topic", help="Only partitions of this topic; can be repeated."),
     ] = None,
     only_lagging: Annotated[
-        bool, typer.Option("--only-lagging", help="Omit partitions whose verdict is ok.")
+        bool, typer.Option("--only-lagging", help="Omit partitions and groups whose verdict is ok.")
     ] = False,
     sort: Annotated[
         Sort, typer.Option("--sort", metavar="BY", help="Order: name, lag or time-lag.")
@@ -126,7 +126,8 @@ def watch(
             lags = [lag for one in found for lag in one.partitions]
             moved = dict(zip(map(_key, lags), history.add(time.monotonic(), lags), strict=True))
             if totals:
-                _show(session.out, [total_row(one) for one in found], TOTAL_COLUMNS)
+                rows = [total_row(one, moved) for one in choice.groups_of(found, moved)]
+                _show(session.out, rows, TOTAL_COLUMNS)
             else:
                 chosen = choice.of(lags, moved)
                 rows = [watch_row(lag, moved[_key(lag)]) for lag in chosen]
@@ -151,7 +152,7 @@ def _key(lag: PartitionLag) -> Key:
 
 @dataclass(frozen=True)
 class Choice:
-    """Which partitions are shown, and in which order."""
+    """Which partitions or groups are shown, and in which order."""
 
     topics: frozenset[str]
     only_lagging: bool
@@ -159,17 +160,37 @@ class Choice:
 
     def of(self, lags: Sequence[PartitionLag], moved: Mapping[Key, Movement]) -> list[PartitionLag]:
         """The chosen ones of `lags`; with the largest first if they are sorted by lag."""
-        chosen = [
-            lag
-            for lag in lags
-            if (not self.topics or lag.place.topic in self.topics)
-            and not (self.only_lagging and moved[_key(lag)].verdict is Verdict.OK)
-        ]
+        chosen = [lag for lag in self._of_topics(lags) if self._is_wanted(lag, moved)]
         if self.sort is Sort.LAG:
             return sorted(chosen, key=lambda lag: -(lag.lag or 0))
         if self.sort is Sort.TIME_LAG:
             return sorted(chosen, key=lambda lag: -(lag.time_lag_ms or 0))
         return chosen
+
+    def groups_of(
+        self, groups: Sequence[GroupLag], moved: Mapping[Key, Movement]
+    ) -> list[GroupLag]:
+        """The groups with a chosen partition, with all their partitions of the chosen topics."""
+        of_topics = [
+            replace(one, partitions=tuple(self._of_topics(one.partitions))) for one in groups
+        ]
+        is_filtered = bool(self.topics) or self.only_lagging
+        chosen = [
+            one
+            for one in of_topics
+            if not is_filtered or any(self._is_wanted(lag, moved) for lag in one.partitions)
+        ]
+        if self.sort is Sort.LAG:
+            return sorted(chosen, key=lambda one: -one.total_lag)
+        if self.sort is Sort.TIME_LAG:
+            return sorted(chosen, key=lambda one: -(one.max_time_lag_ms or 0))
+        return chosen
+
+    def _of_topics(self, lags: Sequence[PartitionLag]) -> list[PartitionLag]:
+        return [lag for lag in lags if not self.topics or lag.place.topic in self.topics]
+
+    def _is_wanted(self, lag: PartitionLag, moved: Mapping[Key, Movement]) -> bool:
+        return not (self.only_lagging and moved[_key(lag)].verdict is Verdict.OK)
 
 
 def _check_missing(session: Session, found: Sequence[GroupLag]) -> None:
