@@ -67,7 +67,7 @@ class MetadataUpdate(NamedTuple):
     deleted: list[TopicPartition]
     """The partitions that the request deletes, whether or not they were known."""
     error_code: ErrorCode
-    """The last topic's error of those that were left out; NONE if all were applied."""
+    """The last error of the topics and brokers that were left out; NONE if all were applied."""
 
 
 @dataclass
@@ -116,13 +116,18 @@ class MetadataCache:
     def update(self, request: UpdateMetadataRequest) -> MetadataUpdate:
         """Apply an UpdateMetadata request.
 
-        A topic with an illegal name or number is left out and reported; the others are applied:
-        one such topic in the store must not keep a broker from learning of the cluster.
+        A topic with an illegal name or number is left out and reported, and so is a broker; the
+        others are applied: one such topic in the store must not keep a broker from learning of the
+        cluster.
         """
         self.controller_id = request.controller_id
-        self.brokers = _by_listener(request.live_brokers)
+        brokers = [broker for broker in request.live_brokers if broker.id >= 0]
+        self.brokers = _by_listener(brokers)
         deleted: list[TopicPartition] = []
         error_code = ErrorCode.NONE
+        if len(brokers) < len(request.live_brokers):
+            error_code = ErrorCode.INVALID_REQUEST
+            logger.error("ignoring metadata of brokers with negative ids")
         for topic in _by_topic(request):
             if code := _check(topic):
                 error_code = code
@@ -185,8 +190,8 @@ def _by_topic(request: UpdateMetadataRequest) -> Iterable[UpdateMetadataTopicSta
 
 def _check(topic: UpdateMetadataTopicState) -> ErrorCode:
     for state in topic.partition_states:
-        ids = (*state.replicas, *state.isr)
-        if code := check_partition(topic.topic_name, state.partition_index, ids):
+        ids = (*state.replicas, *state.isr, *state.offline_replicas)
+        if code := check_partition(topic.topic_name, state.partition_index, ids, state.leader):
             return code
     return ErrorCode.NONE
 

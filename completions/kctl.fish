@@ -4176,6 +4176,7 @@ complete -c kctl -n 'test (__kctl_place) = "kctl spark-export run"' -l increment
 complete -c kctl -n 'test (__kctl_place) = "kctl spark-export run"' -l on-gap -r -d 'What to do if records were deleted before they were exported, or the topic was recreated: fail, or export the rest and record the gap in the manifest. [default: fail]'
 complete -c kctl -n 'test (__kctl_place) = "kctl spark-export run"' -l resume -d 'Finish an interrupted export into DIR.'
 complete -c kctl -n 'test (__kctl_place) = "kctl spark-export run"' -l dry-run -d 'Show the plan without exporting.'
+complete -c kctl -n 'test (__kctl_place) = "kctl spark-export run"' -s q -l quiet -d 'Print only errors, records set aside and gaps, and what -o json asks for.'
 complete -c kctl -n 'test (__kctl_place) = "kctl spark-export run"' -l engine -r -d 'Engine that runs the tasks: spark (the default), or local: processes on this machine, which start faster. A context can have another default (export_engine).'
 complete -c kctl -n 'test (__kctl_place) = "kctl spark-export run"' -l workers -r -d 'Processes of the local engine; by default one per core. [minimum 1]'
 complete -c kctl -n 'test (__kctl_place) = "kctl spark-export run"' -l master -r -d 'Spark master; by default the cores of this machine.'

@@ -140,7 +140,8 @@ class ControllerRequests:
     def _check(
         self, name: TopicPartition, topic_id: Uuid, state: LeaderAndIsrPartitionState
     ) -> ErrorCode:
-        if code := check_partition(*name, (*state.replicas, *state.isr)):
+        changing = (*state.adding_replicas, *state.removing_replicas)
+        if code := check_partition(*name, (*state.replicas, *state.isr, *changing), state.leader):
             logger.error("rejecting LeaderAndIsr of partition=%r error=%s", name, code.name)
             return code
         replicas = self._replicas

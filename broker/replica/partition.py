@@ -164,6 +164,8 @@ class Partition:
                 f"min.insync.replicas={self.min_insync_replicas}",
             )
         info = self.log.append_on_loop(records, self.state.leader_epoch, origin, verification)
+        if self.log.flush_is_due:
+            self.environment.request_flush(self)
         stats = self.stats
         stats.produce_requests += 1
         stats.bytes_in += len(records)
@@ -176,23 +178,30 @@ class Partition:
             reevaluate(self)
         return info
 
-    def acks_reached(self, offset: int) -> ErrorCode | None:
-        """The error code of acks=all for records below `offset`; None while it must wait.
+    def acks_reached(self, offset: int, required_acks: int = -1) -> ErrorCode | None:
+        """The error code for records below `offset`; None while the producer must wait.
 
         A. not the leader any more: the new leader decides whether the records survive;
         B. every member of the ISR has them: success, or an error if the ISR is now too small;
-        C. some do not have them: wait.
+        C. some do not have them: wait;
+        D. acks=1 waits only for a flush that `flush.messages` requires.
 
         In case B the records are committed and stay, also if the result is an error: the client may
         retry, and only an idempotent producer's retry is recognized as a duplicate.
         """
         if not self.is_leader:  # A
             return ErrorCode.NOT_LEADER_OR_FOLLOWER
+        if required_acks != -1:  # D
+            return ErrorCode.NONE if self._is_flushed(offset) else None
         if self.log.high_watermark < offset:  # C
             return None
         if len(self.maximal_isr) < self.effective_min_isr:  # B
             return ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND
         return ErrorCode.NONE
+
+    def _is_flushed(self, offset: int) -> bool:
+        """Whether `flush.messages` allows to acknowledge records below `offset`."""
+        return not self.log.flush_is_due or self.log.flushed_end_offset >= offset
 
     # --- leader: re-evaluation -------------------------------------------------------------------
 
@@ -221,12 +230,16 @@ class Partition:
         """
         if self.state.leader != self.broker_id or self.is_under_min_isr:
             return False
-        offset = self.log.log_end_offset
+        log = self.log
+        offset = log.log_end_offset
+        if log.flush_is_due:  # what consumers see and acks=all confirms must be flushed
+            offset = log.flushed_end_offset
+            self.environment.request_flush(self)
         if self.followers:
             offset = high_watermark_of(
                 offset, self.followers.values(), self.maximal_isr, self._is_joining
             )
-        if not self.log.maybe_increment_high_watermark(offset):
+        if not log.maybe_increment_high_watermark(offset):
             return False
         for reevaluate in _ON_HIGH_WATERMARK:
             reevaluate(self)

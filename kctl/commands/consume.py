@@ -4,7 +4,7 @@ import json
 import re
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from threading import Event
@@ -271,7 +271,7 @@ def consume(
         end=END if exit_at_end and last is None else last,
         group=group,
         commit=commit,
-        isolation_level=isolation_level,
+        isolation_level=_isolation_level(properties, isolation_level),
         settings=tuple(properties),
     )
     _check(request)
@@ -490,6 +490,21 @@ def _consumer_properties(session: Session, request: Request) -> dict[str, object
     }
     refuse_commits_if_read_only(session, properties)
     return properties
+
+
+def _isolation_level(settings: Sequence[str], option: IsolationLevel) -> IsolationLevel:
+    """The isolation level, for which `-X isolation.level=…` takes precedence over the option.
+
+    It also decides where the log ends for --exit and --last.
+    """
+    given = [text.partition("=") for text in settings]
+    values = [value.strip() for key, _, value in given if key.strip() == "isolation.level"]
+    if not values:
+        return option
+    if values[-1] not in set(IsolationLevel):
+        choices = " or ".join(IsolationLevel)
+        raise usage_error(f"no such isolation level: {values[-1]!r}", f"one of {choices}")
+    return IsolationLevel(values[-1])
 
 
 async def _topics(client: Client, selection: Selection) -> list[str]:

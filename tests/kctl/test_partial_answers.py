@@ -1,5 +1,6 @@
 """Queries to several brokers while one of them is hung, or dead but still registered."""
 
+import asyncio
 import json
 import time
 from collections.abc import Iterator
@@ -7,9 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from broker.model import TopicPartition
 from kctl.streaming import waiting
 from tests.support.cluster import Cluster, running_cluster, wait_until
 from tests.support.kctl import KctlResult, run_kctl
+from tests.support.open_transactions import write_open_transaction
 from tests.support.zookeeper import ZooKeeper
 
 pytestmark = [pytest.mark.zk, pytest.mark.timeout(120)]
@@ -21,6 +24,7 @@ SETTINGS = {
     "offsets.topic.num.partitions": 6,
     "transaction.state.log.replication.factor": 1,
     "transaction.state.log.num.partitions": 3,
+    "transaction.partition.verification.enable": "false",
     "group.initial.rebalance.delay.ms": 0,
 }
 TIMEOUT_S = 1.5
@@ -49,6 +53,20 @@ def cluster(
 @pytest.fixture(scope="module")
 def all_groups(cluster: Cluster) -> set[str]:
     return {row["group"] for row in on(cluster, "groups", "list", "-o", "json").json}
+
+
+@pytest.fixture(scope="module")
+def stuck(cluster: Cluster) -> None:
+    """A topic with a hanging transaction on each broker; every broker is a coordinator."""
+    servers = cluster.bootstrap_servers
+    create = ("topics", "create", "stuck", "--replica-assignment", "1,2,3")
+    assert run_kctl(*create, "-b", servers).exit_code == 0
+    words = ("produce", "stuck", "--transactional-id", "healthy", "-b", servers)
+    assert run_kctl(*words, stdin="a\n").exit_code == 0
+    for number in range(3):
+        asyncio.run(write_open_transaction(servers, TopicPartition("stuck", number)))
+    found = run_kctl("transactions", "hanging", "-o", "json", "-b", servers)
+    assert [row["partition"] for row in found.json] == [0, 1, 2]
 
 
 def on(cluster: Cluster, *args: str, bootstrap: int = 1, stdin: str | None = None) -> KctlResult:
@@ -82,6 +100,8 @@ READING = [
     ("replicas", "verify", "replicated"),
     ("offsets", "orders", "--time", "earliest"),
     ("topics", "describe", "orders", "-o", "json"),
+    ("dump-log", "segments", "orders"),
+    ("transactions", "hanging"),
 ]
 NOT_NEEDING_THE_BROKER = [
     ("brokers", "list"),
@@ -102,7 +122,9 @@ class TestHungBroker:
     """A broker is stopped with SIGSTOP: connections open, and nothing is answered."""
 
     @pytest.fixture(autouse=True)
-    def _hung(self, cluster: Cluster, victim: int, all_groups: set[str]) -> Iterator[None]:
+    def _hung(
+        self, cluster: Cluster, victim: int, all_groups: set[str], stuck: None
+    ) -> Iterator[None]:
         # ZooKeeper may have expired its session during the last pause.
         wait_until(lambda: victim in cluster.live_brokers(), "the broker is registered")
         with cluster.paused(victim):
@@ -139,6 +161,8 @@ class TestHungBroker:
         partitions = on(cluster, "topics", "describe", "orders", "-o", "json").json[0]["partitions"]
         unknown = [row["partition"] for row in partitions if row["log_end_offset"] is None]
         assert unknown == [victim - 1]
+        segments = on(cluster, "dump-log", "segments", "orders", "-o", "json").json
+        assert {row["partition"] for row in segments} == {0, 1, 2} - {victim - 1}
 
     def test_replicas_on_the_other_brokers_are_compared(
         self, cluster: Cluster, victim: int
@@ -224,9 +248,19 @@ class TestHungBroker:
     def test_search_for_hanging_transactions_does_not_call_an_incomplete_answer_clean(
         self, cluster: Cluster, victim: int
     ) -> None:
-        result = on(cluster, "transactions", "hanging")
+        result = on(cluster, "transactions", "hanging", "orders")
         assert result.exit_code == 4
-        assert f"error: broker {victim}" in result.stderr
+        assert f"broker {victim} ({cluster.address(victim)}) did not answer" in result.stderr
+        assert "no hanging transactions found where it was possible to search\n" in result.stderr
+
+    def test_open_transaction_that_the_hung_broker_may_know_is_not_called_hanging(
+        self, cluster: Cluster, victim: int
+    ) -> None:
+        result = on(cluster, "transactions", "hanging", "stuck", "-o", "json")
+        assert (result.exit_code, result.json) == (4, [])
+        places = ", ".join(f"stuck-{number}" for number in range(3) if number != victim - 1)
+        assert f"a coordinator did not answer: long open in {places}\n" in result.stderr
+        assert "no hanging transactions" not in result.stderr
 
 
 def test_hung_controller_is_named(cluster: Cluster) -> None:
@@ -324,6 +358,21 @@ def test_replica_moved_away_while_its_broker_was_down_is_a_stray(
     result = run_kctl("log-dirs", "moved", "-o", "json", *servers)
     assert {row["broker"]: row["stray"] for row in result.json} == {1: False, victim: True}
     assert "1 stray replica" in result.stderr
+
+
+def test_partition_without_a_leader_does_not_hide_hanging_transactions(
+    cluster: Cluster, victim: int, stuck: None
+) -> None:
+    wait_until(lambda: victim in cluster.live_brokers(), "the broker is registered")
+    servers = ("-b", cluster.address(1))
+    cluster.stop(victim)
+    found = run_kctl("transactions", "hanging", "stuck", "-o", "json", *servers)
+    clean = run_kctl("transactions", "hanging", "orders", *servers)
+    cluster.start(victim)
+    assert (found.exit_code, clean.exit_code) == (3, 1), found.stderr + clean.stderr
+    assert [row["partition"] for row in found.json] == [p for p in range(3) if p != victim - 1]
+    assert f"not searched, because there is no leader: stuck-{victim - 1}\n" in found.stderr
+    assert "no hanging transactions found where it was possible to search" in clean.stderr
 
 
 def test_dead_broker_that_is_still_registered_is_named(cluster: Cluster, victim: int) -> None:

@@ -1,11 +1,13 @@
 """`kctl transactions` on our broker, with a hanging transaction."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from broker.model import TopicPartition
+from kctl.commands.transactions.describe import HangingSearch
 from kctl.model.transactions import ActiveProducer, Transaction, TransactionListing
 from kctl.plans.hanging import hanging, overdue
 from kctl.views.kafka_text.transactions import (
@@ -155,12 +157,42 @@ def test_aborted_transaction_is_no_longer_hanging(tmp_path: Path) -> None:
         assert run("transactions", "hanging").exit_code == 0
 
 
+@pytest.mark.parametrize(
+    ("option", "expected"),
+    [
+        ([], ""),
+        (["-X", "isolation.level=read_uncommitted"], "one\n"),
+        (["--consumer-property", "isolation.level=read_uncommitted"], "one\n"),
+        (["--isolation-level", "read_uncommitted"], "one\n"),
+        (["-X", "isolation.level=read_uncommitted", "-X", "isolation.level=read_committed"], ""),
+    ],
+)
+def test_isolation_level_of_a_property_applies_to_the_end_of_the_log_too(
+    run: Run, option: list[str], expected: str
+) -> None:
+    assert run("consume", "orders", "--exit", *option).output == expected
+    assert run("consume", "orders", "--last", "1", *option).output == expected
+
+
+def test_unknown_isolation_level_is_a_usage_error(run: Run) -> None:
+    result = run("consume", "orders", "--exit", "-X", "isolation.level=snapshot")
+    assert (result.exit_code, "no such isolation level" in result.stderr) == (2, True)
+
+
 PLACE = TopicPartition("orders", 3)
 PRODUCER = ActiveProducer(PLACE, 1000, 2, -1, 7, 1_000_000, 55)
 
 
 def known(*partitions: TopicPartition) -> dict[int, Transaction]:
     return {1000: Transaction("id", 1, 1000, 2, "Ongoing", 60_000, 1, partitions)}
+
+
+def test_transaction_that_a_silent_coordinator_may_know_is_not_called_hanging() -> None:
+    unknown = HangingSearch([PRODUCER], known_ids=set(), coordinators={1, 2}, leaderless=[])
+    assert unknown.result(silent={2}) == ([], [PRODUCER])
+    assert unknown.result(silent={3}) == ([PRODUCER], [])
+    known_elsewhere = replace(unknown, known_ids={PRODUCER.producer_id})
+    assert known_elsewhere.result(silent={2}) == ([PRODUCER], [])
 
 
 def test_transaction_that_its_coordinator_will_end_does_not_hang() -> None:

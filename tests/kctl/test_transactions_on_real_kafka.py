@@ -7,32 +7,14 @@ from collections.abc import Iterator
 import pytest
 
 from broker.model import TopicPartition
-from broker.net.client import Client
-from broker.protocol.messages.produce import (
-    PartitionProduceData,
-    ProduceRequest,
-    TopicProduceData,
-)
 from tests.support.kctl import KctlResult, run_kctl
-from tests.support.open_transactions import LOST_ID, open_transaction
+from tests.support.open_transactions import LOST_ID, write_open_transaction
 from tests.support.real_kafka import RealKafka, running_kafka
 from tests.txn.clients import Confluent
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(180)]
 
 TOOL = "org.apache.kafka.tools.TransactionsCommand"
-
-
-async def leave_open(servers: str, place: TopicPartition) -> None:
-    """Write a transaction's first batch as a producer that never tells its coordinator."""
-    data = PartitionProduceData(index=place.partition, records=open_transaction())
-    topics = [TopicProduceData(name=place.topic, partition_data=[data])]
-    request = ProduceRequest(
-        transactional_id="unknown", acks=-1, timeout_ms=10_000, topic_data=topics
-    )
-    async with Client(servers) as client:
-        answer = await client.send_to_leader(place, request)
-    assert answer.responses[0].partition_responses[0].error_code == 0
 
 
 class Both:
@@ -58,7 +40,7 @@ def both(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Both]:
         servers = kafka.bootstrap_servers
         created = run_kctl("topics", "create", "hanging", "orders", "-p", "3", "-b", servers)
         assert created.exit_code == 0
-        asyncio.run(leave_open(servers, TopicPartition("hanging", 2)))
+        asyncio.run(write_open_transaction(servers, TopicPartition("hanging", 2)))
         producer = Confluent(servers, "payments")
         producer.begin()
         for partition in range(3):

@@ -4,6 +4,13 @@ import time
 from pathlib import Path
 
 from broker.log.layout import CLEAN_SHUTDOWN_FILE
+from broker.model import TopicPartition
+from broker.net.client import Client
+from broker.protocol.messages.produce import (
+    PartitionProduceData,
+    ProduceRequest,
+    TopicProduceData,
+)
 from broker.records.builder import BatchSettings, build_batch
 
 LOST_ID = 4242
@@ -37,3 +44,18 @@ def leave_open(log_dir: Path, partition: str, offset: int = 0, producer_epoch: i
     batch = open_transaction(offset, producer_epoch)
     (log_dir / partition / f"{offset:020}.log").write_bytes(batch)
     (log_dir / CLEAN_SHUTDOWN_FILE).unlink()
+
+
+async def write_open_transaction(servers: str, place: TopicPartition) -> None:
+    """Write a transaction's first batch as a producer that never tells its coordinator.
+
+    The broker needs `transaction.partition.verification.enable=false`.
+    """
+    data = PartitionProduceData(index=place.partition, records=open_transaction())
+    topics = [TopicProduceData(name=place.topic, partition_data=[data])]
+    request = ProduceRequest(
+        transactional_id="unknown", acks=-1, timeout_ms=10_000, topic_data=topics
+    )
+    async with Client(servers) as client:
+        answer = await client.send_to_leader(place, request)
+    assert answer.responses[0].partition_responses[0].error_code == 0

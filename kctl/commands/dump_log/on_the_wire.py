@@ -23,7 +23,8 @@ _FETCH_BYTES = 1 << 20
 def read_whole_logs(session: Session, topic: str, partition: int | None) -> list[Segment]:
     """The log of each partition (None: all) as if it were one segment, as its leader reports it.
 
-    CliError if the topic or the partition does not exist. Partitions without a leader are missing.
+    CliError if the topic or the partition does not exist. Partitions without a leader are missing,
+    and those whose leader does not answer, which is reported.
     """
 
     async def query(client: Client) -> list[Segment]:
@@ -33,7 +34,9 @@ def read_whole_logs(session: Session, topic: str, partition: int | None) -> list
         found = [
             one
             for one in await list_replicas(client, await find_topics(client, [topic]))
-            if one.is_leader and partition in (None, one.partition.partition)
+            if one.is_leader
+            and one.log_end_offset is not None
+            and partition in (None, one.partition.partition)
         ]
         starts = [(one.partition, one.log_start_offset or 0) for one in found]
         first = await record_times(client, starts)
@@ -58,7 +61,7 @@ def read_whole_logs(session: Session, topic: str, partition: int | None) -> list
             )
         return logs
 
-    return ask(session, query)
+    return ask(session, query, partial=True)
 
 
 def locate_on_leader(

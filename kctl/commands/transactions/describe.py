@@ -1,19 +1,21 @@
 """`kctl transactions list`, `describe`, `producers` and `hanging`."""
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
+from dataclasses import dataclass
 from typing import Annotated
 
 import typer
 
 from broker.model import TopicPartition
 from broker.net.client import Client
+from broker.topic_names import TRANSACTION_STATE_TOPIC
 from kctl.admin.connection import ask
 from kctl.admin.log_offsets import partitions_of, require_partitions
 from kctl.admin.topics import find_topics, live_brokers
 from kctl.admin.transactions import describe_producers, describe_transactions, list_transactions
 from kctl.cli.errors import CliError, ExitStatus, usage
 from kctl.cli.missing import no_such_broker
-from kctl.cli.options import KafkaText, session_of
+from kctl.cli.options import KafkaText, Session, session_of
 from kctl.cli.times import now_ms, parse_duration_ms
 from kctl.commands.transactions.arguments import (
     BrokerId,
@@ -183,28 +185,75 @@ def find_hanging(
     """Find transactions that will never end and block read_committed consumers.
 
     Searches all partitions unless topics, partitions or a broker are given. Status 3 if any are
-    found; `kctl transactions abort` ends them.
+    found; `kctl transactions abort` ends them. If a broker does not answer, transactions that only
+    it can know are not counted as hanging; a message lists them. Partitions without a leader are
+    not searched, which is status 1.
     """
     session = session_of(ctx)
     wanted = named_places(places, topic, partition)
     now = now_ms()
 
-    async def question(client: Client) -> list[ActiveProducer]:
-        partitions = await _searched(client, wanted, broker_id)
+    async def question(client: Client) -> HangingSearch:
+        partitions, leaderless = await _searched(client, wanted, broker_id)
         active = await describe_producers(client, partitions, broker_id)
         candidates = overdue(active, now, max_timeout_min * _MINUTE_MS)
-        return hanging(candidates, await _known(client, candidates))
+        known = await _known(client, candidates)
+        coordinators = await _coordinators(client) if candidates else set()
+        return HangingSearch(hanging(candidates, known), set(known), coordinators, leaderless)
 
-    # Not partial: without the answers of all coordinators, healthy transactions would look hung.
-    found = ask(session, question)
+    search = ask(session, question, partial=True)
+    found, unverified = search.result(session.unanswered.keys())
+    if unverified:
+        places_text = ", ".join(sorted(str(one.partition) for one in unverified))
+        session.out.note(
+            f"not verified, because a coordinator did not answer: long open in {places_text}"
+        )
     if text_format:
         session.out.lines(hanging_lines(found, now))
-        return ExitStatus.OK
+        return _status(session, search, is_found=False)
     rows = [producer_row(one, now) for one in sorted(found, key=lambda one: one.partition)]
     session.out.rows(rows, HANGING_COLUMNS, name="producer_id")
-    if not found:
-        session.out.note("no hanging transactions found")
-    return ExitStatus.FOUND if found else ExitStatus.OK
+    if not found and not unverified:
+        is_complete = not session.unanswered and not search.leaderless
+        where = "" if is_complete else " where it was possible to search"
+        session.out.note(f"no hanging transactions found{where}")
+    return _status(session, search, is_found=bool(found))
+
+
+def _status(session: Session, search: "HangingSearch", *, is_found: bool) -> ExitStatus:
+    """3 if any were found, 1 if partitions could not be searched; reports those."""
+    if search.leaderless:
+        names = ", ".join(map(str, sorted(search.leaderless)))
+        session.out.note(f"not searched, because there is no leader: {names}")
+    if is_found:
+        return ExitStatus.FOUND
+    return ExitStatus.FAILED if search.leaderless else ExitStatus.OK
+
+
+@dataclass(frozen=True)
+class HangingSearch:
+    """What a search for hanging transactions found; in a partial query, some may be healthy."""
+
+    hanging: Sequence[ActiveProducer]
+    known_ids: Set[int]
+    """Producer ids whose coordinator described the transaction."""
+    coordinators: Set[int]
+    """Brokers that lead a partition of __transaction_state."""
+    leaderless: Sequence[TopicPartition]
+    """Partitions that could not be searched."""
+
+    def result(self, silent: Set[int]) -> tuple[list[ActiveProducer], list[ActiveProducer]]:
+        """Hanging transactions, and those that a coordinator among `silent` may know."""
+        is_complete = self.coordinators.isdisjoint(silent)
+        found = [one for one in self.hanging if is_complete or one.producer_id in self.known_ids]
+        return found, [one for one in self.hanging if one not in found]
+
+
+async def _coordinators(client: Client) -> set[int]:
+    """The brokers that coordinate transactions."""
+    topics = await find_topics(client, [TRANSACTION_STATE_TOPIC])
+    leaders = {one.leader for topic in topics for one in topic.partitions}
+    return {leader for leader in leaders if leader is not None}
 
 
 async def _require_broker(client: Client, broker_id: int | None) -> None:
@@ -215,20 +264,26 @@ async def _require_broker(client: Client, broker_id: int | None) -> None:
 
 async def _searched(
     client: Client, wanted: dict[str, list[int] | None], broker_id: int | None
-) -> list[TopicPartition]:
-    """The partitions to search: the given ones or all; with a broker, those it replicates."""
+) -> tuple[list[TopicPartition], list[TopicPartition]]:
+    """The partitions to search: the given ones or all; with a broker, those it replicates.
+
+    Then those that cannot be searched, because they have no leader and no broker is given.
+    """
     await _require_broker(client, broker_id)
     if wanted:
         known = await partitions_of(client, wanted)  # a topic that does not exist is an error
         await require_partitions(client, _partitions(known, wanted))
     topics = await find_topics(client, list(wanted) or None)
-    return [
-        TopicPartition(topic.name, one.id)
-        for topic in topics
-        for one in topic.partitions
-        if (broker_id is None or broker_id in one.replicas)
-        and one.id in (wanted.get(topic.name) or [one.id])
-    ]
+    searched: list[TopicPartition] = []
+    leaderless: list[TopicPartition] = []
+    for topic in topics:
+        for one in topic.partitions:
+            if broker_id is not None and broker_id not in one.replicas:
+                continue
+            if one.id in (wanted.get(topic.name) or [one.id]):
+                is_led = broker_id is not None or one.leader is not None
+                (searched if is_led else leaderless).append(TopicPartition(topic.name, one.id))
+    return searched, leaderless
 
 
 async def _known(client: Client, candidates: Sequence[ActiveProducer]) -> dict[int, Transaction]:
