@@ -1,4 +1,4 @@
-"""Requests with very many entries as several requests with few entries each.
+"""Splits a request with very many entries into several requests with few entries each.
 
 Most APIs process entries (partitions, groups, keys) independently of each other. A large request of
 such an API is cut into chunks, each chunk is handled like a request of its own, and the responses

@@ -1,4 +1,4 @@
-"""Changes of ISRs: by AlterPartition, and by notifications of brokers that do not know it.
+"""Changes of ISRs: by AlterPartition, and by notifications of brokers that do not support it.
 
 Since KIP-497 leaders request a new ISR with AlterPartition. Brokers with an older inter-broker
 protocol write the partition's state themselves and leave a notification in the store, from which

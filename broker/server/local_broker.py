@@ -1,4 +1,4 @@
-"""The controller's requests to this broker, with the settings of new topics read first.
+"""Applies the controller's requests to this broker, after reading the settings of new topics.
 
 A partition's log is created with the settings of its topic, and any broker may have to describe
 them. The settings that a topic is created with are not announced by a config change notification:
