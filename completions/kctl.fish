@@ -3135,7 +3135,7 @@ complete -c kctl -n 'test (__kctl_place) = "kctl groups watch"' -s i -l interval
 complete -c kctl -n 'test (__kctl_place) = "kctl groups watch"' -s w -l window -r -d 'Window for trend and verdict; at least three commit intervals. [default: 30; minimum 0.1]'
 complete -c kctl -n 'test (__kctl_place) = "kctl groups watch"' -s n -l count -r -d 'Exit after N updates. [minimum 1]'
 complete -c kctl -n 'test (__kctl_place) = "kctl groups watch"' -s t -l topic -x -a '(kctl complete topics -- (commandline -opc)[2..] 2>/dev/null)' -d 'Only partitions of this topic; can be repeated.'
-complete -c kctl -n 'test (__kctl_place) = "kctl groups watch"' -l only-lagging -d 'Omit partitions whose verdict is ok.'
+complete -c kctl -n 'test (__kctl_place) = "kctl groups watch"' -l only-lagging -d 'Omit partitions and groups whose verdict is ok.'
 complete -c kctl -n 'test (__kctl_place) = "kctl groups watch"' -l sort -x -a 'name lag time-lag' -d 'Order: name, lag or time-lag. [default: name]'
 complete -c kctl -n 'test (__kctl_place) = "kctl groups watch"' -l totals -d 'Show one line per group.'
 complete -c kctl -n 'test (__kctl_place) = "kctl groups watch"' -l fail-if -r -d 'Exit with status 3 if a group has e.g. lag>1000 (of a partition), total-lag>1, time-lag>5m, members<1 or verdict=stalled (of a partition); can be repeated.'
