@@ -30,7 +30,7 @@ WALK_BYTES = 4096 + 512
 SCAN_BYTES = 1024 * 1024
 # Of a header: base offset, batch length, magic, last offset delta (which old formats do not have).
 _WALKED = Struct(">qi4xB6xi")
-# Appended to every read of a walk, because an old message at the end of a file can be shorter.
+# Appended to a read of a walk that is shorter: an old message at the end of a file can be.
 _PADDING = bytes(_WALKED.size)
 
 
@@ -122,11 +122,13 @@ class FileRecords:
 
     def slice(self, position: int, length: int) -> FileSlice:
         """A slice for a fetch response, not read yet; never beyond the end of the log."""
-        return FileSlice(self._opened(), position, min(length, self.size - position))
+        file = self._file or self._opened()
+        return FileSlice(file, position, min(length, self.size - position))
 
     def read(self, position: int, length: int) -> bytes:
         """Up to `length` bytes of the log from `position`."""
-        return self._opened().read(position, min(length, self.size - position))
+        file = self._file or self._opened()
+        return file.read(position, min(length, self.size - position))
 
     def batches(self, position: int = 0) -> Iterator[tuple[int, Batch]]:
         """Every whole batch from `position`, with its position in the file.
@@ -205,8 +207,10 @@ class FileRecords:
             )
         while end - position >= HEADER_SIZE_UP_TO_MAGIC:
             at = position - start
-            if len(data) - at < _WALKED.size + len(_PADDING):
-                data, start, at = self.read(position, WALK_BYTES) + _PADDING, position, 0
+            if len(data) - at < _WALKED.size:
+                data, start, at = self.read(position, WALK_BYTES), position, 0
+                if len(data) < _WALKED.size:
+                    data += _PADDING
             base_offset, length, magic, last_offset_delta = _WALKED.unpack_from(data, at)
             if length < MIN_MESSAGE_SIZE_V0:
                 raise CorruptRecord(

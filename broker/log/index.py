@@ -268,13 +268,13 @@ class Index:
     def _slot_near(self, slot: int, target: int) -> int | None:
         """The last slot whose relative offset is at most `target`, if it is `slot` or soon after.
 
-        None if the search must begin at the start.
+        A slot of -1 is the one before the first. None if the search must begin at the start.
         """
         entries = self._map
-        if entries is None or not 0 <= slot < self._entries:
+        if entries is None or not -1 <= slot < self._entries:
             return None
         unpack_from, step, at = self.ENTRY.unpack_from, self.ENTRY.size, self.FIELD_OF_OFFSET
-        if unpack_from(entries, slot * step)[at] > target:
+        if slot >= 0 and unpack_from(entries, slot * step)[at] > target:
             return None
         for following in range(slot + 1, min(slot + _SLOTS_NEARBY, self._entries)):
             if unpack_from(entries, following * step)[at] > target:

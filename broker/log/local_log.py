@@ -21,6 +21,9 @@ from broker.log.transaction_index import AbortedTxn
 
 logger = logging.getLogger(__name__)
 
+_new = tuple.__new__
+"""Makes a NamedTuple from a tuple of all its fields, in half the time of its constructor."""
+
 
 class LocalLog:
     """The files of one log.
@@ -75,7 +78,7 @@ class LocalLog:
     def log_end(self) -> LogOffsetMetadata:
         """Offset and position of the next append."""
         active = self.segments.active
-        return LogOffsetMetadata(self.log_end_offset, active.base_offset, active.size)
+        return _new(LogOffsetMetadata, (self.log_end_offset, active.base_offset, active.log.size))
 
     def roll(self, expected_offset: int) -> LogSegment:
         """Start a new segment at the log end offset, or at `expected_offset` if that is higher."""

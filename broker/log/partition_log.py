@@ -324,8 +324,9 @@ class PartitionLog(LogFiles):
         refers to an open file, which outlives a deletion or truncation of its segment.
         """
         with self._lock:
-            self.check_readable(offset)
             end_offset = self.local.log_end_offset
+            if self._is_offline or not self.log_start_offset <= offset <= end_offset:
+                self.check_readable(offset)
             wants_aborted = isolation is TXN_COMMITTED
             # A reader at the log end is the most frequent one, and needs no file.
             if offset == end_offset:

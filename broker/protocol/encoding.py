@@ -137,7 +137,7 @@ class _Encoder:
         if field.type != "records":
             s.line("out += v")
             return
-        s.line(f"if len(v) < {_SMALL_RECORDS} and isinstance(v, can_copy): out += v")
+        s.line(f"if isinstance(v, can_copy) and len(v) < {_SMALL_RECORDS}: out += v")
         s.line("else: parts.append(out); parts.append(v); out = bytearray()")
 
     def _nested(

@@ -226,7 +226,7 @@ class _Fetch:
                 session.pending[partition] = None
             if must_respond:
                 is_urgent = True
-            count = len(data.records or _NO_RECORDS)
+            count = 0 if data.records is None else len(data.records)
             if count:
                 min_one_message = False
                 size += count
@@ -245,13 +245,14 @@ class _Fetch:
         is_follower = session.is_follower
         for partition, data in self.data.items():
             found = partition.partition
-            if data.records and found is not None:
-                if is_follower:
-                    found.stats.replication_bytes_out += len(data.records)
-                    if session.replica_id in found.state.adding_replicas:
-                        found.stats.reassignment_bytes_out += len(data.records)
+            if data.records is not None and found is not None:
+                num_bytes = len(data.records)
+                if not is_follower:
+                    found.stats.bytes_out += num_bytes
                 else:
-                    found.stats.bytes_out += len(data.records)
+                    found.stats.replication_bytes_out += num_bytes
+                    if session.replica_id in found.state.adding_replicas:
+                        found.stats.reassignment_bytes_out += num_bytes
             if not has_session or partition.update_sent(data) or not self.is_incremental:
                 topics.setdefault(partition.topic, []).append(data)
         if not has_session:
@@ -373,7 +374,7 @@ def _read_partition(
         high_watermark=log.high_watermark,
         last_stable_offset=log.last_stable_offset,
         log_start_offset=log.log_start_offset,
-        aborted_transactions=_aborted(found),
+        aborted_transactions=None if found.aborted_transactions is None else _aborted(found),
         records=records,
     )
     return _PartitionRead(data, has_more, must_respond)
