@@ -25,7 +25,7 @@ CODE := broker kctl bench tests docs/examples setup.py
 # every module, which costs more than the tests.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup test-tools demo test check docs site bench test-kafka test-portable simulate fuzz chaos soak clean
+.PHONY: help setup compiled interpreted test-tools demo test check docs site bench test-kafka test-portable simulate fuzz chaos soak clean
 
 help:  ## show this list
 	@sed -n 's/^\([a-z-]*\): .*## \(.*\)/  make \1	\2/p' Makefile | expand -t 20
@@ -34,6 +34,12 @@ setup: $(INSTALLED)  ## create the virtual environment and install everything in
 
 test-tools:  ## install zsh, fish and kcat for the tests that need them (apt, as root)
 	apt-get install --yes --no-install-recommends zsh fish kcat groff-base openssl
+
+compiled: $(INSTALLED)  ## compile the path of small requests too; repeat it after changes to the broker
+	KCTL_COMPILE=all $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --use-pep517 --editable .
+
+interpreted:  ## undo `make compiled`
+	rm -f $(foreach package,api api/handlers log net protocol replica,broker/$(package)/*.so)
 
 demo: $(INSTALLED)  ## guided tour of a broker; CLUSTER=1 for a tour of three brokers with failures
 	@$(BIN)/kctl demo $(if $(CLUSTER),cluster)

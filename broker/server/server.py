@@ -47,6 +47,7 @@ from broker.replica.manager import ReplicaCluster, ReplicaManager
 from broker.server.authorization import Authorization
 from broker.server.background import Background
 from broker.server.client_quotas import ClientQuotas
+from broker.server.compiled_form import describe_form
 from broker.server.controlled_shutdown import move_leaders_away
 from broker.server.coordination import build_coordinators, follow_leadership
 from broker.server.identity import (
@@ -163,6 +164,7 @@ class Server:
         start_periodic_work(self._background, self.config, self._logs, self._replicas)
         self._set_state(BrokerState.RUNNING)
         listening = ",".join(str(listener.address) for listener in self.listeners)
+        logger.info("running %s", describe_form())
         logger.info("started broker.id=%s listeners=%s", self.identity.broker_id, listening)
 
     def _set_state(self, state: BrokerState) -> None:
