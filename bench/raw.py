@@ -6,6 +6,10 @@ other, and they take turns. Every row is given twice: requests per second, and t
 broker per request, which depends less on what else the machine does. The best round of each side
 counts.
 
+Where there is a C compiler, produce rows of one partition have a third: beside `produce_limit.c`,
+a server that only reads frames, computes CRC-32C and writes them to a file. No broker can be
+faster, so this says how much could be gained at all.
+
 `KCTL_RAW_WARM_SECONDS` says how long Kafka is warmed (its JIT needs a minute or more of each load,
 or the ratio flatters us), `KCTL_RAW_SECONDS` how long a round takes, `KCTL_RAW_ROWS` selects rows
 whose names contain one of these texts, separated by commas.
@@ -13,12 +17,15 @@ whose names contain one of these texts, separated by commas.
 
 import os
 import selectors
+import shutil
 import socket
 import subprocess
+import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from struct import Struct
 from typing import Final, NamedTuple
 
@@ -58,6 +65,8 @@ class Shape(NamedTuple):
     num_partitions: int
     goal: float
     """The ratio of requests per second to reach."""
+    share: float | None = None
+    """The share of the C limit to reach; None if it is not compared."""
 
     def __str__(self) -> str:
         size = f"{self.num_bytes // KB} KB" if self.num_bytes < 1024 * KB else "1 MB"
@@ -70,10 +79,10 @@ class Shape(NamedTuple):
 
 
 SHAPES: Final = (
-    Shape("produce", KB, 1, 1.2),
-    Shape("produce", 16 * KB, 1, 1.2),
-    Shape("produce", 64 * KB, 1, 1.2),
-    Shape("produce", 1000 * KB, 1, 1.5),
+    Shape("produce", KB, 1, 1.2, 0.4),
+    Shape("produce", 16 * KB, 1, 1.2, 0.6),
+    Shape("produce", 64 * KB, 1, 1.2, 0.9),
+    Shape("produce", 1000 * KB, 1, 1.5, 1.0),
     Shape("produce", KB, 6, 1.2),
     Shape("produce", KB, 50, 1.2),
     Shape("fetch", 16 * KB, 1, 1.2),
@@ -118,6 +127,40 @@ def _compare(shape: Shape, ours: MeasuredBroker, theirs: MeasuredBroker) -> Iter
         name, mine.per_second, kafka.per_second, "Kafka", "req/s", shape.goal, more_is_better=True
     )
     yield Comparison(f"{name}, CPU", mine.cpu_us, kafka.cpu_us, "Kafka", "µs")
+    compiler = shutil.which("cc")
+    if shape.share is not None and compiler is not None:
+        yield _compare_with_limit(shape, ours, frames[ours.pid], compiler)
+
+
+def _compare_with_limit(
+    shape: Shape, ours: MeasuredBroker, frame: bytes, compiler: str
+) -> Comparison:
+    """Requests per second beside the C server, in turns; the best round of each."""
+    mine = limit = 0.0
+    with _limit_server(compiler) as server:
+        _pin(server)
+        for _ in range(ROUNDS):
+            mine = max(mine, _measure(ours, frame, SECONDS)[0])
+            limit = max(limit, _measure(server, frame, SECONDS)[0])
+    return Comparison(
+        f"{shape}, C limit", mine, limit, "C server", "req/s", shape.share, more_is_better=True
+    )
+
+
+@contextmanager
+def _limit_server(compiler: str) -> Iterator[MeasuredBroker]:
+    with tempfile.TemporaryDirectory(prefix="kctl-limit-") as directory:
+        program = Path(directory, "produce_limit")
+        source = Path(__file__).with_name("produce_limit.c")
+        subprocess.run([compiler, "-O2", "-o", program, source], check=True)
+        command = [program, Path(directory, "frames")]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+            assert process.stdout is not None
+            try:
+                port = process.stdout.readline().strip()
+                yield MeasuredBroker(f"127.0.0.1:{port}", process.pid)
+            finally:
+                process.kill()
 
 
 def _pin(broker: MeasuredBroker) -> None:
