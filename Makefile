@@ -25,12 +25,15 @@ CODE := broker kctl bench tests docs/examples setup.py
 # every module, which costs more than the tests.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup demo test check docs site bench test-kafka test-portable simulate fuzz chaos soak clean
+.PHONY: help setup test-tools demo test check docs site bench test-kafka test-portable simulate fuzz chaos soak clean
 
 help:  ## show this list
 	@sed -n 's/^\([a-z-]*\): .*## \(.*\)/  make \1	\2/p' Makefile | expand -t 20
 
 setup: $(INSTALLED)  ## create the virtual environment and install everything into it
+
+test-tools:  ## install zsh, fish and kcat for the tests that need them (apt, as root)
+	apt-get install --yes --no-install-recommends zsh fish kcat groff-base openssl
 
 demo: $(INSTALLED)  ## guided tour of a broker; CLUSTER=1 for a tour of three brokers with failures
 	@$(BIN)/kctl demo $(if $(CLUSTER),cluster)

@@ -1,4 +1,4 @@
-"""Many connections, groups and producer ids: our broker and Apache Kafka.
+"""Many connections, groups, consumers and producer ids: our broker and Apache Kafka.
 
 `KCTL_LOAD=0.1` runs with a tenth of the numbers. Times are those of a client, so they depend on
 what else runs on the machine; memory and the CPU time of the broker do not.
@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
+from bench.rebalances import rebalance
 from bench.report import Comparison
 from bench.servers import MeasuredBroker, both_brokers
 from broker.net.client import Client
@@ -33,6 +34,7 @@ from tests.log.poison import batch, records
 SCALE = float(os.environ.get("KCTL_LOAD", "1"))
 CONNECTIONS = int(5_000 * SCALE)
 GROUPS = int(5_000 * SCALE)
+CONSUMERS = int(2_000 * SCALE)
 PRODUCERS = int(200_000 * SCALE)
 TOPIC = "load"
 PARTITIONS = 100
@@ -53,6 +55,7 @@ def run() -> Iterator[Comparison]:
     loads: list[tuple[str, Callable[[str], object]]] = [
         (f"{CONNECTIONS:,} connections", connect_many),
         (f"{GROUPS:,} groups commit, list", commit_many),
+        (f"{CONSUMERS:,} consumers rebalance", rebalance_many),
         (f"{PRODUCERS:,} producer ids", produce_many),
     ]
     with both_brokers() as brokers:
@@ -122,6 +125,11 @@ async def _commit_many(address: str) -> None:
             assert not response.topics[0].partitions[0].error_code, response
         listed = (await client.send(ListGroupsRequest())).groups
         assert len(listed) >= GROUPS, len(listed)
+
+
+def rebalance_many(address: str) -> None:
+    """The consumers join one group; when all are assigned, another one joins."""
+    asyncio.run(rebalance(address, CONSUMERS))
 
 
 def produce_many(address: str) -> None:

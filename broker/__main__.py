@@ -7,6 +7,7 @@ import logging
 import os
 import signal
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 from broker.config import BrokerConfig, ConfigError, load_config
@@ -24,6 +25,8 @@ logger = logging.getLogger("broker")
 _GC_THRESHOLDS = (10_000, 10, 1_000_000)
 """Requests leave few reference cycles behind, so the collector may run seldom. The product of the
 first two bounds how many objects of a large request it looks at in one pause."""
+_CANNOT_START = (ConfigError, IdentityError, StoreError, ApiError, OSError)
+"""What ends a broker with one line instead of a traceback."""
 _SWITCH_INTERVAL_S = 0.001
 """How long the event loop waits while another thread runs Python code, such as a scrape of the
 admin port; Python's default is 5 ms."""
@@ -39,10 +42,46 @@ def main() -> None:
     try:
         config = load_config(arguments.properties, dict(arguments.override))
         config = with_jaas_file(config, os.environ)
-        with asyncio.Runner(loop_factory=BrokerLoop) as runner:
-            runner.run(_serve(config))
-    except (ConfigError, IdentityError, StoreError, ApiError, OSError) as error:
+        if arguments.workers is None:
+            _run(config)
+        else:
+            _run_workers(arguments, config)
+    except _CANNOT_START as error:
         sys.exit(f"kctl-broker: {error}")
+
+
+def _run(config: BrokerConfig, on_started: Callable[[], object] | None = None) -> None:
+    with asyncio.Runner(loop_factory=BrokerLoop) as runner:
+        runner.run(_serve(config, on_started))
+
+
+def _run_workers(arguments: argparse.Namespace, config: BrokerConfig) -> None:
+    """Run several brokers in processes of their own, until all have ended."""
+    from broker.server.workers import run_workers, worker_settings
+
+    overrides = dict(arguments.override)
+
+    def serve(number: int, alive: int, report_started: Callable[[], object]) -> None:
+        own = overrides | worker_settings(config, number, arguments.workers)
+        try:
+            settings = with_jaas_file(load_config(arguments.properties, own), os.environ)
+            _run(settings, lambda: _follow_supervisor(alive, report_started))
+        except _CANNOT_START as error:
+            sys.exit(f"kctl-broker: worker {number}: {error}")
+
+    run_workers(config, arguments.workers, serve, verbose=arguments.verbose)
+
+
+def _follow_supervisor(alive: int, report_started: Callable[[], object]) -> None:
+    """Report that this worker serves clients, and stop it when the supervisor has died."""
+    loop = asyncio.get_running_loop()
+
+    def stop() -> None:
+        loop.remove_reader(alive)
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    loop.add_reader(alive, stop)
+    report_started()
 
 
 def make_parser() -> argparse.ArgumentParser:
@@ -64,6 +103,12 @@ def make_parser() -> argparse.ArgumentParser:
         type=_key_value,
         metavar="KEY=VALUE",
         help="override a setting of the file; can be repeated",
+    )
+    parser.add_argument(
+        "--workers",
+        type=int,
+        metavar="N",
+        help="run N brokers on this machine, which use a core each; they need a ZooKeeper",
     )
     parser.add_argument("-v", "--verbose", action="store_true", help="log debug messages")
     return parser
@@ -93,7 +138,7 @@ def freeze_objects() -> None:
     gc.freeze()
 
 
-async def _serve(config: BrokerConfig) -> None:
+async def _serve(config: BrokerConfig, on_started: Callable[[], object] | None) -> None:
     server = Server(config)
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -104,6 +149,8 @@ async def _serve(config: BrokerConfig) -> None:
     except StartAborted:
         return
     freeze_objects()
+    if on_started is not None:
+        on_started()
     await server.stopping.wait()
     await server.stop()
     if server.has_failed:

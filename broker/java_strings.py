@@ -1,4 +1,4 @@
-"""Length and hash code of Java strings, which count UTF-16 code units, and Java's number format.
+"""Length and hash code of Java strings, which count UTF-16 code units, and Java's numbers.
 
 Kafka uses them to choose the partition of an internal topic that stores a group or transactional
 id, and to limit the length of commit metadata.
@@ -12,6 +12,11 @@ from struct import unpack
 def java_length(text: str) -> int:
     """String.length()."""
     return len(text) if text.isascii() else len(_utf16(text)) // 2
+
+
+def java_long(value: int) -> int:
+    """A sum or difference of longs, which wraps around in Java."""
+    return (value + 2**63) % 2**64 - 2**63
 
 
 @lru_cache(maxsize=4096)

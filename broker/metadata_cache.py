@@ -8,10 +8,13 @@ import asyncio
 import logging
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from heapq import merge
+from itertools import chain, islice
 from typing import Final, NamedTuple
 
 from broker.errors import ErrorCode
 from broker.model import LEADER_DURING_DELETE, TopicPartition, Uuid
+from broker.protocol.codec import Slices
 from broker.protocol.messages.update_metadata import (
     UpdateMetadataBroker,
     UpdateMetadataPartitionState,
@@ -22,7 +25,13 @@ from broker.topic_names import check_partition
 
 logger = logging.getLogger("state.change")
 
-"""Sent by the controller as the leader of a partition that must be removed from the cache."""
+_SLICE: Final = 50
+"""Partitions between two yields of an update."""
+_SORTED_AT_ONCE: Final = 5_000
+_APPLIED_IN_PLACE: Final = 1_000
+"""An update of more topics is made in a copy, because it takes more than a slice."""
+_MAX_REPLICAS: Final = 10_000
+"""Ids of replicas, ISR and offline replicas of one partition, together."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +76,7 @@ class MetadataUpdate(NamedTuple):
     deleted: list[TopicPartition]
     """The partitions that the request deletes, whether or not they were known."""
     error_code: ErrorCode
-    """The last topic's error of those that were left out; NONE if all were applied."""
+    """The last error of the topics and brokers that were left out; NONE if all were applied."""
 
 
 @dataclass
@@ -114,43 +123,87 @@ class MetadataCache:
         return self.partition(topic, index) is not None
 
     def update(self, request: UpdateMetadataRequest) -> MetadataUpdate:
-        """Apply an UpdateMetadata request.
+        """Apply an UpdateMetadata request at once."""
+        updating = self.update_in_slices(request)
+        while True:
+            try:
+                next(updating)
+            except StopIteration as done:
+                result: MetadataUpdate = done.value
+                return result
 
-        A topic with an illegal name or number is left out and reported; the others are applied:
-        one such topic in the store must not keep a broker from learning of the cluster.
+    def update_in_slices(self, request: UpdateMetadataRequest) -> Slices[MetadataUpdate]:
+        """Apply an UpdateMetadata request; nothing is visible before the last slice.
+
+        A topic with an illegal name or number is left out and reported, and so is a broker; the
+        others are applied: one such topic in the store must not keep a broker from learning of the
+        cluster. There must be only one update at a time.
         """
-        self.controller_id = request.controller_id
-        self.brokers = _by_listener(request.live_brokers)
-        deleted: list[TopicPartition] = []
+        brokers = [broker for broker in request.live_brokers if broker.id >= 0]
+        listeners = _by_listener(brokers)
         error_code = ErrorCode.NONE
-        for topic in _by_topic(request):
-            if code := _check(topic):
+        if len(brokers) < len(request.live_brokers):
+            error_code = ErrorCode.INVALID_REQUEST
+            logger.error("ignoring metadata of brokers with negative ids")
+        deleted: list[TopicPartition] = []
+        staged: dict[str, _Staged] = {}
+        for topic in (yield from _by_topic(request)):
+            if code := (yield from _check(topic)):
                 error_code = code
                 logger.error("ignoring metadata of topic=%r error=%s", topic.topic_name, code.name)
             else:
-                deleted += self._update_topic(topic)
+                deleted += yield from self._stage(topic, staged)
+        topics = []
+        for name, one in staged.items():
+            topics.append(TopicMetadata(name, one.topic_id, (yield from one.in_order())))
+            yield
+        if len(staged) <= _APPLIED_IN_PLACE:
+            self._apply(topics)
+        else:
+            yield from self._apply_copied(topics)
+        self.controller_id = request.controller_id
+        self.brokers = listeners
         self.initialized.set()
         return MetadataUpdate(deleted, error_code)
 
-    def _update_topic(self, topic: UpdateMetadataTopicState) -> list[TopicPartition]:
-        known = self.topics.get(topic.topic_name)
-        partitions = dict(known.partitions) if known else {}
+    def _stage(
+        self, topic: UpdateMetadataTopicState, staged: dict[str, "_Staged"]
+    ) -> Slices[list[TopicPartition]]:
+        """Merge the states of a topic into what is known of it; returns its deleted partitions."""
+        name = topic.topic_name
+        one = staged.get(name)
+        if one is None:
+            known = self.topics.get(name)
+            one = staged[name] = _Staged(
+                known.topic_id if known else Uuid.ZERO, dict(known.partitions) if known else {}
+            )
+        if topic.topic_id != Uuid.ZERO:
+            one.topic_id = topic.topic_id
         deleted = []
-        for state in topic.partition_states:
+        for number, state in enumerate(topic.partition_states):
+            if number % _SLICE == 0:
+                yield
             if state.leader == LEADER_DURING_DELETE:
-                deleted.append(TopicPartition(topic.topic_name, state.partition_index))
-                partitions.pop(state.partition_index, None)
+                deleted.append(TopicPartition(name, state.partition_index))
+                one.partitions.pop(state.partition_index, None)
             else:
-                partitions[state.partition_index] = _partition(state)
-        if not partitions:
-            self.remove([topic.topic_name])
-            return deleted
-        topic_id = topic.topic_id
-        if topic_id == Uuid.ZERO and known is not None:
-            topic_id = known.topic_id
-        in_order = dict(sorted(partitions.items()))  # already sorted in the usual case: linear
-        self.put([TopicMetadata(topic.topic_name, topic_id, in_order)])
+                one.put(state.partition_index, _partition(state))
         return deleted
+
+    def _apply(self, topics: Iterable[TopicMetadata]) -> None:
+        for topic in topics:
+            if topic.partitions:
+                self.put([topic])
+            else:
+                self.remove([topic.name])
+
+    def _apply_copied(self, topics: Iterable[TopicMetadata]) -> Slices[None]:
+        """Change a copy in slices, then replace the cache's content at once."""
+        copied = MetadataCache(self.cluster_id, topics=dict(self.topics), names=dict(self.names))
+        for topic in topics:
+            copied._apply([topic])
+            yield
+        self.topics, self.names = copied.topics, copied.names
 
     def put(self, topics: Iterable[TopicMetadata]) -> None:
         """Add topics, or replace the ones of the same names."""
@@ -170,23 +223,61 @@ class MetadataCache:
                 self.names.pop(topic.topic_id, None)
 
 
-def _by_topic(request: UpdateMetadataRequest) -> Iterable[UpdateMetadataTopicState]:
+@dataclass(slots=True)
+class _Staged:
+    """A topic as it will be when the update has been applied."""
+
+    topic_id: Uuid
+    partitions: dict[int, PartitionMetadata]
+    is_sorted: bool = True
+
+    def put(self, index: int, partition: PartitionMetadata) -> None:
+        """Add or replace a partition."""
+        if index not in self.partitions and index < next(reversed(self.partitions), -1):
+            self.is_sorted = False
+        self.partitions[index] = partition
+
+    def in_order(self) -> Slices[dict[int, PartitionMetadata]]:
+        """The partitions in the order of their indexes; mostly they are already."""
+        if self.is_sorted:
+            return self.partitions
+        indexes = iter(self.partitions)
+        runs = []
+        while run := sorted(islice(indexes, _SORTED_AT_ONCE)):
+            runs.append(run)
+            yield
+        ordered = {}
+        for number, index in enumerate(merge(*runs)):
+            ordered[index] = self.partitions[index]
+            if number % _SLICE == 0:
+                yield
+        return ordered
+
+
+def _by_topic(request: UpdateMetadataRequest) -> Slices[Iterable[UpdateMetadataTopicState]]:
     """The partition states by topic; up to version 4 each state carries its topic's name."""
     if not request.ungrouped_partition_states:
         return request.topic_states
     topics: dict[str, UpdateMetadataTopicState] = {}
-    for state in request.ungrouped_partition_states:
-        topic = topics.setdefault(
-            state.topic_name, UpdateMetadataTopicState(topic_name=state.topic_name)
-        )
+    for number, state in enumerate(request.ungrouped_partition_states):
+        topic = topics.get(state.topic_name)
+        if topic is None:
+            topic = topics[state.topic_name] = UpdateMetadataTopicState(topic_name=state.topic_name)
         topic.partition_states.append(state)
+        if number % _SLICE == 0:
+            yield
     return topics.values()
 
 
-def _check(topic: UpdateMetadataTopicState) -> ErrorCode:
-    for state in topic.partition_states:
-        ids = (*state.replicas, *state.isr)
-        if code := check_partition(topic.topic_name, state.partition_index, ids):
+def _check(topic: UpdateMetadataTopicState) -> Slices[ErrorCode]:
+    for number, state in enumerate(topic.partition_states):
+        if number % _SLICE == 0:
+            yield
+        arrays = (state.replicas, state.isr, state.offline_replicas)
+        if sum(map(len, arrays)) > _MAX_REPLICAS:
+            return ErrorCode.INVALID_REQUEST
+        ids = chain(*arrays)
+        if code := check_partition(topic.topic_name, state.partition_index, ids, state.leader):
             return code
     return ErrorCode.NONE
 

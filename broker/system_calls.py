@@ -1,8 +1,9 @@
 """System calls that only some systems have, each with a fallback of plain POSIX.
 
-Linux has all of them. macOS lacks posix_fallocate and syncfs, and its older versions pwritev and
-preadv. Names of `os` that may be missing are used in this module only; `broker.net` handles those
-of `select` and `socket`. `tests/portable` runs the broker with all of these names removed.
+Linux has all of them. macOS lacks posix_fallocate, fdatasync and syncfs, and its older versions
+pwritev and preadv. Names of `os` that may be missing are used in this module only; `broker.net`
+handles those of `select` and `socket`. `tests/portable` runs the broker with all of these names
+removed.
 """
 
 import ctypes
@@ -53,6 +54,9 @@ preadv: Final[Callable[[int, Sequence[bytearray | memoryview], int], int]] = get
 
 sendfile: Final[Callable[[int, int, int, int], int]] = getattr(os, "sendfile", _sendfile)
 """As os.sendfile: send from a position of a file, return how many bytes were sent, 0 at its end."""
+
+fdatasync: Final[Callable[[int], None]] = getattr(os, "fdatasync", os.fsync)
+"""As os.fdatasync: flush the bytes and the size of an open file to the medium."""
 
 posix_fallocate: Final[Callable[[int, int, int], None]] = getattr(
     os, "posix_fallocate", _posix_fallocate

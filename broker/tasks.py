@@ -1,15 +1,21 @@
-"""Background tasks that belong to one object and end with it."""
+"""Background tasks that belong to one object and end with it; long work in slices."""
 
 import asyncio
+import gc
 import logging
-from collections.abc import Coroutine
-from typing import Any, TypeVar
+import sys
+import time
+from collections.abc import Coroutine, Generator
+from typing import Any, Final, NamedTuple, TypeVar
 
 from broker.errors import ApiError
 
 logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
+
+SLICE_S: Final = 0.005
+"""How long the event loop is held by a slice of long work."""
 
 
 class TaskSet:
@@ -55,3 +61,68 @@ class TaskSet:
         if error is None or (self._expects_api_errors and isinstance(error, ApiError)):
             return
         logger.error("background task failed task=%s", self._name, exc_info=error)
+
+
+class Progress(NamedTuple):
+    """How far work in slices is."""
+
+    is_done: bool
+    result: Any
+    """What the work returned; None while it is not done."""
+
+
+UNFINISHED: Final = Progress(False, None)
+
+
+async def let_others_run() -> None:
+    """End a slice.
+
+    Collects young objects first. Python starts a collection by the number of allocations minus
+    deallocations; a large request creates the entries of its response and frees as many of its own,
+    so that number stays small while young objects pile up, and one collection of them all would
+    take as long as many slices.
+    """
+    gc.collect(1)
+    await asyncio.sleep(0)
+
+
+class Pauses:
+    """Ends a slice of long work when its time is over.
+
+    For loops that await something else as well; `run_in_slices` is for those that do not.
+    """
+
+    def __init__(self) -> None:
+        self._deadline_s = time.monotonic() + SLICE_S
+
+    async def pause(self) -> None:
+        """Let others run, if it is time. To be called every few microseconds."""
+        if time.monotonic() >= self._deadline_s:
+            await let_others_run()
+            self._deadline_s = time.monotonic() + SLICE_S
+
+
+async def run_in_slices(work: Generator[None, None, Any], max_steps: int = sys.maxsize) -> Progress:
+    """Run until the work is done or has taken this many steps.
+
+    If the task is cancelled meanwhile, the work still runs to its end: freeing its intermediate
+    results at once may take longer than a slice.
+    """
+    cancelled: asyncio.CancelledError | None = None
+    progress = UNFINISHED
+    deadline = time.monotonic() + SLICE_S
+    for _ in range(max_steps):
+        try:
+            next(work)
+        except StopIteration as done:
+            progress = Progress(True, done.value)
+            break
+        if time.monotonic() >= deadline:
+            try:
+                await let_others_run()
+            except asyncio.CancelledError as error:
+                cancelled = error
+            deadline = time.monotonic() + SLICE_S
+    if cancelled is not None:
+        raise cancelled
+    return progress

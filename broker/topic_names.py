@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from broker.errors import ErrorCode
+from broker.model import LEADER_DURING_DELETE, NO_LEADER
 
 OFFSETS_TOPIC: Final = "__consumer_offsets"
 TRANSACTION_STATE_TOPIC: Final = "__transaction_state"
@@ -33,16 +34,18 @@ def name_problem(name: str) -> str | None:
     return None
 
 
-def check_partition(topic: str, index: int, broker_ids: Iterable[int] = ()) -> ErrorCode:
+def check_partition(
+    topic: str, index: int, broker_ids: Iterable[int] = (), leader: int = NO_LEADER
+) -> ErrorCode:
     """The error for a partition that another broker names in a request; NONE if it is legal.
 
     Names and numbers of brokers are checked as those of clients are: with a topic `a/b` the log's
     directory would be created outside of its log directory. `broker_ids` are the ids of its
-    replicas.
+    replicas. A leader that is no broker has one of two values.
     """
     if name_problem(topic) is not None:
         return ErrorCode.INVALID_TOPIC_EXCEPTION
-    if index < 0 or any(broker_id < 0 for broker_id in broker_ids):
+    if index < 0 or leader < LEADER_DURING_DELETE or any(one < 0 for one in broker_ids):
         return ErrorCode.INVALID_REQUEST
     return ErrorCode.NONE
 

@@ -24,6 +24,17 @@ SECURITY = "Security and quotas"
 FILES = "Files and tables"
 KCTL = "kctl and development clusters"
 
+EXTRAS = {
+    "pyarrow": "spark",
+    "pyspark": "spark",
+    "fastavro": "registry",
+    "google": "registry",
+    "grpc_tools": "registry",
+    "jsonschema": "registry",
+    "textual": "top",
+}
+"""Optional packages, and the extra of kctl that installs each (pyproject.toml)."""
+
 COMMANDS = {
     "topics": LazyCommand(
         "kctl.commands.topics.app",
@@ -284,10 +295,18 @@ def explain(error: Exception) -> CliError:
         return usage_error(f"not valid UTF-8: {text}", "names in Kafka are UTF-8")
     if isinstance(error, OSError):
         return os_error(error)
+    if isinstance(error, ModuleNotFoundError) and (missing := _optional_package(error)):
+        return CliError(f"{missing} is not installed", f"pip install 'kctl[{EXTRAS[missing]}]'")
     return CliError(
         f"internal error: {type(error).__name__}: {error}",
         "please report it, with the output of `-v`",
     )
+
+
+def _optional_package(error: ModuleNotFoundError) -> str | None:
+    """The optional package that is missing; None if it is another module."""
+    package = (error.name or "").partition(".")[0]
+    return package if package in EXTRAS else None
 
 
 def os_error(error: OSError) -> CliError:

@@ -1,4 +1,4 @@
-"""Fixtures every room may use. Servers are real processes on free ports, ended by their id."""
+"""Fixtures for all packages. Servers are real processes on free ports, ended by their id."""
 
 import os
 import tempfile

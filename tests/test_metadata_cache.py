@@ -95,3 +95,32 @@ def test_regression_a_topic_with_a_negative_number_is_left_out() -> None:
     request = _request((0, 1), replicas=(1, -3))
     assert cache.update(request).error_code == ErrorCode.INVALID_REQUEST
     assert not cache.topics
+
+
+def test_large_update_is_sorted_and_visible_only_as_a_whole() -> None:
+    cache = MetadataCache("cluster")
+    cache.update(_request((7, 1), topic="old"))
+    indexes = [(index * 7919) % 20_000 for index in range(20_000)]
+    request = _request(*((index, 1) for index in indexes))
+    for number in range(1_500):
+        leader = _LEADER_DURING_DELETE if number == 3 else 1
+        request.topic_states.extend(_request((0, leader), topic=f"topic-{number}").topic_states)
+    request.topic_states.extend(_request((7, _LEADER_DURING_DELETE), topic="old").topic_states)
+    num_slices = 0
+    for _ in cache.update_in_slices(request):
+        num_slices += 1
+        assert list(cache.topics) == ["old"]
+    assert num_slices > 1_000
+    assert list(cache.topics["orders"].partitions) == list(range(20_000))
+    assert len(cache.topics) == 1_500
+    assert not cache.topics.keys() & {"old", "topic-3"}
+
+
+def test_topic_that_is_listed_twice_gets_the_partitions_of_both() -> None:
+    cache = MetadataCache("cluster")
+    request = _request((4, 1), (2, 1))
+    request.topic_states.extend(_request((3, 5), (2, 6)).topic_states)
+    cache.update(request)
+    found = cache.topics["orders"].partitions
+    assert {index: state.leader for index, state in found.items()} == {2: 6, 3: 5, 4: 1}
+    assert list(found) == [2, 3, 4]

@@ -1,4 +1,4 @@
-"""Requests with very many entries as several requests with few entries each.
+"""Splits a request with very many entries into several requests with few entries each.
 
 Most APIs process entries (partitions, groups, keys) independently of each other. A large request of
 such an API is cut into chunks, each chunk is handled like a request of its own, and the responses
@@ -40,6 +40,8 @@ class Path(NamedTuple):
     entries: tuple[str, ...]
     results: tuple[str, ...]
     chunk: int = _CHUNK
+    newer_results: tuple[str, ...] = ()
+    """Where later versions have the results of the same entries."""
 
 
 class Limit(NamedTuple):
@@ -56,6 +58,10 @@ class Limit(NamedTuple):
 _PARTITIONS: Final = Path(("topics", "partitions"), ("topics", "partitions"))
 _INDEXES: Final = Path(("topics", "partition_indexes"), ("topics", "partitions"))
 
+_STATES: Final = ("topic_states", "partition_states")
+_UNGROUPED_STATES: Final = ("ungrouped_partition_states",)
+_ERRORS: Final = ("partition_errors",)
+
 PATHS: Final[Mapping[int, tuple[Path, ...]]] = {
     ApiKey.PRODUCE: (
         Path(
@@ -65,6 +71,15 @@ PATHS: Final[Mapping[int, tuple[Path, ...]]] = {
         ),
     ),
     ApiKey.LIST_OFFSETS: (_PARTITIONS,),
+    ApiKey.LEADER_AND_ISR: (
+        Path(_STATES, _ERRORS, MANY, newer_results=("topics", "partition_errors")),
+        Path(_UNGROUPED_STATES, _ERRORS, MANY),
+    ),
+    ApiKey.STOP_REPLICA: (
+        Path(_STATES, _ERRORS, MANY),
+        Path(("topics", "partition_indexes"), _ERRORS, MANY),
+        Path(("ungrouped_partitions",), _ERRORS, MANY),
+    ),
     ApiKey.METADATA: (Path(("topics",), ("topics",), chunk=MANY),),
     ApiKey.FIND_COORDINATOR: (Path(("coordinator_keys",), ("coordinators",), chunk=MANY),),
     ApiKey.ADD_PARTITIONS_TO_TXN: (Path(("transactions",), ("results_by_transaction",)),),
@@ -111,6 +126,12 @@ paths of its API: which one depends on the version."""
 _TRANSACTIONS: Final = ("transactions", "topics", "partitions")
 
 LIMITS: Final[Mapping[int, tuple[Limit, ...]]] = {
+    ApiKey.LEADER_AND_ISR: tuple(
+        Limit((*path, array), 50_000)
+        for path in (_STATES, _UNGROUPED_STATES)
+        for array in ("replicas", "isr", "adding_replicas", "removing_replicas")
+    ),
+    ApiKey.UPDATE_METADATA: (Limit(("live_brokers", "endpoints"), 10_000),),
     ApiKey.JOIN_GROUP: (Limit(("protocols",), 1000, ErrorCode.INCONSISTENT_GROUP_PROTOCOL),),
     ApiKey.SYNC_GROUP: (Limit(("assignments",), 20_000),),
     ApiKey.LIST_GROUPS: (Limit(("states_filter",), 1000), Limit(("types_filter",), 1000)),
@@ -159,12 +180,15 @@ ERROR_PATHS: Final[Mapping[int, Path]] = {
     ApiKey.CREATE_PARTITIONS: Path(("topics",), ("results",)),
     ApiKey.CONSUMER_GROUP_DESCRIBE: Path(("group_ids",), ("groups",)),
     ApiKey.DESCRIBE_CONFIGS: Path(("resources",), ("results",)),
+    ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS: Path(("users",), ("results",)),
 }
 """Where a response repeats the error of a request above its limit."""
 
-UNANSWERED: Final = frozenset({ApiKey.ALTER_USER_SCRAM_CREDENTIALS, ApiKey.UPDATE_FEATURES})
-"""APIs whose responses would repeat the error for every entry of two arrays: above a limit the
-connection is closed instead."""
+UNANSWERED: Final = frozenset(
+    {ApiKey.ALTER_USER_SCRAM_CREDENTIALS, ApiKey.UPDATE_FEATURES, ApiKey.ALTER_CLIENT_QUOTAS}
+)
+"""APIs whose responses would repeat the error for every entry of two arrays, or the array that is
+above its limit: the connection is closed instead."""
 
 
 def exceeded_limit(request: Request[Any]) -> Limit | None:
@@ -248,7 +272,9 @@ def _copy(struct: StructT) -> StructT:
 
 def join(whole: Response, part: Response, path: Path) -> None:
     """Add the results of a later chunk to those of the chunks before it."""
-    _join(whole, part, path.results)
+    for results in (path.results, path.newer_results):
+        if results:
+            _join(whole, part, results)
     for name in ("error_code", "error_message"):
         if not getattr(whole, name, None) and getattr(part, name, None):
             setattr(whole, name, getattr(part, name))

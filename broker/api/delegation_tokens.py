@@ -1,4 +1,4 @@
-"""What the four requests about delegation tokens share (KIP-48)."""
+"""Delegation tokens (KIP-48), as the four APIs that manage them share them."""
 
 from typing import Final
 

@@ -36,7 +36,7 @@ from broker.api.responses import (
     throttled,
 )
 from broker.api.rows import Row
-from broker.api.slices import free, let_others_run, run_first_slice, run_in_slices
+from broker.api.slices import free, run_first_slice
 from broker.api.table import TABLE
 from broker.errors import ApiError, ErrorCode
 from broker.net.connection import CloseConnection, Peer, ResponseParts
@@ -46,6 +46,7 @@ from broker.protocol.compiler import SLICE_ELEMENTS
 from broker.protocol.framing import set_size
 from broker.protocol.headers import read_header_in_slices, start_response
 from broker.protocol.schema import Request, Response
+from broker.tasks import let_others_run, run_in_slices
 
 LARGE_BYTES: Final = 32 * 1024
 """Requests above this size are treated here."""
@@ -108,7 +109,7 @@ class LargeRequests:
         except TimeoutError:
             raise CloseConnection("too many huge requests at the same time") from None
         try:
-            _, decoded = await run_in_slices(decoding)
+            decoded = (await run_in_slices(decoding)).result
             return await self._process(decoded)
         finally:
             self._huge.release()
@@ -135,6 +136,7 @@ class LargeRequests:
 
 async def _handle(row: Row, request: Request[Any], context: RequestContext) -> Response | None:
     if (limit := exceeded_limit(request)) is not None:
+        _close_if_unanswered(row, limit)
         raise ApiError(limit.code, _excess(limit))
     action_queue = context.services.purgatory.action_queue
     action_queue.hold()
@@ -179,8 +181,7 @@ async def _handle_chunks(
 
 async def _refuse(row: Row, request: Request[Any], limit: Limit) -> Response:
     """The error for a request above a limit, for all its entries if the API has a place for it."""
-    if request.api_key in UNANSWERED:
-        raise CloseConnection(f"{row.api_key.name}: {_excess(limit)}")
+    _close_if_unanswered(row, limit)
     path = ERROR_PATHS.get(request.api_key)
     if path is None:
         return row.error_response(request, limit.code)
@@ -190,6 +191,11 @@ async def _refuse(row: Row, request: Request[Any], limit: Limit) -> Response:
         join(whole, row.error_response(chunk, limit.code), path)
         await let_others_run()
     return whole
+
+
+def _close_if_unanswered(row: Row, limit: Limit) -> None:
+    if row.api_key in UNANSWERED:
+        raise CloseConnection(f"{row.api_key.name}: {_excess(limit)}")
 
 
 def _excess(limit: Limit) -> str:
@@ -204,6 +210,6 @@ async def _encode(
         return throttled(None, delay_ms)
     head = start_response(row.api_key, context.api_version, context.correlation_id)
     encoding = encode_in_slices(response, context.api_version, head)
-    _, parts = await run_in_slices(encoding)
+    parts = (await run_in_slices(encoding)).result
     await run_in_slices(free(response))
     return throttled(set_size(parts), delay_ms)

@@ -5,8 +5,6 @@ milliseconds, between which other requests are handled. Requests of the same con
 for each other, because the connection awaits the response.
 """
 
-import asyncio
-import gc
 import sys
 import time
 from collections.abc import Callable, Iterable
@@ -15,11 +13,11 @@ from typing import Any, Final, TypeVar
 
 from broker.protocol.codec import Slices
 from broker.protocol.schema import Struct
+from broker.tasks import SLICE_S, UNFINISHED, Progress, let_others_run
 
 SMALL: Final = 500
 """Up to this number of entries a request is handled at once."""
 
-SLICE_S: Final = 0.005
 _CHECK_EVERY: Final = 50
 """Entries between two looks at the clock."""
 _FREED_AT_ONCE: Final = 1000
@@ -28,18 +26,6 @@ _REFERENCES: Final = 3
 
 EntryT = TypeVar("EntryT")
 ResultT = TypeVar("ResultT")
-
-
-async def let_others_run() -> None:
-    """End a slice.
-
-    Collects young objects first. Python starts a collection by the number of allocations minus
-    deallocations; a large request creates the entries of its response and frees as many of its own,
-    so that number stays small while young objects pile up, and one collection of them all would
-    take as long as many slices.
-    """
-    gc.collect(1)
-    await asyncio.sleep(0)
 
 
 async def in_slices(
@@ -57,42 +43,16 @@ async def in_slices(
     return results
 
 
-def run_first_slice(work: Slices[Any]) -> tuple[bool, Any]:
-    """Run until the work is done or a slice's time is over; returns (is done, result)."""
+def run_first_slice(work: Slices[Any]) -> Progress:
+    """Run until the work is done or a slice's time is over."""
     deadline = time.monotonic() + SLICE_S
     try:
         while True:
             next(work)
             if time.monotonic() >= deadline:
-                return False, None
+                return UNFINISHED
     except StopIteration as done:
-        return True, done.value
-
-
-async def run_in_slices(work: Slices[Any], max_steps: int = sys.maxsize) -> tuple[bool, Any]:
-    """Run until the work is done or has taken this many steps; returns (is done, result).
-
-    If the task is cancelled meanwhile, the work still runs to its end: freeing its intermediate
-    results at once may take longer than a slice.
-    """
-    cancelled: asyncio.CancelledError | None = None
-    is_done, result = False, None
-    deadline = time.monotonic() + SLICE_S
-    for _ in range(max_steps):
-        try:
-            next(work)
-        except StopIteration as done:
-            is_done, result = True, done.value
-            break
-        if time.monotonic() >= deadline:
-            try:
-                await let_others_run()
-            except asyncio.CancelledError as error:
-                cancelled = error
-            deadline = time.monotonic() + SLICE_S
-    if cancelled is not None:
-        raise cancelled
-    return is_done, result
+        return Progress(True, done.value)
 
 
 def free(message: Struct | None) -> Slices[None]:

@@ -63,6 +63,10 @@ class RequestSender:
 class ControllerBrokerRequestBatch:
     """Collects requests; nothing is sent before `send`.
 
+    What is added twice for a partition is merged: the state is the latest one, and a broker that
+    was to create or delete the log still is. So a state machine may move a partition through
+    several states within one event, and brokers only see the last one.
+
     Field `_leader_and_isr`: by broker, the partitions that it leads or follows.
     Field `_stop_replica`: by broker, the replicas that it stops or deletes.
     Field `_updated`: the brokers that get an UpdateMetadata.
@@ -88,8 +92,8 @@ class ControllerBrokerRequestBatch:
         state = self._context.leaderships[partition]
         assignment = self._context.assignment(partition)
         for broker_id in brokers:
-            told = self._leader_and_isr.setdefault(broker_id, {})
-            told[partition] = LeaderAndIsrPartitionState(
+            states = self._leader_and_isr.setdefault(broker_id, {})
+            states[partition] = LeaderAndIsrPartitionState(
                 topic_name=partition.topic,
                 partition_index=partition.partition,
                 controller_epoch=state.controller_epoch,
@@ -100,21 +104,27 @@ class ControllerBrokerRequestBatch:
                 replicas=list(assignment.replicas),
                 adding_replicas=list(assignment.adding_replicas),
                 removing_replicas=list(assignment.removing_replicas),
-                is_new=is_new or (partition in told and told[partition].is_new),
+                is_new=is_new or (partition in states and states[partition].is_new),
                 leader_recovery_state=int(state.is_recovering),
             )
+        # Every broker answers Metadata requests, so all learn of a new leader, not only replicas.
         self.add_update_metadata(self._context.brokers, [partition])
 
     def add_stop_replica(
         self, brokers: Iterable[int], partition: TopicPartition, *, delete: bool
     ) -> None:
-        """Let brokers stop a replica, and delete it if `delete` is set."""
+        """Let brokers stop a replica, and delete it if `delete` is set.
+
+        The request has a leader epoch so that a delayed one does not stop a replica of a partition
+        that was assigned to the broker again meanwhile.
+        """
         for broker_id in brokers:
-            told = self._stop_replica.setdefault(broker_id, {})
-            told[partition] = StopReplicaPartitionState(
+            states = self._stop_replica.setdefault(broker_id, {})
+            states[partition] = StopReplicaPartitionState(
                 partition_index=partition.partition,
                 leader_epoch=self._context.stop_epoch(partition),
-                delete_partition=delete or (partition in told and told[partition].delete_partition),
+                delete_partition=delete
+                or (partition in states and states[partition].delete_partition),
             )
 
     def add_update_metadata(
@@ -154,7 +164,12 @@ class ControllerBrokerRequestBatch:
     # Sending
 
     def send(self) -> None:
-        """Queue the requests of all live brokers."""
+        """Queue the requests of all live brokers.
+
+        Requests to a broker that died since they were collected are dropped: when it registers
+        again it gets the states of all its replicas. A queue per broker keeps the order; `send`
+        itself does not wait.
+        """
         live = self._context.brokers
         for broker_id, states in self._leader_and_isr.items():
             if broker_id in live:
@@ -167,6 +182,7 @@ class ControllerBrokerRequestBatch:
     def _send_leader_and_isr(
         self, broker_id: int, states: dict[TopicPartition, LeaderAndIsrPartitionState]
     ) -> None:
+        # Followers need the addresses of their leaders before the first UpdateMetadata arrives.
         leaders = {state.leader for state in states.values()}
         topics = _by_topic(states)
         request = LeaderAndIsrRequest(

@@ -1,4 +1,4 @@
-"""Changes of ISRs: by AlterPartition, and by notifications of brokers that do not know it.
+"""Changes of ISRs: by AlterPartition, and by notifications of brokers that do not support it.
 
 Since KIP-497 leaders request a new ISR with AlterPartition. Brokers with an older inter-broker
 protocol write the partition's state themselves and leave a notification in the store, from which
@@ -32,7 +32,12 @@ Outcomes = dict[TopicPartition, Leadership | ErrorCode]
 
 
 class IsrChangeHandler:
-    """Processes changes of ISRs, in one controller epoch."""
+    """Processes changes of ISRs, in one controller epoch.
+
+    A leader waits for the response before it proposes another ISR of the same partition, and
+    retries without one. So each request is answered, and a repeated one gets the result of the
+    first (see `decide`).
+    """
 
     def __init__(self, services: ControllerServices, reassigner: ReassignmentManager) -> None:
         self._services = services
@@ -73,6 +78,8 @@ class IsrChangeHandler:
         return topic.topic_name or self._context.topic_names.get(topic.topic_id)
 
     async def _change(self, leader: int, wanted: Wanted) -> Outcomes:
+        # Without brokers that are shutting down: a leader that does not know of it yet would add
+        # them to the ISR again just before they stop.
         live = {id_: self._context.brokers[id_].broker_epoch for id_ in self._live()}
         outcomes: Outcomes = {}
         updates: dict[TopicPartition, Leadership] = {}
@@ -86,6 +93,8 @@ class IsrChangeHandler:
                 updates[name] = decided
             else:
                 outcomes[name] = decided
+        # Conditional writes. One fails if another controller or a broker that writes states itself
+        # has changed the partition: then the stored state is read again, and the leader retries.
         written = await self._services.store.update_leaderships(updates)
         self._context.leaderships |= written
         outcomes |= written
@@ -118,7 +127,11 @@ class IsrChangeHandler:
         return answer(index, outcome)
 
     async def process_isr_change_notification(self) -> None:
-        """Read the states that brokers have written themselves, and send them to all brokers."""
+        """Read the states that brokers have written themselves, and send them to all brokers.
+
+        The notifications are deleted last, so none is lost if this fails. The next controller
+        deletes those that it finds, because it reads the states of all partitions anyway.
+        """
         store = self._services.store
         parent = IsrChangeZnode.PARENT
         paths = {name: join(parent, name) for name in await store.children(parent)}
@@ -132,5 +145,7 @@ class IsrChangeHandler:
 
     async def _known(self, names: Iterable[TopicPartition]) -> list[TopicPartition]:
         return await self._services.refresh(
-            name for name in names if self._context.assignment(name).replicas
+            name
+            for name in names
+            if self._context.assignment(name).replicas  # topics may have been deleted since
         )

@@ -18,8 +18,6 @@ from enum import Enum
 from struct import Struct
 from typing import Final, NamedTuple
 
-from crc32c import crc32c
-
 from broker.errors import ApiError, ErrorCode
 from broker.log.config import LOG_APPEND_TIME, PRODUCER, LogConfig
 from broker.log.files import Buffer
@@ -32,6 +30,7 @@ from broker.log.validator import (
 )
 from broker.records.batch import Batch, BatchHeader, check_crc, iterate_batches
 from broker.records.builder import BatchSettings, build_batch, recompress
+from broker.records.checksum import crc32c
 from broker.records.convert import up_convert
 from broker.records.layout import (
     ATTRIBUTES_POSITION,

@@ -1,7 +1,7 @@
 """The topic settings that concern a log, under Kafka's names with underscores."""
 
 from dataclasses import dataclass, field, fields
-from typing import Self
+from functools import lru_cache
 
 from broker.config.topic import TopicConfig
 
@@ -77,18 +77,27 @@ class LogConfig:
         )
 
     @classmethod
-    def of(cls, topic: TopicConfig) -> Self:
-        """The topic's settings that concern its logs; they have the same names."""
+    def of(cls, topic: TopicConfig) -> "LogConfig":
+        """The topic's settings that concern its logs; they have the same names.
+
+        Logs with equal settings share one object: nearly all of a broker's logs have the same.
+        """
         values = {known.name: getattr(topic, known.name) for known in fields(cls) if known.init}
         values["cleanup_policy"] = frozenset(topic.cleanup_policy)
         values["message_timestamp_before_max_ms"] = topic.timestamp_before_max_ms
         values["message_timestamp_after_max_ms"] = topic.timestamp_after_max_ms
-        return cls(**values)
+        return _shared(cls(**values))
 
     @property
     def is_deleted_by_retention(self) -> bool:
         """Whether retention by time and size applies."""
         return "delete" in self.cleanup_policy
+
+
+@lru_cache(maxsize=1024)
+def _shared(config: LogConfig) -> LogConfig:
+    """The first of all equal ones."""
+    return config
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,7 +17,7 @@ from typing import NoReturn
 
 from broker.log.descriptors import DESCRIPTORS
 from broker.system_calls import Buffer as Buffer
-from broker.system_calls import posix_fallocate, pwritev, sync_file_system
+from broker.system_calls import fdatasync, posix_fallocate, pwritev, sync_file_system
 
 
 class OpenFile:
@@ -172,6 +172,13 @@ class FileSystem:
             return
         try:
             os.fsync(file.fd)
+        except OSError as error:
+            _name(error, file.path)
+
+    def sync_data(self, file: OpenFile) -> None:
+        """Flush the bytes of the file and its size, but not its times (fdatasync)."""
+        try:
+            fdatasync(file.fd)
         except OSError as error:
             _name(error, file.path)
 

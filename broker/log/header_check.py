@@ -17,10 +17,9 @@ headers. Rule G is not in the expression: there, a producer's sequence must cont
 
 from typing import Final
 
-from crc32c import crc32c
-
 from broker.errors import ApiError, ErrorCode
 from broker.records.batch import BatchHeader
+from broker.records.checksum import crc32c
 from broker.records.layout import (
     ATTRIBUTES_POSITION,
     CODEC_MASK,

@@ -27,6 +27,11 @@ class LocalLog:
 
     Field `log_end_offset`: that of the next record. Invariant: it belongs to the active segment.
     Field `recovery_point`: Invariant: every batch below it is flushed.
+    Field `flushed_end_offset`: the log end offset of the last group commit (`flush.messages`), or
+      at loading. Invariant: after a group commit, every batch between the recovery point and it is
+      on the medium, but perhaps not its index entries.
+    Field `_synced_segment`: the base offset of the newest segment whose directory entry a group
+      commit has flushed; -1 before the first one.
     Field `rolled_at`: the base offset of the last roll; everything below it must be flushed soon.
     Field `truncations`: how often the log was truncated. A flush that overlaps a truncation must
       not raise the recovery point.
@@ -49,6 +54,8 @@ class LocalLog:
         self.segments = segments
         self.recovery_point = recovery_point
         self.log_end_offset = log_end_offset
+        self.flushed_end_offset = log_end_offset
+        self._synced_segment = -1
         self.rolled_at = 0
         self.truncations = 0
         self._env = environment
@@ -101,6 +108,8 @@ class LocalLog:
         self.log_end_offset = offset
         self._resolved = None
         self.recovery_point = min(self.recovery_point, offset)
+        self.flushed_end_offset = min(self.flushed_end_offset, offset)
+        self._synced_segment = -1  # a segment may be created again
         self.rolled_at = min(self.rolled_at, offset)
         self.truncations += 1
 
@@ -229,6 +238,18 @@ class LocalLog:
             return []
         segments = self.segments.between(self.recovery_point, offset)
         return [file for segment in segments for file in segment.take_unflushed()]
+
+    def take_unflushed_batches(self) -> tuple[list[OpenFile], bool]:
+        """The files with batches since the last group commit, and whether to flush the directory.
+
+        Only `.log` files: what recovery needs to keep every batch. It rebuilds the indexes, because
+        the recovery point does not move.
+        """
+        start = max(self.flushed_end_offset, self.recovery_point)
+        segments = self.segments.between(start, self.log_end_offset)
+        newest = self.segments.active.base_offset
+        has_new_files, self._synced_segment = newest != self._synced_segment, newest
+        return [segment.log.open_file() for segment in segments], has_new_files
 
     def mark_flushed(self, offset: int) -> None:
         """Raise the recovery point to `offset`: everything below is flushed."""

@@ -4,9 +4,9 @@ The lower half of `PartitionLog`, without records: which files exist, how far th
 when they are deleted, and what happens when the disk fails.
 
 One lock guards all changes and lookups, because the cleaner, the flusher and retention run in
-threads concurrently with the event loop. Files are flushed without it, except for `flush.messages`:
-a flush takes the list of files under the lock, syncs them without it, and moves the recovery point
-under it again, unless the log was truncated meanwhile.
+threads concurrently with the event loop. Files are flushed without it: a flush takes the list of
+files under the lock, syncs them without it, and moves the recovery point under it again, unless the
+log was truncated meanwhile.
 """
 
 import logging
@@ -45,6 +45,14 @@ class LoadedLog(NamedTuple):
     topic_id: Uuid | None
 
 
+class FlushedBatches(NamedTuple):
+    """What one group commit has flushed."""
+
+    end_offset: int
+    truncations: int
+    """`LocalLog.truncations` at its start."""
+
+
 class LogFiles:
     """The files of one partition's log.
 
@@ -52,6 +60,8 @@ class LogFiles:
     Field `producer_state`, `leader_epochs`: kept in files of their own beside the segments.
     Field `topic_id`: that of partition.metadata; None until it is assigned.
     Field `last_flush_ms`: when the log was last flushed, for flush.ms.
+    Field `flush_is_due`: appends have reached `flush.messages`, so none above `flushed_end_offset`
+      may be acknowledged before a flush. Set by appends only, cleared by `mark_batches_flushed`.
     Field `_is_offline`: True after close, delete or a disk failure; every operation fails then, and
       it never becomes False again: a log that returns is loaded from its files.
     """
@@ -75,6 +85,7 @@ class LogFiles:
         self.leader_epochs = loaded.leader_epochs
         self.topic_id = loaded.topic_id
         self.last_flush_ms = environment.clock.now_ms()
+        self.flush_is_due = False
         self._is_offline = False
 
     # --- facts -----------------------------------------------------------------------------------
@@ -108,6 +119,11 @@ class LogFiles:
     def log_end_offset(self) -> int:
         """The offset of the next record."""
         return self.local.log_end_offset
+
+    @property
+    def flushed_end_offset(self) -> int:
+        """While a flush is due: the offset up to which batches may be acknowledged."""
+        return max(self.local.flushed_end_offset, self.local.recovery_point)
 
     @property
     def recovery_point(self) -> int:
@@ -249,6 +265,50 @@ class LogFiles:
             if truncations == local.truncations:
                 local.mark_flushed(offset)
                 self.last_flush_ms = self.environment.clock.now_ms()
+
+    def flush_if_due(self) -> None:
+        """Flush now if appends have reached `flush.messages`; for callers that may block."""
+        if self.flush_is_due:
+            self.flush()
+            with self._lock:
+                self.local.flushed_end_offset = self.local.recovery_point
+                self.flush_is_due = False
+
+    def flush_batches(self) -> FlushedBatches:
+        """Flush the batches up to the log end, for `flush.messages`; may run in any thread.
+
+        One fdatasync, unless a segment was rolled since the last one. Neither the indexes are
+        flushed nor does the recovery point move: recovery reads these batches again and rebuilds
+        the indexes. Nothing is acknowledged before `mark_batches_flushed`.
+        """
+        local, fs = self.local, self.environment.fs
+        with self._lock, self.storing("flush"):
+            flushed = FlushedBatches(local.log_end_offset, local.truncations)
+            files, has_new_files = local.take_unflushed_batches()
+        started_s = perf_counter()
+        with self.storing("flush"):
+            for file in files:
+                fs.sync_data(file)
+            if has_new_files:
+                fs.sync_directory(self.directory)
+        self.environment.flush_times.record(perf_counter() - started_s)
+        return flushed
+
+    def mark_batches_flushed(self, flushed: FlushedBatches) -> None:
+        """Note the result of `flush_batches`, unless the log was truncated meanwhile.
+
+        A flush stays due if appends have reached `flush.messages` again.
+        """
+        with self._lock:
+            local = self.local
+            if flushed.truncations == local.truncations:
+                local.flushed_end_offset = max(local.flushed_end_offset, flushed.end_offset)
+            self.flush_is_due = self._has_reached_flush_messages()
+
+    def _has_reached_flush_messages(self) -> bool:
+        local = self.local
+        flushed_end_offset = max(local.flushed_end_offset, local.recovery_point)
+        return local.log_end_offset - flushed_end_offset >= local.config.flush_messages
 
     def flush_leader_epochs(self) -> None:
         """Write the leader epochs if they have changed."""

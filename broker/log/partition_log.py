@@ -33,7 +33,7 @@ from broker.log.append import (
     prepare_as_leader,
     validated_batch,
 )
-from broker.log.config import LogConfig
+from broker.log.config import MAX_LONG, LogConfig
 from broker.log.environment import LogEnvironment
 from broker.log.fast_append import FastAppend
 from broker.log.header_check import read_plain_header
@@ -140,14 +140,16 @@ class PartitionLog(LogFiles):
         watermark has passed them. The epoch is stamped into every batch, so that followers learn of
         it by replication alone.
         """
-        # For callers that may block: tools and tests. The broker calls the two halves itself, with
-        # `validated` in a thread.
+        # For callers that may block: tools and tests. The broker calls the halves itself, with
+        # `validated` and the flush in threads.
         try:
-            return self.append_on_loop(records, leader_epoch, origin, verification)
+            info = self.append_on_loop(records, leader_epoch, origin, verification)
         except HeavyBatch:
             records = self.validated(records)
             origin = AppendOrigin.VALIDATED_CLIENT
-            return self.append_on_loop(records, leader_epoch, origin, verification)
+            info = self.append_on_loop(records, leader_epoch, origin, verification)
+        self.flush_if_due()
+        return info
 
     def validated(self, records: BytesLike) -> bytes:
         """Validate and rewrite a client's batch that is heavy; may run in any thread.
@@ -166,7 +168,10 @@ class PartitionLog(LogFiles):
         origin: AppendOrigin = CLIENT,
         verification: VerificationGuard | None = None,
     ) -> LogAppendInfo:
-        """As `append_as_leader`, but HeavyBatch if the batch must be `validated` first.
+        """As `append_as_leader`, but never waits for the disk or for a long computation.
+
+        HeavyBatch if the batch must be `validated` first. With `flush.messages` a flush may be due
+        afterwards (`flush_is_due`), and the batch must not be acknowledged before it.
 
         Between HeavyBatch and the second call other batches may be appended. That is safe, because
         nothing that depends on the log end was decided by then.
@@ -213,6 +218,9 @@ class PartitionLog(LogFiles):
     def append_as_follower(self, records: BytesLike) -> LogAppendInfo:
         """Write the leader's batches unchanged, with their offsets and epochs.
 
+        With `flush.messages` a flush may be due afterwards; before it, the leader must not be sent
+        the new log end.
+
         Leader and follower must not differ in a single byte, so nothing is rewritten here; CRCs are
         checked, because bytes can be damaged on the way. A new leader epoch in a batch is recorded
         in the leader epoch checkpoint, by which a later leader finds where the logs diverge.
@@ -258,10 +266,9 @@ class PartitionLog(LogFiles):
         if repeated is not None:  # a retry: the response repeats that of the first attempt
             first, last, time = repeated.first_offset, repeated.last_offset, repeated.timestamp
             return LogAppendInfo(first, last, time, time, self.log_start_offset, 0)
-        # flush.messages, by default never: durability comes from replication, as in Kafka. This is
-        # the only flush with the lock held: the response must not be sent before it.
-        if prepared.last_offset + 1 - local.recovery_point >= local.config.flush_messages:
-            self.flush()
+        # flush.messages, by default never: durability comes from replication, as in Kafka.
+        if local.config.flush_messages != MAX_LONG and self._has_reached_flush_messages():
+            self.flush_is_due = True
         return LogAppendInfo(
             prepared.first_offset,
             prepared.last_offset,

@@ -5,11 +5,10 @@ from pathlib import Path
 from struct import error as StructError  # noqa: N812 - an exception, whatever struct calls it
 from typing import NamedTuple
 
-from crc32c import crc32c
-
 from broker.errors import CorruptRecord
 from broker.log.files import FileSystem
 from broker.log.layout import SNAPSHOT_CRC_END, SNAPSHOT_ENTRY, SNAPSHOT_HEADER, SNAPSHOT_VERSION
+from broker.records.checksum import crc32c
 
 
 class SnapshotEntry(NamedTuple):

@@ -16,6 +16,7 @@ from contextlib import contextmanager, suppress
 from typing import Final, NamedTuple
 
 from broker.errors import ApiError, ErrorCode
+from broker.java_strings import java_long
 from broker.log.config import CREATE_TIME, MAX_LONG, LogConfig
 from broker.log.header_check import invalid_batch
 from broker.records.batch import Batch
@@ -287,15 +288,11 @@ def is_time_out_of_range(timestamp: int, config: LogConfig, now_ms: int) -> bool
     """Whether a record's time is too old or too far ahead; the differences wrap as in Java."""
     if config.message_timestamp_type != CREATE_TIME or timestamp == NO_TIMESTAMP:
         return False
-    age = _int64(now_ms - timestamp)
+    age = java_long(now_ms - timestamp)
     return (
         age > config.message_timestamp_before_max_ms
-        or _int64(-age) > config.message_timestamp_after_max_ms
+        or java_long(-age) > config.message_timestamp_after_max_ms
     )
-
-
-def _int64(value: int) -> int:
-    return (value + 2**63) % 2**64 - 2**63
 
 
 def _keyless(index: int, topic_partition: object) -> RecordError:
@@ -308,8 +305,8 @@ def _keyless(index: int, topic_partition: object) -> RecordError:
 def _out_of_range(
     index: int, timestamp: int, offset: int, config: LogConfig, now_ms: int
 ) -> RecordError:
-    oldest = _int64(now_ms - config.message_timestamp_before_max_ms)
-    newest = _int64(now_ms + config.message_timestamp_after_max_ms)
+    oldest = java_long(now_ms - config.message_timestamp_before_max_ms)
+    newest = java_long(now_ms + config.message_timestamp_after_max_ms)
     return RecordError(
         index,
         f"Timestamp {timestamp} of message with offset {offset} is out of range. "

@@ -17,6 +17,7 @@ from broker.metadata.errors import NoNode
 from broker.metadata.store import MetadataStore
 from broker.metadata.znodes.configs import CONFIG_PATH, ConfigChangeZnode
 from broker.model import Uuid
+from broker.tasks import Pauses
 from broker.topic_names import name_problem
 
 _READ_AT_ONCE: Final = 200
@@ -64,8 +65,15 @@ class ZkConfigManager:
 
         Topics with an illegal name are ignored here; the request's handler rejects them.
         """
-        legal = {topic: id_ for topic, id_ in topic_ids.items() if name_problem(topic) is None}
-        new = [topic for topic, topic_id in legal.items() if not self._knows(topic, topic_id)]
+        pauses = Pauses()
+        legal: dict[str, Uuid] = {}
+        new = []
+        for topic, topic_id in topic_ids.items():
+            await pauses.pause()
+            if name_problem(topic) is None:
+                legal[topic] = topic_id
+                if not self._knows(topic, topic_id):
+                    new.append(topic)
         if new:
             await self._read_topics(new)
         self._topic_ids.update(legal)

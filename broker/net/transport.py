@@ -7,10 +7,9 @@ is what a connection needs; `tls_transport` has the implementation with TLS.
 import socket
 from collections import deque
 from collections.abc import Callable
-from itertools import islice, takewhile
+from itertools import islice
 from typing import Final, Protocol
 
-from broker.protocol.framing import join
 from broker.protocol.primitives import Buffer, FileSlice, Part
 from broker.system_calls import sendfile
 
@@ -19,9 +18,15 @@ _MAX_PARTS: Final = 512
 
 _BYTES: Final = (bytes, bytearray, memoryview)
 
-_COPY_BYTES: Final = 32 * 1024
-"""A file slice below this size is read and copied: one system call together with the header costs
-less than two without a copy. A whole response below this size is joined into one buffer."""
+_COPIED_BYTES: Final = 128 * 1024
+"""A file slice up to this size is read and copied: one system call for many parts costs less than
+two for each (a header and a sendfile), and the copy less than what sendfile does per page."""
+
+_JOINED_BYTES: Final = 32 * 1024
+"""A whole response below this size is joined into one buffer: cheaper than to gather its parts."""
+
+_GATHERED_BYTES: Final = 1024 * 1024
+"""How much of one response is read from files before the socket has taken it."""
 
 _MORE: Final[int] = getattr(socket, "MSG_MORE", 0)
 """More bytes follow at once: the client need not be woken for these. Only Linux has it."""
@@ -68,7 +73,7 @@ class Transport(Protocol):
 
 
 class PlainTransport:
-    """A TCP socket without encryption; sends file slices by sendfile, without a copy.
+    """A TCP socket without encryption; sends large file slices by sendfile, without a copy.
 
     Only EAGAIN means that the socket is full, and that the poller will report when it has room
     again. A write that took less than it was given means nothing: a signal may have cut it short.
@@ -93,11 +98,13 @@ class PlainTransport:
     def write(self, parts: list[Part]) -> bool:
         """See Transport."""
         unsent = self._unsent
-        if len(parts) > 1 and sum(map(len, parts)) < _COPY_BYTES:
-            parts = [join(parts)]
         if unsent:
-            self._keep(parts)
+            unsent.extend(parts)
             return False
+        if len(parts) > 1 and sum(map(len, parts)) < _JOINED_BYTES:
+            parts = [
+                b"".join([part if isinstance(part, _BYTES) else _read(part) for part in parts])
+            ]
         if len(parts) == 1 and isinstance(whole := parts[0], _BYTES):
             # Most responses are one buffer that the socket takes at once: no queue for those.
             try:
@@ -107,14 +114,8 @@ class PlainTransport:
             if sent == len(whole):
                 return True
             parts = [memoryview(whole)[sent:]]
-        self._keep(parts)
+        unsent.extend(parts)
         return self.flush()
-
-    def _keep(self, parts: list[Part]) -> None:
-        for part in parts:
-            if not isinstance(part, _BYTES) and len(part) < _COPY_BYTES:
-                part = part.read()
-            self._unsent.append(part)
 
     def flush(self) -> bool:
         """See Transport."""
@@ -122,8 +123,8 @@ class PlainTransport:
         try:
             while unsent:
                 first = unsent[0]
-                if isinstance(first, _BYTES):
-                    sent = self._send_bytes(first)
+                if isinstance(first, _BYTES) or len(first) <= _COPIED_BYTES:
+                    sent = self._send_gathered()
                 else:
                     sent = self._send_file(first)
                 sent += self._sent_of_first
@@ -140,16 +141,26 @@ class PlainTransport:
         self._sent_of_first = 0
         self.socket.close()
 
-    def _send_bytes(self, first: Buffer) -> int:
-        """Send the bytes up to the next file slice, without those that have been sent."""
-        unsent, begin = self._unsent, self._sent_of_first
-        if len(unsent) > 1 and not isinstance(unsent[1], _BYTES) and not begin:
-            return self.socket.send(first, _MORE)  # the head of a large fetch response
-        waiting = islice(unsent, _MAX_PARTS)
-        buffers = [part for part in takewhile(_is_buffer, waiting) if isinstance(part, _BYTES)]
+    def _send_gathered(self) -> int:
+        """Send the parts up to the next large file slice together, without what has been sent.
+
+        Small slices are read here, not before: a client that reads slowly costs little memory.
+        """
+        unsent, buffers, size = self._unsent, list[Buffer](), 0
+        for index, part in enumerate(islice(unsent, _MAX_PARTS)):
+            if not isinstance(part, _BYTES):
+                if len(part) > _COPIED_BYTES:
+                    break
+                part = unsent[index] = _read(part)
+            buffers.append(part)
+            size += len(part)
+            if size >= _GATHERED_BYTES:
+                break
         flags = _MORE if len(buffers) < len(unsent) else 0
-        if begin:
-            buffers[0] = memoryview(first)[begin:]
+        if begin := self._sent_of_first:
+            buffers[0] = memoryview(buffers[0])[begin:]
+        if len(buffers) == 1:
+            return self.socket.send(buffers[0], flags)
         return self.socket.sendmsg(buffers, (), flags)
 
     def _send_file(self, part: FileSlice) -> int:
@@ -161,5 +172,8 @@ class PlainTransport:
         return sent
 
 
-def _is_buffer(part: Part) -> bool:
-    return isinstance(part, _BYTES)
+def _read(part: FileSlice) -> bytes:
+    data = part.read()
+    if len(data) < len(part):
+        raise OSError(f"a file ended {len(part) - len(data)} bytes before the response did")
+    return data

@@ -8,9 +8,8 @@ import zlib
 from struct import Struct
 from typing import Final, NamedTuple, Self
 
-from crc32c import crc32c
-
 from broker.errors import CorruptRecord
+from broker.records.checksum import crc32c
 from broker.records.compression import DEFAULT_MAX_DECOMPRESSED_BYTES, decompress
 from broker.records.decoder import decode_columns, decode_records
 from broker.records.layout import (

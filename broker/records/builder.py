@@ -4,9 +4,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from crc32c import crc32c
-
 from broker.records.batch import Batch
+from broker.records.checksum import crc32c
 from broker.records.compression import compress, decompressed
 from broker.records.layout import (
     ATTRIBUTES_POSITION,

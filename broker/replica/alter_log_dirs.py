@@ -140,7 +140,9 @@ def _copy_chunk(current: PartitionLog, future: PartitionLog) -> int:
     truncates in one must not be copied to the other afterwards.
     """
     with current.lock:
-        return _copy(current, future)
+        num_bytes = _copy(current, future)
+    future.flush_if_due()
+    return num_bytes
 
 
 def _copy(current: PartitionLog, future: PartitionLog) -> int:

@@ -38,6 +38,7 @@ from broker.protocol.messages.stop_replica import (
 )
 from broker.protocol.messages.update_metadata import UpdateMetadataRequest, UpdateMetadataResponse
 from broker.replica.manager import ReplicaManager
+from broker.tasks import run_in_slices
 from broker.topic_names import check_partition
 
 logger = logging.getLogger("state.change")
@@ -86,7 +87,8 @@ class ControllerRequests:
             code = self._refusal(request.broker_epoch, request.controller_epoch)
             if code == ErrorCode.NONE:
                 live_before = _live_brokers(self._cluster.metadata)
-                deleted, code = self._cluster.metadata.update(request)
+                updating = self._cluster.metadata.update_in_slices(request)
+                _, (deleted, code) = await run_in_slices(updating)
                 if _live_brokers(self._cluster.metadata) != live_before:
                     self._replicas.live_brokers_changed()
                 if deleted:
@@ -140,7 +142,8 @@ class ControllerRequests:
     def _check(
         self, name: TopicPartition, topic_id: Uuid, state: LeaderAndIsrPartitionState
     ) -> ErrorCode:
-        if code := check_partition(*name, (*state.replicas, *state.isr)):
+        changing = (*state.adding_replicas, *state.removing_replicas)
+        if code := check_partition(*name, (*state.replicas, *state.isr, *changing), state.leader):
             logger.error("rejecting LeaderAndIsr of partition=%r error=%s", name, code.name)
             return code
         replicas = self._replicas

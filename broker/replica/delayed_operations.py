@@ -13,6 +13,8 @@ class RequiredOffset(NamedTuple):
 
     partition: Partition
     offset: int
+    required_acks: int = -1
+    """1: wait only until the log is flushed up to the offset (`flush.messages`)."""
 
 
 class _DelayedByOffsets(DelayedOperation):
@@ -32,12 +34,12 @@ class _DelayedByOffsets(DelayedOperation):
         self._pending = list(required)
         self._watched: list[Partition] = []
         if not self.try_complete():
-            self._watched = [partition for partition, _ in self._pending]
+            self._watched = [one.partition for one in self._pending]
             for partition in self._watched:
                 partition.watchers.operations[self] = None
 
     @staticmethod
-    def must_wait(partition: Partition, offset: int) -> bool:
+    def must_wait(partition: Partition, offset: int, required_acks: int) -> bool:
         """Whether the partition has not reached the offset, and still can."""
         raise NotImplementedError
 
@@ -57,15 +59,17 @@ class _DelayedByOffsets(DelayedOperation):
 class DelayedProduce(_DelayedByOffsets):
     """A produce request with acks=all waits until the ISR has what was appended.
 
+    With acks=1 only if `flush.messages` requires a flush.
+
     `Partition.acks_reached` then gives the error code of every partition.
     """
 
     __slots__ = ()
 
     @staticmethod
-    def must_wait(partition: Partition, offset: int) -> bool:
+    def must_wait(partition: Partition, offset: int, required_acks: int) -> bool:
         """Whether the high watermark is below the offset and this broker still leads."""
-        return partition.acks_reached(offset) is None
+        return partition.acks_reached(offset, required_acks) is None
 
 
 class DelayedDeleteRecords(_DelayedByOffsets):
@@ -74,7 +78,7 @@ class DelayedDeleteRecords(_DelayedByOffsets):
     __slots__ = ()
 
     @staticmethod
-    def must_wait(partition: Partition, offset: int) -> bool:
+    def must_wait(partition: Partition, offset: int, _required_acks: int) -> bool:
         """Whether the low watermark is below the offset and this broker still leads."""
         return partition.is_leader and partition.low_watermark < offset
 

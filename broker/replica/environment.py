@@ -15,6 +15,11 @@ def _ignore_proposal(partition: "Partition", isr: tuple[int, ...]) -> None:
     """There is no controller."""
 
 
+def _flush_now(partition: "Partition") -> None:
+    """There is no group commit: flush while the caller waits."""
+    partition.log.flush_if_due()
+
+
 @dataclass
 class ReplicaEnvironment:
     """One for all partitions of a broker."""
@@ -26,6 +31,8 @@ class ReplicaEnvironment:
     """Whether a broker is in the cluster."""
     propose_isr: Callable[["Partition", tuple[int, ...]], None] = _ignore_proposal
     """Send an ISR to the controller; the result is `isr_accepted` or `isr_refused`."""
+    request_flush: Callable[["Partition"], None] = _flush_now
+    """Flush the log soon, because of `flush.messages`; `Event.FLUSHED` follows."""
     num_missed_wakeups: int = 0
     """How often the timer did what an event should have done. Anything above 0 is a bug."""
     topic_stats: BrokerTopicStats = field(default_factory=BrokerTopicStats)

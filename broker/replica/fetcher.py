@@ -30,7 +30,7 @@ directory is offline, for example), the partition is gone.
 import asyncio
 import contextlib
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from typing import Final, NamedTuple
 
 from broker.errors import ApiError, CorruptRecord, ErrorCode
@@ -75,6 +75,8 @@ class FetcherContext(NamedTuple):
     """The future log of a replica that is being moved to another directory, if there is one."""
     truncating: Callable[[TopicPartition], contextlib.AbstractContextManager[None]]
     """Pauses the cleaner for a partition and corrects its checkpoints (`LogManager.truncating`)."""
+    flush: Callable[[Iterable[PartitionLog]], Awaitable[None]]
+    """Flush these logs in threads, because of `flush.messages`."""
 
 
 class ReplicaFetcher:
@@ -278,6 +280,7 @@ class ReplicaFetcher:
         Partitions may be removed while these requests are awaited, and by `_process_partition`.
         """
         out_of_range = []
+        unflushed: list[PartitionLog] = []
         for topic in response.responses:
             key = topic.topic or topic.topic_id
             for data in topic.partitions:
@@ -288,8 +291,13 @@ class ReplicaFetcher:
                     out_of_range.append(state)
                 else:
                     self._process_partition(state, data)
+                    if state.partition.log.flush_is_due:
+                        unflushed.append(state.partition.log)
         for state in out_of_range:
             await self._reset(connection, state)
+        # The next request tells the leader that the records are here to stay.
+        if unflushed:
+            await self._context.flush(unflushed)
 
     def _process_partition(self, state: FollowerState, data: PartitionData) -> None:
         """Append or truncate, by the table of this module; never raises an error of the data."""

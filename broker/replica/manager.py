@@ -33,6 +33,7 @@ from broker.replica.environment import ReplicaEnvironment
 from broker.replica.fetcher import FetcherContext, FetcherSettings
 from broker.replica.fetcher_manager import FetcherManager
 from broker.replica.follower_session import FetchLimits
+from broker.replica.group_commit import GroupCommit
 from broker.replica.partition import Partition
 from broker.replica.purgatory import Purgatory
 from broker.replica.reevaluation import Event
@@ -96,11 +97,13 @@ class ReplicaManager:
         self._alter_partition = AlterPartitionManager(
             broker_id, cluster.broker_epoch, cluster.controller
         )
+        self._group_commit = GroupCommit()
         self._environment = ReplicaEnvironment(
             cluster.clock,
             config.replica_lag_time_max_ms,
             cluster.metadata.is_alive,
             self._alter_partition.submit,
+            self._group_commit.request,
         )
         windows = config.replication_quota_window_num, config.replication_quota_window_size_seconds
         self.leader_throttle = Throttle(Rate(*windows))
@@ -114,6 +117,7 @@ class ReplicaManager:
                 self.follower_throttle,
                 lambda name: logs.get(name, is_future=True),
                 logs.truncating,
+                self._group_commit.flush,
             ),
             cluster.find_node,
             config.num_replica_fetchers,
@@ -326,6 +330,7 @@ class ReplicaManager:
         await self.fetchers.stop()
         await self._alter_partition.stop()
         await self.alter_log_dirs.stop()
+        await asyncio.to_thread(self._group_commit.close)
         self.checkpoint_high_watermarks()
 
 

@@ -50,7 +50,13 @@ _NO_MEMBERS: frozenset[int] = frozenset()
 
 @dataclass(slots=True, eq=False)
 class Partition:
-    """One replica of a partition, on this broker."""
+    """One replica of a partition, on this broker.
+
+    It begins as neither leader nor follower and learns its role from the first LeaderAndIsr request
+    that contains it. As a leader it appends what clients produce, learns from the fetches of its
+    followers how far they are, and derives the ISR and the high watermark from that. As a
+    follower it appends what the leader sends and takes over the leader's high watermark.
+    """
 
     name: TopicPartition
     topic_id: Uuid
@@ -107,7 +113,12 @@ class Partition:
             raise NotLeaderOrFollower(f"{self.name} is led by broker {self.state.leader}")
 
     def check_epoch(self, current_leader_epoch: int) -> None:
-        """Raise unless the leader epoch is the one that the client knows."""
+        """Raise unless the leader epoch is the one that the client knows.
+
+        A client with an older epoch has missed an election: FENCED_LEADER_EPOCH makes it refresh
+        its metadata. A client with a newer one knows of an election that the controller has not
+        announced to this broker yet: UNKNOWN_LEADER_EPOCH makes it retry.
+        """
         if 0 <= current_leader_epoch != self.state.leader_epoch:
             is_old = current_leader_epoch < self.state.leader_epoch
             code = ErrorCode.FENCED_LEADER_EPOCH if is_old else ErrorCode.UNKNOWN_LEADER_EPOCH
@@ -153,10 +164,13 @@ class Partition:
                 f"min.insync.replicas={self.min_insync_replicas}",
             )
         info = self.log.append_on_loop(records, self.state.leader_epoch, origin, verification)
+        if self.log.flush_is_due:
+            self.environment.request_flush(self)
         stats = self.stats
         stats.produce_requests += 1
         stats.bytes_in += len(records)
         stats.messages_in += info.last_offset - info.first_offset + 1
+        # The fetches that idle sessions repeat asked for the previous log end: now they lag.
         for replica in self.followers.values():
             if replica.idle_session is not None:
                 replica.end_idle()
@@ -164,20 +178,30 @@ class Partition:
             reevaluate(self)
         return info
 
-    def acks_reached(self, offset: int) -> ErrorCode | None:
-        """The error code of acks=all for records below `offset`; None while it must wait.
+    def acks_reached(self, offset: int, required_acks: int = -1) -> ErrorCode | None:
+        """The error code for records below `offset`; None while the producer must wait.
 
         A. not the leader any more: the new leader decides whether the records survive;
         B. every member of the ISR has them: success, or an error if the ISR is now too small;
-        C. some do not have them: wait.
+        C. some do not have them: wait;
+        D. acks=1 waits only for a flush that `flush.messages` requires.
+
+        In case B the records are committed and stay, also if the result is an error: the client may
+        retry, and only an idempotent producer's retry is recognized as a duplicate.
         """
         if not self.is_leader:  # A
             return ErrorCode.NOT_LEADER_OR_FOLLOWER
+        if required_acks != -1:  # D
+            return ErrorCode.NONE if self._is_flushed(offset) else None
         if self.log.high_watermark < offset:  # C
             return None
         if len(self.maximal_isr) < self.effective_min_isr:  # B
             return ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND
         return ErrorCode.NONE
+
+    def _is_flushed(self, offset: int) -> bool:
+        """Whether `flush.messages` allows to acknowledge records below `offset`."""
+        return not self.log.flush_is_due or self.log.flushed_end_offset >= offset
 
     # --- leader: re-evaluation -------------------------------------------------------------------
 
@@ -200,24 +224,33 @@ class Partition:
     def maybe_advance_high_watermark(self) -> bool:
         """Raise the high watermark to the smallest log end offset of the replicas that count.
 
-        It does not move while the ISR is smaller than `min.insync.replicas`.
+        It does not move while the ISR is smaller than `min.insync.replicas` (KIP-966): otherwise a
+        leader that is alone could commit records that are lost with it.
         Invariant: log_start_offset <= high_watermark <= log_end_offset.
         """
         if self.state.leader != self.broker_id or self.is_under_min_isr:
             return False
-        offset = self.log.log_end_offset
+        log = self.log
+        offset = log.log_end_offset
+        if log.flush_is_due:  # what consumers see and acks=all confirms must be flushed
+            offset = log.flushed_end_offset
+            self.environment.request_flush(self)
         if self.followers:
             offset = high_watermark_of(
                 offset, self.followers.values(), self.maximal_isr, self._is_joining
             )
-        if not self.log.maybe_increment_high_watermark(offset):
+        if not log.maybe_increment_high_watermark(offset):
             return False
         for reevaluate in _ON_HIGH_WATERMARK:
             reevaluate(self)
         return True
 
     def _is_joining(self, replica: RemoteReplica) -> bool:
-        """Whether a follower outside of the maximal ISR is about to join it."""
+        """Whether a follower outside of the maximal ISR is about to join it.
+
+        The high watermark waits for such a follower, because it can only join once it has reached
+        the high watermark; a busy log would otherwise always be a step ahead of it.
+        """
         environment = self.environment
         end, now_ms = self.log.log_end_offset, environment.clock.now_ms()
         return replica.is_caught_up(end, now_ms, environment.max_lag_ms) and environment.is_alive(
@@ -270,10 +303,13 @@ class Partition:
         """A follower fetches from `offset`: it has everything below, and may be in sync now."""
         log_end_before, log_start_before = replica.log_end_offset, replica.log_start_offset
         replica.fetched(offset, log_start_offset, now_ms, self.log.log_end_offset, session)
+        # Every fetch may make the follower a member of the ISR, also one from the same offset:
+        # for example the first one after the controller refused it.
         self._fetching = replica
         for reevaluate in _ON_FOLLOWER_FETCH:
             reevaluate(self)
         self._fetching = None
+        # The rest depends on the offsets, which an idle follower repeats.
         if offset != log_end_before:
             for reevaluate in _ON_FOLLOWER_LOG_END:
                 reevaluate(self)
@@ -299,7 +335,10 @@ class Partition:
             self._propose(isr)
 
     def maybe_shrink_isr(self) -> None:
-        """Propose to remove members that have lagged longer than `replica.lag.time.max.ms`."""
+        """Propose to remove members that have lagged longer than `replica.lag.time.max.ms`.
+
+        There is one proposal at a time, because each names the partition epoch that it changes.
+        """
         if not self.followers or not self.is_leader or self.proposed_isr is not None:
             return
         lagging = out_of_sync_replicas(
@@ -319,6 +358,9 @@ class Partition:
         return 0
 
     def _propose(self, isr: tuple[int, ...]) -> None:
+        # The controller may have written the new ISR before its response arrives, and may elect a
+        # leader from it. Until then the union of both counts: a record below the high watermark is
+        # on every replica that can become leader, whichever of the two is the committed ISR.
         self.proposed_isr = isr
         self.maximal_isr = frozenset((*self.state.isr, *isr))
         self.environment.propose_isr(self, isr)
@@ -346,6 +388,8 @@ class Partition:
         """The controller did not change anything: return to the committed ISR."""
         self.environment.num_failed_isr_updates += 1
         state_change.isr_refused(self)
+        # Those whose addition failed. While they count as caught up the high watermark waits for
+        # them, and one that has stopped fetching would hold it for replica.lag.time.max.ms.
         for broker_id in self.maximal_isr.difference(self.state.isr):
             self.followers[broker_id].refused()
         self._end_proposal()
@@ -359,7 +403,11 @@ class Partition:
 
     @property
     def low_watermark(self) -> int:
-        """The smallest log start offset of all live replicas."""
+        """The smallest log start offset of all live replicas.
+
+        DeleteRecords is complete when it has reached the requested offset: then no live replica
+        can serve the deleted records, even if it becomes the leader.
+        """
         return low_watermark_of(
             self.log.log_start_offset, self.followers.values(), self.environment.is_alive
         )
@@ -429,7 +477,11 @@ class Partition:
             self.stats.reassignment_bytes_in += len(records)
 
     def update_watermarks_from_leader(self, high_watermark: int, log_start_offset: int) -> None:
-        """Take over the leader's high watermark and log start offset, limited to our log end."""
+        """Take over the leader's high watermark and log start offset, limited to our log end.
+
+        The high watermark never goes back here. A leader that was just elected may report a lower
+        one than its predecessor until its followers have fetched from it.
+        """
         log = self.log
         self.leader_high_watermark = high_watermark
         offset = min(high_watermark, log.log_end_offset)
@@ -446,7 +498,8 @@ class Partition:
         """Apply a decision of the controller; returns whether a new leader epoch began.
 
         A decision older than what is known (the controller has answered AlterPartition meanwhile)
-        is ignored.
+        is ignored. Any other ends our proposal: the controller has decided with or without it. A
+        response that still arrives is judged by its epochs.
         """
         if state.partition_epoch < self.state.partition_epoch:
             return False
@@ -457,7 +510,7 @@ class Partition:
         if self.is_leader:
             self._make_leader(is_new_epoch=is_new_epoch, is_new_leader=not was_leader)
         else:
-            self.followers = {}
+            self.followers = {}  # only the leader knows them; their fetches go to it from now on
         state_change.became_leader_or_follower(self, previous)
         self.reevaluate(Event.LEADER_EPOCH)
         return is_new_epoch
@@ -470,6 +523,8 @@ class Partition:
         self.reevaluate(Event.REMOVED)
 
     def _make_leader(self, *, is_new_epoch: bool, is_new_leader: bool) -> None:
+        # A leader that continues keeps what it knows about its followers: a reassignment, for
+        # example, changes the replicas but not how far the others are.
         others = [broker for broker in self.state.replicas if broker != self.broker_id]
         known = {} if is_new_leader else self.followers
         self.followers = {broker: known.get(broker) or RemoteReplica(broker) for broker in others}
@@ -477,6 +532,9 @@ class Partition:
             self._begin_epoch(is_new_leader=is_new_leader)
 
     def _begin_epoch(self, *, is_new_leader: bool) -> None:
+        # The log remembers where each epoch starts: followers compare it with their own logs and
+        # truncate what they have beyond it (KIP-101). And a follower can join the ISR only after it
+        # has reached this offset, because everything below may be committed.
         end = self.log.log_end_offset
         self.log.assign_epoch_start_offset(self.state.leader_epoch, end)
         self.epoch_start_offset = end

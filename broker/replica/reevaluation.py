@@ -9,10 +9,12 @@ The inputs of each result:
 
     ISR_EXPANSION       a follower's fetch offset, the ISR, a proposal in flight, live brokers
     ISR_SHRINK          the time since a follower was caught up, a proposal in flight
-    HIGH_WATERMARK      log end offsets, the maximal ISR, live brokers, min.insync.replicas, and
-                        the time since a follower outside of the ISR was caught up
-    DELAYED_OPERATIONS  the high watermark (DelayedProduce), the log start offsets of live replicas
-                        (DelayedDeleteRecords), whether this broker leads
+    HIGH_WATERMARK      log end offsets, the maximal ISR, live brokers, min.insync.replicas, how
+                        far the log is flushed if `flush.messages` requires it, and the time since
+                        a follower outside of the ISR was caught up
+    DELAYED_OPERATIONS  the high watermark and how far the log is flushed (DelayedProduce), the log
+                        start offsets of live replicas (DelayedDeleteRecords), whether this broker
+                        leads
     FOLLOWER_FETCHES    the log end offset, the leader epoch
     CONSUMER_FETCHES    the high watermark, the leader epoch; they also report the log start offset
     LOG_START           the log start offset, which retention moves in a thread without an event
@@ -48,6 +50,8 @@ class Event(Enum):
     """What changes the state of a partition."""
 
     APPEND = auto()
+    FLUSHED = auto()
+    """A group commit has ended (`flush.messages`)."""
     FOLLOWER_FETCH = auto()
     FOLLOWER_LOG_END = auto()
     """A follower has fetched from another offset than before."""
@@ -71,6 +75,7 @@ class Event(Enum):
 
 REEVALUATION: Final[dict[Event, tuple[Result, ...]]] = {
     Event.APPEND: (Result.FOLLOWER_FETCHES, Result.HIGH_WATERMARK),
+    Event.FLUSHED: (Result.HIGH_WATERMARK, Result.DELAYED_OPERATIONS),
     Event.FOLLOWER_FETCH: (Result.ISR_EXPANSION,),
     Event.FOLLOWER_LOG_END: (Result.HIGH_WATERMARK,),
     Event.FOLLOWER_LOG_START: (Result.DELAYED_OPERATIONS,),

@@ -39,6 +39,11 @@ class ResourceType(_Code):
     DELEGATION_TOKEN = 6
     USER = 7
 
+    @property
+    def word(self) -> str:
+        """As kctl writes it: `transactional-id`."""
+        return self.name.lower().replace("_", "-")
+
 
 class PatternType(_Code):
     """How the name of a pattern, or of a filter, is compared."""

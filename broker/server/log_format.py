@@ -38,8 +38,9 @@ def escape_control_characters(text: str) -> str:
 class EscapingFormatter(logging.Formatter):
     """One line per record, apart from the indented traceback of an exception."""
 
-    def __init__(self) -> None:
-        super().__init__(LINE_FORMAT)
+    def __init__(self, worker: int | None = None) -> None:
+        mark = "" if worker is None else f"worker={worker} "
+        super().__init__(LINE_FORMAT.replace("%(message)s", f"{mark}%(message)s"))
 
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802  # logging's name
         """The line of a record, control characters escaped."""
@@ -52,8 +53,9 @@ class EscapingFormatter(logging.Formatter):
         return "\n".join(f"    {line}" for line in text.split("\n"))
 
 
-def configure_logging(*, verbose: bool) -> None:
-    """Log to stderr; DEBUG if verbose, else INFO."""
+def configure_logging(*, verbose: bool, worker: int | None = None) -> None:
+    """Log to stderr; DEBUG if verbose, else INFO. Lines of a worker begin with its number."""
     handler = logging.StreamHandler()
-    handler.setFormatter(EscapingFormatter())
-    logging.basicConfig(handlers=[handler], level=logging.DEBUG if verbose else logging.INFO)
+    handler.setFormatter(EscapingFormatter(worker))
+    level = logging.DEBUG if verbose else logging.INFO
+    logging.basicConfig(handlers=[handler], level=level, force=worker is not None)

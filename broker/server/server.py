@@ -47,7 +47,6 @@ from broker.replica.manager import ReplicaCluster, ReplicaManager
 from broker.server.authorization import Authorization
 from broker.server.background import Background
 from broker.server.client_quotas import ClientQuotas
-from broker.server.controlled import ControlledBroker
 from broker.server.controlled_shutdown import move_leaders_away
 from broker.server.coordination import build_coordinators, follow_leadership
 from broker.server.identity import (
@@ -60,6 +59,7 @@ from broker.server.identity import (
 )
 from broker.server.inter_broker import InterBroker
 from broker.server.listener_security import ListenerSecurities
+from broker.server.local_broker import ControlledBroker
 from broker.server.logs import build_log_manager, start_periodic_work
 from broker.server.membership import (
     Membership,

@@ -59,7 +59,7 @@ class LocalMarkers:
             except ApiError as error:
                 results[name] = error.code
         await DelayedProduce(appended.values(), self._timeout_s, self._replicas.purgatory)
-        for name, (partition, offset) in appended.items():
+        for name, (partition, offset, _) in appended.items():
             code = partition.acks_reached(offset)
             results[name] = ErrorCode.REQUEST_TIMED_OUT if code is None else code
         self._tell_groups(marker, results)

@@ -7,16 +7,8 @@ from broker.net.client import Client
 from broker.protocol.messages.create_acls import AclCreation, CreateAclsRequest
 from broker.protocol.messages.delete_acls import DeleteAclsFilter, DeleteAclsRequest
 from broker.protocol.messages.describe_acls import DescribeAclsRequest
-from kctl.model.acls import (
-    Acl,
-    AclFilter,
-    AclOperation,
-    PatternType,
-    Permission,
-    ResourcePattern,
-    ResourceType,
-    filter_of,
-)
+from broker.security.acls import AclOperation, AclPermissionType, PatternType, ResourceType
+from kctl.model.acls import Acl, AclFilter, ResourcePattern, filter_of
 from kctl.model.outcomes import Outcome, outcome
 
 
@@ -38,14 +30,14 @@ async def describe_acls(client: Client, wanted: AclFilter) -> list[Acl]:
     return [
         Acl(
             ResourcePattern(
-                ResourceType.of(resource.resource_type),
+                ResourceType(resource.resource_type),
                 resource.resource_name,
-                PatternType.of(resource.pattern_type),
+                PatternType(resource.pattern_type),
             ),
             acl.principal,
             acl.host,
-            AclOperation.of(acl.operation),
-            Permission.of(acl.permission_type),
+            AclOperation(acl.operation),
+            AclPermissionType(acl.permission_type),
         )
         for resource in response.resources
         for acl in resource.acls

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable
 from enum import StrEnum
 from pathlib import Path
 
+from broker.security.acls import WILDCARD
 from kctl.admin.acls import describe_acls
 from kctl.admin.cluster import describe_cluster
 from kctl.admin.connection import ask
@@ -18,7 +19,7 @@ from kctl.admin.topics import find_topics
 from kctl.admin.users import list_credentials
 from kctl.cli.contexts import config_path, read_contexts
 from kctl.cli.options import Session
-from kctl.model.acls import WILDCARD, AclFilter
+from kctl.model.acls import AclFilter
 
 TIME_LIMIT_S = 1.0
 KEPT_S = 30.0

@@ -1,6 +1,8 @@
 """DescribeLogDirs."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from itertools import groupby
+from operator import attrgetter
 
 from broker.errors import ErrorCode
 from broker.model import TopicPartition
@@ -28,8 +30,30 @@ async def describe_log_dirs(
             DescribableLogDirTopic(topic=topic.name, partitions=[p.id for p in topic.partitions])
             for topic in topics
         ]
-    request = DescribeLogDirsRequest(topics=wanted)
     await client.refresh_metadata()
+    return await _described(client, broker_ids, wanted)
+
+
+async def partition_sizes(
+    client: Client, leaders: Mapping[TopicPartition, int]
+) -> dict[TopicPartition, int]:
+    """The bytes of the log of each partition, from the broker that is given for it."""
+    wanted = [
+        DescribableLogDirTopic(topic=topic, partitions=[each.partition for each in partitions])
+        for topic, partitions in groupby(sorted(leaders), attrgetter("topic"))
+    ]
+    return {
+        replica.partition: replica.size_bytes
+        for log_dir in await _described(client, leaders.values(), wanted)
+        for replica in log_dir.replicas
+        if leaders[replica.partition] == log_dir.broker_id and not replica.is_future
+    }
+
+
+async def _described(
+    client: Client, broker_ids: Iterable[int] | None, topics: list[DescribableLogDirTopic] | None
+) -> list[LogDir]:
+    request = DescribeLogDirsRequest(topics=topics)
     brokers = sorted(client.cluster.nodes.keys() if broker_ids is None else set(broker_ids))
     answers = await each_broker(
         client, dict.fromkeys(brokers), lambda broker_id, _: client.send_to(broker_id, request)

@@ -27,7 +27,7 @@ Errors = dict[TopicPartition, ErrorCode]
 
 _PROPAGATION_S = 0.05
 _PROPAGATION_ATTEMPTS = 100
-"""How often, and how many times, a broker is asked for a topic that the controller knows."""
+"""Retries on a broker that does not know yet a topic that the controller knows: pause, number."""
 
 _CONSUMER = -1
 """The replica id of a consumer."""

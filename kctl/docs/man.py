@@ -17,21 +17,31 @@ ENVIRONMENT = {
     "KCTL_ZOOKEEPER": "ZooKeeper connect string; overridden by --zookeeper.",
     "KCTL_SECURITY_PROTOCOL": "Same as security.protocol: PLAINTEXT, SSL, SASL_PLAINTEXT or "
     "SASL_SSL.",
-    "KCTL_SASL_MECHANISM": "Same as sasl.mechanism: PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512.",
+    "KCTL_SASL_MECHANISM": "Same as sasl.mechanism: PLAIN, SCRAM-SHA-256, SCRAM-SHA-512 or "
+    "OAUTHBEARER.",
     "KCTL_SASL_USERNAME": "The SASL user name.",
     "KCTL_SASL_PASSWORD": "The SASL password; KCTL_SASL_PASSWORD_FILE names a file that "
     "contains it.",
-    "KCTL_SSL_TRUSTSTORE_LOCATION": "Trusted certificates (PEM).",
-    "KCTL_SSL_KEYSTORE_LOCATION": "Client certificate and private key (PEM).",
+    "KCTL_SASL_OAUTHBEARER_TOKEN_ENDPOINT_URL": "URL that issues OAuth tokens.",
+    "KCTL_SSL_TRUSTSTORE_LOCATION": "Trusted certificates (PEM, PKCS12 or JKS).",
+    "KCTL_SSL_TRUSTSTORE_PASSWORD": "Password of the trust store; "
+    "KCTL_SSL_TRUSTSTORE_PASSWORD_FILE names a file that contains it.",
+    "KCTL_SSL_KEYSTORE_LOCATION": "Client certificate and private key (PEM, PKCS12 or JKS).",
+    "KCTL_SSL_KEYSTORE_PASSWORD": "Password of the key store; KCTL_SSL_KEYSTORE_PASSWORD_FILE "
+    "names a file that contains it.",
     "KCTL_SSL_KEY_PASSWORD": "Password of the private key; KCTL_SSL_KEY_PASSWORD_FILE names a "
     "file that contains it.",
+    "KCTL_SSL_ENDPOINT_IDENTIFICATION_ALGORITHM": "https checks the host name in the brokers' "
+    "certificates (default); an empty value disables the check.",
     "KCTL_SCHEMA_REGISTRY_URL": "URL of the schema registry; overridden by --registry.",
     "KCTL_BASIC_AUTH_USER_INFO": "USER:PASSWORD for the schema registry; "
     "KCTL_BASIC_AUTH_USER_INFO_FILE names a file that contains it.",
     "KCTL_BEARER_AUTH_TOKEN": "Token for the schema registry; KCTL_BEARER_AUTH_TOKEN_FILE names "
     "a file that contains it.",
+    "KCTL_ADMIN": "Admin ports of the brokers, for kctl top; overridden by --admin.",
     "KCTL_OUTPUT": "The output format; overridden by -o.",
     "KCTL_TIMEOUT": "The timeout in seconds; overridden by --timeout.",
+    "KCTL_COLOR": "auto, always or never; overridden by --color.",
     "NO_COLOR": "Disables colours if set.",
 }
 

@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
-from kctl.model.acls import Acl, AclOperation, Resource
+from broker.security.acls import AclOperation
+from kctl.model.acls import Acl, Resource
 
 
 class Reason(StrEnum):

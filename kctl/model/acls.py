@@ -1,105 +1,15 @@
 """Access control lists: rules, the resources they apply to, and filters that select them."""
 
 from dataclasses import dataclass
-from enum import IntEnum
-from typing import Final, Self
 
-WILDCARD: Final = "*"
-"""As a literal resource name: all resources of a type. As a host: all hosts."""
-ANY_USER: Final = "User:*"
-CLUSTER_NAME: Final = "kafka-cluster"
-"""The name of the only resource of type CLUSTER."""
-
-
-class _Code(IntEnum):
-    """An enum of the protocol; codes of newer Kafka versions are read as UNKNOWN."""
-
-    @classmethod
-    def of(cls, code: int) -> Self:
-        """The member for a code in a response."""
-        return cls(code) if code in cls._value2member_map_ else cls(0)
-
-
-class ResourceType(_Code):
-    """What an ACL can protect."""
-
-    UNKNOWN = 0
-    ANY = 1
-    TOPIC = 2
-    GROUP = 3
-    CLUSTER = 4
-    TRANSACTIONAL_ID = 5
-    DELEGATION_TOKEN = 6
-    USER = 7
-
-    @property
-    def word(self) -> str:
-        """As in `transactional-id:till-1`."""
-        return self.name.lower().replace("_", "-")
-
-
-class PatternType(_Code):
-    """How a resource name is compared; ANY and MATCH are for filters only."""
-
-    UNKNOWN = 0
-    ANY = 1
-    MATCH = 2
-    LITERAL = 3
-    PREFIXED = 4
-
-
-class AclOperation(_Code):
-    """What an ACL allows or denies."""
-
-    UNKNOWN = 0
-    ANY = 1
-    ALL = 2
-    READ = 3
-    WRITE = 4
-    CREATE = 5
-    DELETE = 6
-    ALTER = 7
-    DESCRIBE = 8
-    CLUSTER_ACTION = 9
-    DESCRIBE_CONFIGS = 10
-    ALTER_CONFIGS = 11
-    IDEMPOTENT_WRITE = 12
-    CREATE_TOKENS = 13
-    DESCRIBE_TOKENS = 14
-
-
-class Permission(_Code):
-    """Whether an ACL allows or denies; a denial always takes precedence."""
-
-    UNKNOWN = 0
-    ANY = 1
-    DENY = 2
-    ALLOW = 3
-
-
-_O = AclOperation
-
-SUPPORTED_OPERATIONS: Final = {
-    ResourceType.TOPIC: (
-        *(_O.READ, _O.WRITE, _O.CREATE, _O.DELETE, _O.ALTER, _O.DESCRIBE),
-        *(_O.DESCRIBE_CONFIGS, _O.ALTER_CONFIGS),
-    ),
-    ResourceType.GROUP: (_O.READ, _O.DESCRIBE, _O.DELETE),
-    ResourceType.CLUSTER: (
-        *(_O.CREATE, _O.ALTER, _O.DESCRIBE, _O.CLUSTER_ACTION),
-        *(_O.DESCRIBE_CONFIGS, _O.ALTER_CONFIGS, _O.IDEMPOTENT_WRITE),
-    ),
-    ResourceType.TRANSACTIONAL_ID: (_O.DESCRIBE, _O.WRITE),
-    ResourceType.DELEGATION_TOKEN: (_O.DESCRIBE,),
-    ResourceType.USER: (_O.CREATE_TOKENS, _O.DESCRIBE_TOKENS),
-}
-"""The operations that brokers check, by type of resource."""
-
-IMPLIED_BY: Final = {
-    _O.DESCRIBE: (_O.READ, _O.WRITE, _O.DELETE, _O.ALTER),
-    _O.DESCRIBE_CONFIGS: (_O.ALTER_CONFIGS,),
-}
-"""Operations that are allowed to those who are allowed another one; denials imply nothing."""
+from broker.security.acls import (
+    WILDCARD,
+    WILDCARD_PRINCIPAL,
+    AclOperation,
+    AclPermissionType,
+    PatternType,
+    ResourceType,
+)
 
 
 @dataclass(frozen=True, order=True)
@@ -141,7 +51,7 @@ class Acl:
     principal: str
     host: str
     operation: AclOperation
-    permission: Permission
+    permission: AclPermissionType
 
     def __str__(self) -> str:
         is_prefix = self.pattern.pattern_type is PatternType.PREFIXED
@@ -151,7 +61,7 @@ class Acl:
 
     def concerns(self, principal: str, host: str | None) -> bool:
         """Whether it applies to this principal on this host; None: only rules for every host."""
-        return self.principal in (principal, ANY_USER) and self.host in (WILDCARD, host)
+        return self.principal in (principal, WILDCARD_PRINCIPAL) and self.host in (WILDCARD, host)
 
     @property
     def sort_key(self) -> tuple[object, ...]:
@@ -169,7 +79,7 @@ class AclFilter:
     principal: str | None = None
     host: str | None = None
     operation: AclOperation = AclOperation.ANY
-    permission: Permission = Permission.ANY
+    permission: AclPermissionType = AclPermissionType.ANY
 
 
 def filter_of(acl: Acl) -> AclFilter:

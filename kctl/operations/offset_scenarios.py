@@ -9,7 +9,7 @@ from kctl.admin.log_offsets import log_ends
 from kctl.admin.positions import resolve_positions
 from kctl.cli.errors import CliError
 from kctl.model.offsets import Anchor, Position
-from kctl.plans.offset_reset import current_or_end, shifted
+from kctl.plans.offset_resets import current_or_end, shifted
 
 
 @dataclass(frozen=True)

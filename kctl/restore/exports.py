@@ -10,12 +10,12 @@ from broker.model import TopicPartition
 from kctl.cli.errors import CliError, usage_error
 from kctl.spark.decoding.columns import DEFAULT_COLUMNS
 from kctl.spark.engine.local import LocalOptions
+from kctl.spark.manifest_checks import range_of, verify_continuity, verify_files
 from kctl.spark.planning.settings import ContentType, ExportFormat, TaskSettings
 from kctl.spark.publishing.export_directory import ExportDirectory
 from kctl.spark.publishing.object_store import SCHEMES, ObjectPath
 from kctl.spark.publishing.spark_export_directory import is_local, open_export_directory
 from kctl.spark.reading.topic_state import committed_entries
-from kctl.spark.verification import range_of, verify_continuity, verify_files
 
 _NEEDED = tuple(name for name in DEFAULT_COLUMNS if name != "timestamp_type")
 _READABLE = (ExportFormat.PARQUET, ExportFormat.ORC)

@@ -7,8 +7,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kctl.restore.exports import Part, SourceTopic
+from kctl.spark.manifest_checks import range_of
 from kctl.spark.reading_back import open_dataset, stored_rows
-from kctl.spark.verification import range_of
 from kctl.spark.writing.content import UNDECODABLE
 
 COLUMNS: Final = ("offset", "timestamp", "key", "value", "headers")

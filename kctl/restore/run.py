@@ -31,7 +31,7 @@ from kctl.restore.topics import (
     is_being_imported,
 )
 from kctl.restore.writer import GroupOffsets, ImportWriter
-from kctl.spark.verification import range_of
+from kctl.spark.manifest_checks import range_of
 
 _POLL_S: Final = 0.05
 

@@ -1,7 +1,7 @@
 """Bulk export with Spark: plan → tasks (Arrow, without Spark) → one commit.
 
     driver        one export from start to end: plan, run, publish, summary
-    verify        checks exports, with `verification`; `reading_back` reads their files
+    verify        checks exports, with `manifest_checks`; `reading_back` reads their files
     listing       lists exports
     compaction    makes one export of many
     data_source   `spark.read.format("kctl")`

@@ -21,6 +21,7 @@ from broker.model import TopicPartition
 from kctl.cli.errors import CliError
 from kctl.cli.options import Session
 from kctl.spark.decoding.evolution import conform_table
+from kctl.spark.manifest_checks import verify_continuity, verify_files, verify_rows
 from kctl.spark.planning.continuation import continue_settings
 from kctl.spark.planning.origin import Origin
 from kctl.spark.planning.plan import ExportTask, Gap, OffsetRange, Piece, Plan
@@ -29,7 +30,6 @@ from kctl.spark.publishing.export_directory import ExportDirectory, LocalExportD
 from kctl.spark.publishing.paths import AnyPath
 from kctl.spark.reading_back import stored_streams, written_schema
 from kctl.spark.summary import show_result
-from kctl.spark.verification import verify_continuity, verify_files, verify_rows
 from kctl.spark.writing.content import REASON, UNDECODABLE
 from kctl.spark.writing.output import OutputFiles
 from kctl.spark.writing.results import PartitionCount, TaskResult

@@ -104,6 +104,8 @@ class ExportRequest:
     registry_url: str | None = None
     has_groups: bool = False
     """Whether committed offsets of groups are saved in the manifest."""
+    is_quiet: bool = False
+    """Whether only what needs attention is shown."""
 
 
 def run_export(request: ExportRequest, session: Session, *, dry_run: bool) -> None:
@@ -149,7 +151,9 @@ def _run(request: ExportRequest, target: ExportDirectory, session: Session) -> N
     with lock, _checked(target, request.mode), _leaving_nothing(target):
         plan = target.staging.plan() if is_resumed else _plan(request, target, session)
         if request.mode is Mode.INCREMENTAL and not plan.tasks and target.exports():
-            session.out.note(f"no new records since {target.export_path(target.exports()[-1])}")
+            if not request.is_quiet:
+                newest = target.export_path(target.exports()[-1])
+                session.out.note(f"no new records since {newest}")
             target.clean_up()
             show_result(session, plan, [], None, time.monotonic() - started)
             return
@@ -163,12 +167,13 @@ def _run(request: ExportRequest, target: ExportDirectory, session: Session) -> N
         if is_resumed:  # a run that failed at a gap can be resumed with --on-gap skip
             settings = replace(settings, on_gap=request.settings.on_gap)
         starting = "starting" if isinstance(request.engine, LocalOptions) else "starting Spark"
-        with progress_bar(plan, starting) as watch:
+        with progress_bar(plan, starting, is_enabled=not request.is_quiet) as watch:
             results = run_plan(plan, target, settings, request.engine, watch)
         if request.max_undecodable is not None:
             request.max_undecodable.check(results)
         path = target.commit(plan, results)
-    show_result(session, plan, results, path, time.monotonic() - started)
+    seconds = time.monotonic() - started
+    show_result(session, plan, results, path, seconds, is_quiet=request.is_quiet)
 
 
 @contextlib.contextmanager

@@ -54,28 +54,44 @@ def _plan_rows(plan: Plan) -> Iterator[Mapping[str, Any]]:
 
 
 def show_result(
-    session: Session, plan: Plan, results: list[TaskResult], path: object, seconds: float
+    session: Session,
+    plan: Plan,
+    results: list[TaskResult],
+    path: object,
+    seconds: float,
+    *,
+    is_quiet: bool = False,
 ) -> None:
-    """The published export, whose path is given; None if there was nothing to export."""
+    """The published export, whose path is given; None if there was nothing to export.
+
+    If `is_quiet`, people see only what they may have to act on: records set aside, and gaps.
+    """
     counts = sum_counts(plan.ranges, results)
     document = result_document(plan, results, counts.values(), path, seconds)
     if session.out.format in _OBJECTS:
         session.out.record(document, _RESULT_COLUMNS, name="path")
     elif session.out.format is OutputFormat.NAME:
         session.out.lines([str(path)] if path is not None else [])
-    elif path is not None:
+    elif path is not None and not is_quiet:
         rows = [count.as_row() for count in counts.values()]
         session.out.rows(rows, SUMMARY_COLUMNS, name="topic")
-    if path is not None:
+    if path is not None and not is_quiet:
         _note_result(session, document)
+    if path is not None:
+        _note_losses(session, document)
 
 
 def _note_result(session: Session, document: Mapping[str, Any]) -> None:
-    files, path = document["files"], document["path"]
+    files = document["files"]
     session.out.note(
         f"{document['records']} records in {files} {'file' if files == 1 else 'files'}, "
-        f"{document['size_bytes'] / 1e6:.1f} MB, {document['seconds']:.1f} s: {path}"
+        f"{document['size_bytes'] / 1e6:.1f} MB, {document['seconds']:.1f} s: {document['path']}"
     )
+
+
+def _note_losses(session: Session, document: Mapping[str, Any]) -> None:
+    """Records that are not in the table."""
+    path = document["path"]
     if aside := document["undecodable"]:
         session.out.note(
             f"{aside} records could not be decoded and were kept in {path}/_undecodable"

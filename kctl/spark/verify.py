@@ -10,6 +10,15 @@ from kctl.cli.errors import CliError
 from kctl.cli.options import Session
 from kctl.cli.tables import Column
 from kctl.spark.engine.local import EngineOptions
+from kctl.spark.manifest_checks import (
+    Finding,
+    Manifests,
+    changed_columns,
+    range_of,
+    verify_continuity,
+    verify_files,
+    verify_rows,
+)
 from kctl.spark.planning.origin import Origin, difference
 from kctl.spark.planning.plan import OffsetRange
 from kctl.spark.planning.selection import Source
@@ -19,15 +28,6 @@ from kctl.spark.publishing.spark_export_directory import open_export_directory
 from kctl.spark.reading.cluster import ClusterSource
 from kctl.spark.reading.log_directory import LogDirectorySource
 from kctl.spark.reading.pieces import connected, count_records, piece_tables
-from kctl.spark.verification import (
-    Finding,
-    Manifests,
-    changed_columns,
-    range_of,
-    verify_continuity,
-    verify_files,
-    verify_rows,
-)
 from kctl.spark.writing.checksums import Streams, column_checksums, table_streams
 from kctl.spark.writing.content import columns_to_read, rows_of, written_columns
 from kctl.spark.writing.results import ExportedFile

@@ -13,7 +13,7 @@ from confluent_kafka import KafkaError, KafkaException, Message, Producer
 from broker.model import TopicPartition
 from kctl.cli.errors import CliError
 from kctl.streaming.config import Properties, refused
-from kctl.streaming.measures import Latencies, Pacer, Throughput
+from kctl.streaming.rates import Latencies, Pacer, Throughput
 from kctl.streaming.reading import consume, open_consumer
 from kctl.streaming.statistics import await_statistics
 from kctl.streaming.waiting import Waiting

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from kctl.cli.times import iso_time, now_ms
-from kctl.streaming.measures import MEGABYTE
+from kctl.streaming.rates import MEGABYTE
 
 _INTERVAL_MS = 100
 

@@ -3,11 +3,12 @@
 import shlex
 from collections.abc import Collection, Mapping, Sequence
 
+from broker.security.acls import WILDCARD, PatternType, ResourceType
 from kctl.cli.output import Output
 from kctl.cli.tables import Column, by_word
 from kctl.cli.theme import Style
 from kctl.model.acl_decisions import Decision, Finding, Remedy
-from kctl.model.acls import WILDCARD, Acl, PatternType, ResourceType
+from kctl.model.acls import Acl
 from kctl.model.outcomes import Outcome
 from kctl.views.outcomes import raise_failures
 

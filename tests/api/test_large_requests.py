@@ -89,6 +89,27 @@ def test_no_array_of_any_api_holds_the_loop(metered: RunningBroker) -> None:
     assert metered.server.process.poll() is None
 
 
+@pytest.mark.slow
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize(
+    ("api_key", "array"),
+    [
+        (ApiKey.LEADER_AND_ISR, "topic_states"),
+        (ApiKey.UPDATE_METADATA, "topic_states"),
+        (ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS, "users"),
+        (ApiKey.ALTER_CLIENT_QUOTAS, "entries.entity"),
+    ],
+)
+def test_regression_request_of_megabytes_does_not_hold_the_loop(
+    metered: RunningBroker, api_key: ApiKey, array: str
+) -> None:
+    """Their turns took 60 to 240 ms for 3 MB, and grew with the request."""
+    (hostile,) = hostile_requests(api_key, 6_000_000, MAX_ELEMENTS, array=array)
+    turns = Turns(metered)
+    answer(metered.bootstrap_servers, hostile.frame)
+    assert turns.too_long() == []
+
+
 def test_request_in_chunks_is_answered_entry_by_entry(metered: RunningBroker) -> None:
     with WireClient(metered.bootstrap_servers) as wire:
         create_topic(wire, "chunks", num_partitions=3)

@@ -13,6 +13,15 @@ def test_every_version_commits(wire: WireClient, group: str, topic: str, version
     assert response.topics[0].partitions[0].error_code == ErrorCode.NONE
 
 
+def test_regression_retention_beyond_the_largest_timestamp_is_accepted(
+    wire: WireClient, group: str, topic: str
+) -> None:
+    """As in Kafka, where the sum wraps around: the offset expires soon."""
+    request = commit_request(group, topic, 5, retention_time_ms=2**63 - 1)
+    response = wire.ask(request, 2)
+    assert response.topics[0].partitions[0].error_code == ErrorCode.NONE
+
+
 def test_unknown_topic_is_an_error_of_its_partitions(wire: WireClient, group: str) -> None:
     unknown = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     assert commit(wire, group, "unknown-topic", 5) == unknown

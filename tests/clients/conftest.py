@@ -30,7 +30,9 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 def _param(client: Client) -> object:
     is_missing = client.name == "kcat" and shutil.which("kcat") is None
-    marks = [pytest.mark.skip(reason="kcat is not installed")] if is_missing else []
+    marks = (
+        [pytest.mark.skip(reason="kcat is not installed: make test-tools")] if is_missing else []
+    )
     return pytest.param(client, id=client.name, marks=marks)
 
 

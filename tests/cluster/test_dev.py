@@ -129,7 +129,7 @@ def test_impossible_changes_of_the_cluster_are_refused(kctl: Kctl, directory: st
         (("add",), "there are no brokers"),
         (("remove", "1"), "there is no broker 1"),
         (("up", "--racks", "a,,b"), "a rack has no name"),
-        (("up", "--zookeeper-port", "2181"), "is for a ZooKeeper that is started"),
+        (("up", "--zookeeper-port", "2181"), "no ZooKeeper is started"),
         (("up", "--secure", "--seed-data"), "cannot be combined"),
     ):
         result = kctl("dev", *words, "--dir", directory)

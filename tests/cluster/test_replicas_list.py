@@ -107,9 +107,14 @@ def test_dead_follower_is_out_of_sync_and_its_partition_is_marked(shared_cluster
     assert kctl(shared_cluster, "replicas", "list", "dead", "--broker", "1") == only.json
     shared_cluster.start(1)
     wait_until(lambda: set(shared_cluster.isr("dead")) == {1, 2, 3}, "all replicas are in sync")
-    (topic,) = kctl(shared_cluster, "topics", "describe", "dead")
-    (partition,) = topic["partitions"]
-    assert (partition["leader"], partition["preferred_leader"], partition["osr"]) == (2, False, [])
+
+    def described() -> tuple[int, bool, list[int]]:
+        (topic,) = kctl(shared_cluster, "topics", "describe", "dead")
+        (partition,) = topic["partitions"]
+        return partition["leader"], partition["preferred_leader"], partition["osr"]
+
+    # Here too the brokers learn of it a little later than ZooKeeper.
+    wait_until(lambda: described() == (2, False, []), "broker 2 leads a complete ISR")
     kctl(shared_cluster, "elect-leaders", "dead", "--yes")
     wait_until(lambda: shared_cluster.leader("dead") == 1, "broker 1 leads again")
 

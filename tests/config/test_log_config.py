@@ -15,3 +15,11 @@ def test_log_config_has_settings_of_topic_and_broker() -> None:
     assert log.segment_ms == 3_600_000
     assert log.message_timestamp_before_max_ms == 5  # from the older setting
     assert log.message_timestamp_after_max_ms == 7
+
+
+def test_logs_with_equal_settings_share_one_object() -> None:
+    broker = topic_defaults(BrokerConfig())
+    one, same = (LogConfig.of(TopicConfig.parse({"flush.ms": "7"}, broker)) for _ in range(2))
+    other = LogConfig.of(TopicConfig.parse({"flush.ms": "8"}, broker))
+    assert one is same
+    assert one is not other

@@ -19,12 +19,19 @@ from broker.protocol.messages.leader_and_isr import (
     LeaderAndIsrRequest,
     LeaderAndIsrTopicState,
 )
+from broker.protocol.messages.produce import (
+    PartitionProduceData,
+    ProduceRequest,
+    TopicProduceData,
+)
 from broker.protocol.messages.stop_replica import (
     StopReplicaPartitionState,
     StopReplicaRequest,
     StopReplicaTopicState,
 )
 from broker.protocol.messages.update_metadata import (
+    UpdateMetadataBroker,
+    UpdateMetadataEndpoint,
     UpdateMetadataPartitionState,
     UpdateMetadataRequest,
     UpdateMetadataTopicState,
@@ -37,9 +44,9 @@ CONTROL = ControllerFields(controller_id=1, controller_epoch=1, broker_epoch=-1)
 ILLEGAL = ["", ".", "..", "evil/sub", "../evil", "x/../../evil", "/abs/evil", "e\0x", "a" * 250]
 
 
-def _lead(name: str, index: int, replicas: list[int]) -> LeaderAndIsrRequest:
+def _lead(name: str, index: int, replicas: list[int], leader: int) -> LeaderAndIsrRequest:
     state = LeaderAndIsrPartitionState(
-        partition_index=index, leader=1, isr=replicas, replicas=replicas, is_new=True
+        partition_index=index, leader=leader, isr=replicas, replicas=replicas, is_new=True
     )
     states = LeaderAndIsrTopicState(
         topic_name=name, topic_id=Uuid.random(), partition_states=[state]
@@ -47,9 +54,9 @@ def _lead(name: str, index: int, replicas: list[int]) -> LeaderAndIsrRequest:
     return LeaderAndIsrRequest(topic_states=[states], **CONTROL)
 
 
-def _describe(name: str, index: int, replicas: list[int]) -> UpdateMetadataRequest:
+def _describe(name: str, index: int, replicas: list[int], leader: int) -> UpdateMetadataRequest:
     state = UpdateMetadataPartitionState(
-        partition_index=index, leader=1, isr=replicas, replicas=replicas
+        partition_index=index, leader=leader, isr=replicas, replicas=replicas
     )
     states = UpdateMetadataTopicState(
         topic_name=name, topic_id=Uuid.random(), partition_states=[state]
@@ -63,10 +70,12 @@ def _stop(name: str, index: int) -> StopReplicaRequest:
     return StopReplicaRequest(topic_states=[states], **CONTROL)
 
 
-def _codes(broker: RunningBroker, name: str, index: int, replicas: list[int]) -> list[int]:
+def _codes(
+    broker: RunningBroker, name: str, index: int, replicas: list[int], leader: int = 1
+) -> list[int]:
     with WireClient(broker.bootstrap_servers) as wire:
-        led = wire.ask(_lead(name, index, replicas), 6)
-        described = wire.ask(_describe(name, index, replicas), 8)
+        led = wire.ask(_lead(name, index, replicas, leader), 6)
+        described = wire.ask(_describe(name, index, replicas, leader), 8)
         stopped = wire.ask(_stop(name, index), 4)
     return [
         led.topics[0].partition_errors[0].error_code,
@@ -96,10 +105,32 @@ def test_regression_negative_numbers_in_control_requests_are_rejected(tmp_path: 
         before = _directories(tmp_path)
         assert _codes(broker, "orders", -1, [1]) == [ErrorCode.INVALID_REQUEST] * 3
         assert _codes(broker, "orders", 0, [1, -5])[:2] == [ErrorCode.INVALID_REQUEST] * 2
+        assert _codes(broker, "orders", 0, [1], leader=-3)[:2] == [ErrorCode.INVALID_REQUEST] * 2
         assert _directories(tmp_path) == before
         with WireClient(broker.bootstrap_servers) as wire:
             (unknown,) = wire.ask(look_at("orders"), 12).topics
         assert unknown.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        assert "Traceback" not in broker.output()
+
+
+def test_regression_broker_with_negative_id_in_update_metadata_is_left_out(tmp_path: Path) -> None:
+    """Produce named it as the leader of every unknown partition, which old versions cannot."""
+    endpoint = UpdateMetadataEndpoint(port=1, host="h", listener="PLAINTEXT", security_protocol=0)
+    live = [UpdateMetadataBroker(id=-1, endpoints=[endpoint])]
+    data = PartitionProduceData(index=7, records=bytes(100))
+    topics = [TopicProduceData(name="unknown", partition_data=[data])]
+    with (
+        running_broker(tmp_path, broker_id=1) as broker,
+        WireClient(broker.bootstrap_servers) as wire,
+    ):
+        update = UpdateMetadataRequest(live_brokers=live, **CONTROL)
+        assert wire.ask(update, 8).error_code == ErrorCode.INVALID_REQUEST
+        for version in (9, 10):
+            produce = ProduceRequest(acks=1, timeout_ms=1000, topic_data=topics)
+            produced = wire.ask(produce, version)
+            (answer,) = produced.responses[0].partition_responses
+            assert answer.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+            assert produced.node_endpoints == []
         assert "Traceback" not in broker.output()
 
 

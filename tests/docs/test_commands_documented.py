@@ -10,8 +10,9 @@ import pytest
 
 from kctl.app import COMMANDS
 from kctl.cli.help import CommandHelp, help_lines
+from kctl.cli.security.secrets import SETTINGS
 from kctl.docs.__main__ import stale_files, wanted_files, write_files
-from kctl.docs.man import escape, page_name
+from kctl.docs.man import ENVIRONMENT, escape, page_name
 from kctl.docs.tree import walk_commands
 from tests.support.kctl import Kctl
 
@@ -26,6 +27,15 @@ def name_of(command: CommandHelp) -> str:
 
 def test_committed_man_pages_and_completions_are_current() -> None:
     assert stale_files(ROOT, wanted_files()) == [], "run `make docs` and commit the result"
+
+
+def test_man_pages_describe_every_environment_variable() -> None:
+    variables = {f"KCTL_{setting.upper().replace('.', '_')}" for setting in SETTINGS}
+    for source in (ROOT / "kctl").rglob("*.py"):
+        variables |= set(
+            re.findall(r'(?:envvar|environ\.get\(|environ\[)=?"(KCTL_\w+)', source.read_text())
+        )
+    assert variables <= ENVIRONMENT.keys()
 
 
 def test_stale_files_are_those_missing_changed_or_left_over(tmp_path: Path) -> None:

@@ -37,7 +37,7 @@ SHELLS = {"bash": [BASH], "zsh": [ZSH, "-f"], "fish": [FISH, "--no-config"]}
 def shell(request: pytest.FixtureRequest) -> str:
     name: str = request.param
     if not shutil.which(name):
-        pytest.skip(f"{name} is not installed")
+        pytest.skip(f"{name} is not installed: make test-tools")
     return name
 
 

@@ -73,6 +73,7 @@ KCTL_MAY_USE = {
     "broker.java_strings",
     "broker.model",
     "broker.errors",
+    "broker.topic_names",
 }
 # Modules that read and write znodes use the broker's own code for that.
 KCTL_MAY_ALSO_USE = {

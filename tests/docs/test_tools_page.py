@@ -163,6 +163,7 @@ def test_commands_of_the_page_work(tmp_path: Path) -> None:
         "XDG_STATE_HOME": str(tmp_path / "state"),
         "XDG_CONFIG_HOME": str(tmp_path / "config"),
     }
+    block = block.replace("kctl dev up)", "kctl dev up --port 0)")  # another broker may have 9092
     script = f"trap 'kctl dev down >&2' EXIT\n{block}"
     command = ["bash", "-euo", "pipefail", "-c", script]
     done = subprocess.run(

@@ -11,7 +11,7 @@ from tests.fuzz.run import Limits, fuzz
 from tests.fuzz.segments import fuzz_segments
 from tests.support.broker import running_broker
 
-ROUND_FRAMES = 20_000
+ROUND_FRAMES = 100_000
 ROUND_DIRECTORIES = 500
 
 
@@ -22,6 +22,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1, metavar="N", help="of the first round")
     parser.add_argument("--batches", type=int, default=0, metavar="N", help="damaged batches too")
     parser.add_argument("--segments", type=int, default=0, metavar="N", help="damaged directories")
+    parser.add_argument("--connections", type=int, default=16, metavar="N", help="at a time")
     parser.add_argument("--max-wait", type=float, default=1.0, metavar="SECONDS")
     parser.add_argument("--max-memory", type=float, default=400.0, metavar="MB")
     arguments = parser.parse_args()
@@ -34,7 +35,8 @@ def main() -> int:
             running_broker(Path(directory)) as broker,
         ):
             began = time.monotonic()
-            report = fuzz(broker, min(left, ROUND_FRAMES), seed, limits)
+            count = min(left, ROUND_FRAMES)
+            report = fuzz(broker, count, seed, limits, arguments.connections)
             print(f"seed {seed}: {report}; {time.monotonic() - began:.0f} s", flush=True)
             if report.problems:
                 print("\n".join(report.problems))

@@ -6,6 +6,8 @@ import re
 import socket
 import threading
 import time
+from collections import deque
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -18,7 +20,7 @@ from tests.fuzz.generate import Generator
 from tests.fuzz.mutate import mutate
 from tests.support.broker import RunningBroker
 
-FRAMES_PER_CONNECTION = 50
+FRAMES_PER_SENDER = 50
 READ_TIMEOUT_S = 0.02
 LEFT_OUT = frozenset({ApiKey.CONTROLLED_SHUTDOWN})
 """APIs that would stop the broker under test: without an authorizer they take effect."""
@@ -51,8 +53,13 @@ class Limits:
     memory_mb: float
 
 
-def fuzz(broker: RunningBroker, frames: int, seed: int, limits: Limits) -> Report:
-    """Send `frames` frames, most of them damaged; stops when the broker does not answer."""
+def fuzz(
+    broker: RunningBroker, frames: int, seed: int, limits: Limits, connections: int = 1
+) -> Report:
+    """Send `frames` frames, most of them damaged; stops when the broker does not answer.
+
+    With several connections at a time the seed determines the frames, but not their order.
+    """
     rng = random.Random(seed)
     requests = [request_class(key) for key in sorted(served_apis(broker)) if key not in LEFT_OUT]
     generator = Generator(rng, requests)
@@ -60,11 +67,16 @@ def fuzz(broker: RunningBroker, frames: int, seed: int, limits: Limits) -> Repor
     report = Report(start_mb=resident_mb(pid))
     innocent = InnocentClient(broker.bootstrap_servers)
     innocent.start()
-    while report.frames < frames and innocent.is_alive():
-        count = min(FRAMES_PER_CONNECTION, frames - report.frames)
-        _send(broker.bootstrap_servers, [_frame(generator, rng) for _ in range(count)])
-        report.frames += count
-        report.peak_mb = max(report.peak_mb, resident_mb(pid))
+    sending: deque[Future[None]] = deque()
+    with ThreadPoolExecutor(connections) as senders:
+        while report.frames < frames and innocent.is_alive():
+            count = min(FRAMES_PER_SENDER, frames - report.frames)
+            made = [_frame(generator, rng) for _ in range(count)]
+            sending.append(senders.submit(_send, broker.bootstrap_servers, made))
+            if len(sending) > connections:
+                sending.popleft().result()
+            report.frames += count
+            report.peak_mb = max(report.peak_mb, resident_mb(pid))
     innocent.stop()
     report.innocent_requests, report.worst_wait_s = innocent.requests, innocent.worst_wait_s
     _check(broker, report, innocent, limits)
@@ -110,26 +122,22 @@ _EXCEPTION = re.compile(r"[\w.]+(Error|Exception|Full|Expired|Loss)\b.*")
 
 
 def _send(address: str, frames: list[bytes]) -> None:
-    """Send frames over one connection, as far as the broker keeps it open."""
-    host, port = address.rsplit(":", 1)
-    with socket.create_connection((host, int(port)), timeout=10) as connection:
-        connection.settimeout(READ_TIMEOUT_S)
-        for frame in frames:
-            with contextlib.suppress(TimeoutError):
-                try:
-                    connection.sendall(len(frame).to_bytes(4, "big") + frame)
-                    if not connection.recv(1 << 16):
-                        return _send_rest(address, frames, frame)
-                except (ConnectionError, BrokenPipeError):
-                    return _send_rest(address, frames, frame)
-    return None
+    """Send frames one after the other; each connection is used as long as it gives responses.
 
-
-def _send_rest(address: str, frames: list[bytes], closed_at: bytes) -> None:
-    """Go on after a frame that the broker closed the connection for."""
-    rest = frames[frames.index(closed_at) + 1 :]
-    if rest:
-        _send(address, rest)
+    A frame without a response may be answered much later, and the broker reads no further before:
+    the next frame goes to a new connection.
+    """
+    rest = iter(frames)
+    while (frame := next(rest, None)) is not None:
+        host, port = address.rsplit(":", 1)
+        with (
+            contextlib.suppress(OSError),
+            socket.create_connection((host, int(port)), timeout=10) as connection,
+        ):
+            connection.settimeout(READ_TIMEOUT_S)
+            connection.sendall(len(frame).to_bytes(4, "big") + frame)
+            while connection.recv(1 << 16) and (frame := next(rest, None)) is not None:
+                connection.sendall(len(frame).to_bytes(4, "big") + frame)
 
 
 def served_apis(broker: RunningBroker) -> set[ApiKey]:

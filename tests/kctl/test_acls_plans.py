@@ -4,17 +4,15 @@ import random
 
 import pytest
 
-from kctl.model.acl_decisions import AuthorizerSettings, Problem, Reason, Request, Step
-from kctl.model.acls import (
+from broker.security.acls import (
     SUPPORTED_OPERATIONS,
-    Acl,
     AclOperation,
+    AclPermissionType,
     PatternType,
-    Permission,
-    Resource,
-    ResourcePattern,
     ResourceType,
 )
+from kctl.model.acl_decisions import AuthorizerSettings, Problem, Reason, Request, Step
+from kctl.model.acls import Acl, Resource, ResourcePattern
 from kctl.plans.acls.audit import audit
 from kctl.plans.acls.explain import decide, remedies
 
@@ -33,7 +31,7 @@ def rule(
     pattern: PatternType = PatternType.LITERAL,
     kind: ResourceType = TOPIC,
 ) -> Acl:
-    permission = Permission.DENY if deny else Permission.ALLOW
+    permission = AclPermissionType.DENY if deny else AclPermissionType.ALLOW
     return Acl(ResourcePattern(kind, name, pattern), principal, host, operation, permission)
 
 

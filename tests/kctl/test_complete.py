@@ -95,7 +95,7 @@ def test_shells_offer_the_names_of_topics(
     line: str,
 ) -> None:
     if not shutil.which(shell):
-        pytest.skip(f"{shell} is not installed")
+        pytest.skip(f"{shell} is not installed: make test-tools")
     kctl("topics", "create", "shell-topic", "-b", shared_broker.bootstrap_servers)
     monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}:{os.environ['PATH']}")
     monkeypatch.setenv("KCTL_BOOTSTRAP_SERVERS", shared_broker.bootstrap_servers)

@@ -267,7 +267,7 @@ class TestProtectionFollowsTheCluster:
 
     def test_unreachable_cluster_is_saved_without_an_id(self, run: Run) -> None:
         result = run("context", "set", "down", "-b", "127.0.0.1:1")
-        assert (result.exit_code, "its cluster id is unknown" in result.stderr) == (0, True)
+        assert (result.exit_code, "the cluster id is unknown" in result.stderr) == (0, True)
         assert run("context", "show", "down", "-o", "json").json["cluster_id"] is None
 
     def test_another_address_of_a_protected_cluster_is_protected(

@@ -13,7 +13,7 @@ from kctl.model.groups import Group, Member
 from kctl.model.lag import GroupLag, LogBounds, PartitionLag, Verdict
 from kctl.model.offset_resets import ResetPlan
 from kctl.plans.lag import first_unread, partition_lags
-from kctl.plans.offset_reset import current_or_end, format_csv, parse_csv, plan_reset, shifted
+from kctl.plans.offset_resets import current_or_end, format_csv, parse_csv, plan_reset, shifted
 
 ONE, TWO, THREE = (TopicPartition("orders", number) for number in range(3))
 MEMBER = Member("m-1", None, "client", "/10.0.0.1", (ONE, TWO))

@@ -10,7 +10,7 @@ from kctl.model.cluster import Broker
 from kctl.model.groups import Group, GroupListing, Member
 from kctl.model.lag import GroupLag, LogBounds
 from kctl.plans.lag import partition_lags
-from kctl.plans.offset_reset import format_csv, plan_reset
+from kctl.plans.offset_resets import format_csv, plan_reset
 from kctl.views.kafka_text.groups import (
     Text,
     delete_offsets_text,

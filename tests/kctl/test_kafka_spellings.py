@@ -71,7 +71,7 @@ def test_command_lines_of_the_console_tools_work(
     [
         ("--payload-file /nowhere", "cannot read /nowhere"),
         ("--payload-file /dev/null", "/dev/null has no records"),
-        ("--payload-file /dev/null --payload-monotonic", "two kinds of payload"),
+        ("--payload-file /dev/null --payload-monotonic", "cannot be combined"),
         ("--producer-props", "--producer-props"),
     ],
 )

@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 
 from broker.model import TopicPartition
 from kctl.streaming.config import Properties
-from kctl.streaming.measures import Latencies, Pacer, Throughput
 from kctl.streaming.measuring import Load, ProducerTest, measure_consumer, measure_latency
+from kctl.streaming.rates import Latencies, Pacer, Throughput
 from kctl.views.kafka_text.perf import CONSUMER_HEADER, consumer_lines, latency_lines, producer_line
 from tests.support.broker import RunningBroker
 from tests.support.streaming import Run, kctl_on, quick_groups_broker

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from kctl.admin import reassignments
+from kctl.cli.errors import ExitStatus
 from kctl.docs.tree import walk_commands
 from kctl.model.outcomes import Outcome
 from kctl.operations.reassignment import runner, throttling
@@ -119,7 +120,10 @@ class ReassignmentContract:
         for example in EXAMPLES:
             plan_file(tmp_path / "plan.json", {("orders", 0): [1, 2]})
             result = run(*shlex.split(example)[1:])
-            assert result.exit_code == 0, (example, result.stderr)
+            # A reassignment with a throttle may still run when its example of verify does, and
+            # end later: its throttle has then leaked, which `--leaked` reports as a finding.
+            expected = (0, ExitStatus.FOUND) if "list --leaked" in example else (0,)
+            assert result.exit_code in expected, (example, result.stderr)
 
 
 class TestOnOurBrokers(ReassignmentContract):

@@ -17,20 +17,17 @@ import pytest
 from broker.net.authentication import Sasl, Security
 from broker.net.client import Client
 from broker.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
+from broker.security.acls import (
+    SUPPORTED_OPERATIONS,
+    AclOperation,
+    AclPermissionType,
+    PatternType,
+    ResourceType,
+)
 from broker.security.plain import plain_client
 from kctl.admin.acls import create_acls, describe_acls
 from kctl.model.acl_decisions import AuthorizerSettings, Request
-from kctl.model.acls import (
-    SUPPORTED_OPERATIONS,
-    Acl,
-    AclFilter,
-    AclOperation,
-    PatternType,
-    Permission,
-    Resource,
-    ResourcePattern,
-    ResourceType,
-)
+from kctl.model.acls import Acl, AclFilter, Resource, ResourcePattern
 from kctl.plans.acls.explain import decide
 from tests.support.kctl import KctlResult, run_kctl
 from tests.support.processes import free_port
@@ -194,7 +191,7 @@ def random_acl(rng: random.Random) -> Acl:
         rng.choice(("User:alice", "User:bob", "User:*")),
         rng.choice(("*", "*", "127.0.0.1", "10.0.0.1")),
         rng.choice(operations),
-        Permission.DENY if rng.random() < 0.3 else Permission.ALLOW,
+        AclPermissionType.DENY if rng.random() < 0.3 else AclPermissionType.ALLOW,
     )
 
 

@@ -9,14 +9,8 @@ from datetime import datetime
 
 import pytest
 
-from kctl.model.acls import (
-    Acl,
-    AclOperation,
-    PatternType,
-    Permission,
-    ResourcePattern,
-    ResourceType,
-)
+from broker.security.acls import AclOperation, AclPermissionType, PatternType, ResourceType
+from kctl.model.acls import Acl, ResourcePattern
 from kctl.model.quotas import EntityPart, PartType, QuotaEntry, entity_of
 from kctl.model.tokens import DelegationToken
 from kctl.model.users import Credential
@@ -43,7 +37,7 @@ def acls_in(text: str) -> list[Acl]:
             resource = ResourcePattern(ResourceType[kind], name, PatternType[pattern])
         elif match := _ENTRY.search(line):
             who, host, operation, permission = match.groups()
-            entry = (who, host, AclOperation[operation], Permission[permission])
+            entry = (who, host, AclOperation[operation], AclPermissionType[permission])
             found.append(Acl(resource, *entry))
     return found
 

@@ -172,6 +172,9 @@ class UnflushedDisk(FileSystem):
     def sync(self, file: OpenFile) -> None:
         """Do not flush."""
 
+    def sync_data(self, file: OpenFile) -> None:
+        """Do not flush."""
+
     def sync_directory(self, path: Path) -> None:
         """Do not flush."""
 
@@ -223,6 +226,10 @@ class BreakingDisk(UnflushedDisk):
     def sync(self, file: OpenFile) -> None:
         self._change(file.path)
         super().sync(file)
+
+    def sync_data(self, file: OpenFile) -> None:
+        self._change(file.path)
+        super().sync_data(file)
 
     def sync_directory(self, path: Path) -> None:
         self._change(path)

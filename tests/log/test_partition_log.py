@@ -8,6 +8,7 @@ from broker.clock import ManualClock
 from broker.errors import ApiError, ErrorCode, OffsetOutOfRange
 from broker.log.append import UnexpectedAppendOffset
 from broker.log.config import LogConfig
+from broker.log.files import FileSystem, OpenFile
 from broker.log.layout import LOG, OFFSET_INDEX, TIME_INDEX
 from broker.log.offset_index import OffsetIndex, OffsetPosition
 from broker.log.offsets import FetchIsolation
@@ -440,3 +441,28 @@ def test_regression_sequential_reader_after_a_truncation_gets_the_new_position(
     found = log.read(2, 1 << 20, FetchIsolation.LOG_END).records
     assert found is not None
     assert next(iterate_batches(found.read())).header.base_offset == 1
+
+
+class RecordingDisk(FileSystem):
+    """Notes which files are flushed."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.synced: list[str] = []
+
+    def sync(self, file: OpenFile) -> None:
+        """Flush, and note the file."""
+        super().sync(file)
+        self.synced.append(file.path.name)
+
+
+def test_flush_of_the_active_segment_includes_its_indexes(tmp_path: Path) -> None:
+    """As in Kafka; otherwise a power failure leaves indexes that say nothing of flushed records."""
+    disk = RecordingDisk()
+    log = open_log(tmp_path / "orders-0", LogConfig(index_interval_bytes=1), fs=disk)
+    log.append_as_leader(batch("a"), 0)
+    log.append_as_leader(batch("b"), 0)
+    disk.synced.clear()
+    log.flush(include_active=True)
+    base = "00000000000000000000"
+    assert {f"{base}.log", f"{base}.index", f"{base}.timeindex"} <= set(disk.synced)

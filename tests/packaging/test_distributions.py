@@ -7,9 +7,11 @@ import sysconfig
 import tarfile
 import venv
 import zipfile
+from importlib import metadata
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
 
 ROOT = Path(__file__).parents[2]
 HAS_COMPILER = subprocess.run(["which", "cc"], capture_output=True).returncode == 0
@@ -46,16 +48,34 @@ def wheel(sdist: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def environment(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A new environment with the wheel; the dependencies come from this one, to save downloads.
+    """A new environment with the wheel and the packages that it declares, without any extra.
 
-    They are on the path without their .pth files, so that this source tree is not on it.
+    The packages are links to those of this environment, to save downloads.
     """
     place = tmp_path_factory.mktemp("environment")
     venv.create(place, with_pip=True)
     run(place / "bin" / "python", "-m", "pip", "install", "--no-deps", wheel)
     packages = next((place / "lib").glob("python*/site-packages"))
-    (packages / "dependencies.pth").write_text(sysconfig.get_paths()["purelib"] + "\n")
+    for distribution in required_by("kctl"):
+        for file in metadata.files(distribution) or ():
+            name, link = file.parts[0], packages / file.parts[0]
+            if name not in ("..", "__pycache__") and not link.exists():
+                link.symlink_to(Path(sysconfig.get_paths()["purelib"]) / name)
     return place
+
+
+def required_by(distribution: str) -> set[str]:
+    """All distributions that one needs without extras, directly or indirectly."""
+    found: set[str] = set()
+    wanted = [distribution]
+    while wanted:
+        for line in metadata.requires(wanted.pop()) or ():
+            requirement = Requirement(line)
+            is_needed = requirement.marker is None or requirement.marker.evaluate({"extra": ""})
+            if is_needed and requirement.name not in found:
+                found.add(requirement.name)
+                wanted.append(requirement.name)
+    return found
 
 
 def test_sdist_has_what_a_build_needs(sdist: Path) -> None:
@@ -103,6 +123,18 @@ def test_declared_versions_of_python_are_those_of_the_classifiers(wheel: Path) -
     assert "Requires-Python: >=3.11" in lines
     declared = [line for line in lines if line.startswith("Classifier: Programming Language")]
     assert [line.rpartition(" ")[2] for line in declared] == ["3.11", "3.12", "3.13", "3.14"]
+
+
+def test_environment_has_no_optional_package(environment: Path, tmp_path: Path) -> None:
+    code = "import pyarrow"
+    done = subprocess.run([environment / "bin" / "python", "-c", code], capture_output=True)
+    assert b"No module named 'pyarrow'" in done.stderr
+    listing = subprocess.run(
+        [environment / "bin" / "kctl", "spark-export", "list", tmp_path],
+        capture_output=True,
+        text=True,
+    )
+    assert "pip install 'kctl[spark]'" in listing.stderr
 
 
 def test_installed_broker_serves_the_installed_kctl(environment: Path, tmp_path: Path) -> None:

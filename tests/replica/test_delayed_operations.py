@@ -24,7 +24,7 @@ class FakePartition:
     is_leader: bool = True
     num_checks: int = 0
 
-    def acks_reached(self, offset: int) -> ErrorCode | None:
+    def acks_reached(self, offset: int, required_acks: int = -1) -> ErrorCode | None:
         """As `Partition.acks_reached`."""
         self.num_checks += 1
         if not self.is_leader:

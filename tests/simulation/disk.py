@@ -56,6 +56,10 @@ class SimulatedDisk(FileSystem):
         self._undo.pop(file.path, None)
         self._maybe_stall()
 
+    def sync_data(self, file: OpenFile) -> None:
+        """See FileSystem."""
+        self.sync(file)
+
     def sync_directory(self, path: Path) -> None:
         """See FileSystem."""
         self._check(path)

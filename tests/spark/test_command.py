@@ -54,6 +54,14 @@ def test_dry_run_shows_tasks_ranges_and_bytes_and_writes_nothing(kctl: Kctl, out
         (["txn", "--columns", "topic", "--partition-by", "topic"], 2, "would have no columns"),
         (["txn", "--conf", "spark.x", "--from-dir", str(LOGS)], 2, "expected KEY=VALUE"),
         (["--resume"], 1, "no export to resume"),
+        (["txn", "--resume"], 2, "TOPIC has no effect with --resume"),
+        (["--resume", "--format", "csv"], 2, "--format has no effect with --resume"),
+        (["txn", "--from-dir", str(LOGS), "-b", "x:1"], 2, "-b and --from-dir are mutually"),
+        (["txn", "--from-dir", str(LOGS), "--schema", "id INT"], 2, "--schema needs --value json"),
+        (["txn", "--from-dir", f"{LOGS}/txn-0"], 2, "txn-0: is the directory of one partition"),
+        (["--since", "2027-01-01", "--until", "2026-01-01"], 2, "is not before --until"),
+        (["txn", "--from-dir", str(LOGS), "--value", "json", "--schema", ""], 1, "is a directory"),
+        (["txn", "-b", "127.0.0.1:1", "--offsets", "/nowhere"], 1, "/nowhere: no such file"),
     ],
 )
 def test_invalid_input_is_a_one_line_error_and_leaves_no_files(
@@ -63,6 +71,55 @@ def test_invalid_input_is_a_one_line_error_and_leaves_no_files(
     assert result.exit_code == status, result.stderr
     assert said in result.stderr.splitlines()[0]
     assert not Path(out).exists()
+
+
+def test_regression_schema_file_without_columns_is_refused(
+    kctl: Kctl, out: str, tmp_path: Path
+) -> None:
+    (tmp_path / "empty.ddl").touch()
+    words = ("txn", "--from-dir", str(LOGS), "--to", out, "--value", "json")
+    result = kctl("spark-export", *words, "--schema", str(tmp_path / "empty.ddl"))
+    assert (result.exit_code, "names no columns" in result.stderr) == (2, True)
+
+
+def test_regression_home_and_file_urls_are_local_paths_and_nothing_is_an_error(
+    kctl: Kctl, tmp_path: Path
+) -> None:
+    words = ("spark-export", "txn", "--from-dir", str(LOGS), "--engine", "local", "--to")
+    environment = {**os.environ, "HOME": str(tmp_path)}
+    for given, there in (("~/home", "home"), (f"file:{tmp_path}/short", "short")):
+        result = kctl(*words, given, env=environment)
+        assert result.exit_code == 0, result.stderr
+        assert (tmp_path / there / "export=00001").is_dir()
+    empty = kctl(*words, "")
+    assert (empty.exit_code, empty.stderr.splitlines()[0]) == (2, "error: --to is empty")
+
+
+def test_regression_files_that_readers_ignore_do_not_make_a_directory_foreign(
+    kctl: Kctl, out: str
+) -> None:
+    words = ("spark-export", "txn", "--from-dir", str(LOGS), "--engine", "local", "--to", out)
+    assert kctl(*words).exit_code == 0
+    for name in (".DS_Store", "_SUCCESS"):
+        Path(out, name).touch()
+    result = kctl(*words, "--incremental")
+    assert result.exit_code == 0, result.stderr
+
+
+def test_quiet_run_prints_its_json_and_losses_only(kctl: Kctl, out: str) -> None:
+    words = ("spark-export", "txn", "--from-dir", str(LOGS), "--engine", "local", "--to", out)
+    first = kctl(*words, "--quiet")
+    assert (first.exit_code, first.output, first.stderr) == (0, "", "")
+    again = kctl(*words, "--incremental", "-q")
+    assert (again.exit_code, again.output, again.stderr) == (0, "", "")
+    aside = kctl(*words, "--append", "-q", "--value", "json", "-o", "json")
+    assert aside.exit_code == 1  # other settings than before: errors are printed
+    assert "--value" in aside.stderr
+    ddl = Path(out).with_name("schema.ddl")
+    ddl.write_text("id INT")
+    losses = kctl(*words, "--overwrite", "-q", "--value", "json", "--schema", str(ddl))
+    assert (losses.exit_code, losses.output) == (0, "")
+    assert "could not be decoded" in losses.stderr
 
 
 def test_offsets_out_of_range_are_refused(kctl: Kctl, out: str, tmp_path: Path) -> None:

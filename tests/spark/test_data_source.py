@@ -146,8 +146,9 @@ def test_regression_unknown_options_and_values_are_refused(
 
 def planned(reader: KctlReader) -> list[tuple[int, int, int]]:
     return [
-        (p.piece.partition, p.piece.first_offset, p.piece.end_offset)  # type: ignore[attr-defined]
-        for p in reader.partitions()
+        (piece.partition, piece.first_offset, piece.end_offset)
+        for task in reader.partitions()
+        for piece in task.pieces  # type: ignore[attr-defined]
     ]
 
 
@@ -192,7 +193,19 @@ def test_starting_and_ending_offsets_are_those_of_sparks_connector(logs: Path) -
 
 def test_min_partitions_splits_a_small_topic(logs: Path) -> None:
     options = {"from.dir": str(logs), "topics": "t", "minPartitions": "2"}
-    assert len(planned(KctlReader(Request(options)))) == 2
+    assert len(KctlReader(Request(options)).partitions()) == 2
+
+
+def test_small_partitions_share_a_task(logs: Path) -> None:
+    options = {"from.dir": str(logs), "topics": "t"}
+    (task,) = KctlReader(Request(options), ["partition", "offset"]).partitions()
+    reader = KctlReader(Request(options), ["partition", "offset"])
+    rows = [row for batch in reader.read(task) for row in batch.to_pylist()]
+    assert [(row["partition"], row["offset"]) for row in rows] == [
+        (partition, offset) for partition in (0, 1) for offset in range(20)
+    ]
+    apart = KctlReader(Request({**options, "task.bytes": "1500"})).partitions()
+    assert len(apart) == 2
 
 
 def test_offsets_per_trigger_are_limited_in_proportion() -> None:
@@ -214,7 +227,8 @@ def test_stream_reads_what_is_left_after_data_loss_if_that_is_allowed(tmp_path: 
     with pytest.raises(CliError, match="offsets 0 to 3 were deleted before they were read"):
         strict.partitions(start, end)
     (part,) = lenient.partitions(start, end)
-    assert (part.piece.first_offset, part.piece.end_offset) == (4, 10)  # type: ignore[attr-defined]
+    (piece,) = part.pieces  # type: ignore[attr-defined]
+    assert (piece.first_offset, piece.end_offset) == (4, 10)
 
 
 def test_spark_pushes_filters_and_columns(source: Any, logs: Path, tmp_path: Path) -> None:

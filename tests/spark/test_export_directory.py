@@ -10,11 +10,11 @@ import pytest
 
 from kctl.cli.errors import CliError
 from kctl.spark.execution.task import run_task
+from kctl.spark.manifest_checks import verify_files
 from kctl.spark.planning.settings import TaskSettings
 from kctl.spark.publishing.export_directory import LocalExportDirectory
 from kctl.spark.publishing.spark_export_directory import is_local
 from kctl.spark.publishing.staging import Staging
-from kctl.spark.verification import verify_files
 from kctl.spark.writing.results import TaskResult
 from tests.spark.support import LOGS, export_without_spark, exported, make_plan
 

@@ -202,7 +202,7 @@ def test_what_has_no_columns_is_a_clear_error(registry: RunningRegistry, tmp_pat
     }
     union = {"type": "record", "name": "R", "fields": [{"name": "u", "type": ["int", "string"]}]}
     for schema, said in (
-        (recursive, "Node contains itself"),
+        (recursive, "Node is recursive"),
         (union, "a union of several types has no column type"),
         ("string", "is not a record with fields"),
     ):

@@ -11,7 +11,7 @@ import pytest
 from broker.model import TopicPartition
 from kctl.cli.security.settings import read_security
 from kctl.spark.data_source import Request, read_batches
-from kctl.spark.data_source.reading import pieces_of
+from kctl.spark.data_source.reading import tasks_of
 from kctl.spark.decoding.columns import DEFAULT_COLUMNS
 from kctl.spark.planning.plan import Piece
 from kctl.spark.planning.settings import TaskSettings
@@ -77,7 +77,7 @@ def test_data_source_reads_client_properties(safe: Safe) -> None:
     request = Request(options)
     with request.source() as source:
         ranges = source.whole_ranges([TopicPartition("orders", 0)], is_committed=True)
-        (each,) = pieces_of(request, source, ranges)
+        (each,) = tasks_of(request, source, ranges)
     (batch,) = read_batches(each, request.settings, ["value"])
     assert batch.column("value").to_pylist() == [b"one"]
 

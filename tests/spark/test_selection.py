@@ -46,6 +46,9 @@ class FixedSource:
     def origin(self, partitions: Iterable[TopicPartition]) -> Origin:
         return Origin("cluster", {"orders": "id-1"}, {})
 
+    def pin(self, ranges: Iterable[OffsetRange], *, is_committed: bool) -> None:
+        pass
+
     def held_back(self, ranges: Iterable[OffsetRange]) -> dict[TopicPartition, int]:
         return {}
 

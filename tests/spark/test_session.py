@@ -1,7 +1,9 @@
 """Code sent to remote Spark workers, and errors when Spark does not start."""
 
+import os
 import subprocess
 import sys
+import tempfile
 import zipfile
 from pathlib import Path
 
@@ -11,6 +13,7 @@ from broker.records import decoder
 from kctl.cli.errors import CliError
 from kctl.spark.engine import session
 from kctl.spark.engine.own_code import own_code
+from kctl.spark.engine.scratch import scratch_directory
 from kctl.spark.engine.session import SparkOptions, resilient_master, spark_session
 
 
@@ -78,3 +81,27 @@ def test_regression_local_masters_repeat_failed_tasks(given: str | None, used: s
 @pytest.mark.parametrize(("master", "is_local"), [("local[*,3]", True), ("spark://h:7077", False)])
 def test_local_masters_are_recognized(master: str, is_local: bool) -> None:
     assert SparkOptions(master).is_local is is_local
+
+
+def test_regression_scratch_directory_of_a_killed_run_is_removed_by_the_next(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    code = (
+        "import tempfile, time; from kctl.spark.engine.scratch import scratch_directory\n"
+        f"tempfile.tempdir = {str(tmp_path)!r}\n"
+        "with scratch_directory() as path:\n"
+        "    print(path, flush=True); time.sleep(600)"
+    )
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE) as running:
+        assert running.stdout is not None
+        left = Path(running.stdout.readline().decode().strip())
+        os.utime(left / "lock", (0, 0))
+        with scratch_directory():
+            assert left.exists()  # its owner runs
+        running.kill()
+    (tmp_path / "kctl-spark-other").mkdir()
+    with scratch_directory() as here:
+        found = set(tmp_path.iterdir())
+        assert found == {here, tmp_path / "kctl-spark-other"}  # without a lock: not known
+    assert not here.exists()

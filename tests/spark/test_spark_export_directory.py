@@ -11,10 +11,10 @@ import pyarrow.dataset as ds
 import pytest
 
 from kctl.spark.engine.spark_files import READ_OPTIONS
+from kctl.spark.manifest_checks import verify_files
 from kctl.spark.planning.settings import ExportFormat
 from kctl.spark.publishing.export_directory import ExportDirectory
 from kctl.spark.publishing.spark_export_directory import SparkExportDirectory
-from kctl.spark.verification import verify_files
 from tests.spark.support import LOGS, exported, kafka_printed, sizes, write_log
 from tests.support.kctl import Kctl
 

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from broker.model import TopicPartition
 from broker.records.record import RecordTuple
 from kctl.cli.errors import CliError
-from kctl.spark.data_source import PieceToRead, read_batches
+from kctl.spark.data_source import PiecesToRead, read_batches
 from kctl.spark.decoding.ddl import parse_ddl
 from kctl.spark.decoding.json_values import to_structs
 from kctl.spark.decoding.schema import decode_struct, encode_struct, infer_struct
@@ -222,7 +222,7 @@ class TestPoisonRecords:
         (offsets,) = choose_ranges(source, Selection(("t",)))
         (piece,) = source.pieces(offsets, 1 << 30)
         with pytest.raises(CliError, match=f"t-0 offset 1: timestamp {2**62} does not fit"):
-            list(read_batches(PieceToRead(piece), TaskSettings("")))
+            list(read_batches(PiecesToRead((piece,)), TaskSettings("")))
 
 
 # --- the fast path and the full path -------------------------------------------------------------

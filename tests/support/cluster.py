@@ -172,7 +172,7 @@ class Cluster:
         return None if node is None else int(node["brokerid"])
 
     def partition_state(self, topic: str, partition: int = 0) -> dict[str, Any]:
-        """Leader, ISR and epochs of a partition as stored in ZooKeeper; empty if there are none."""
+        """Leader, ISR and epochs of a partition as stored in ZooKeeper; empty if not stored."""
         return self.znode(f"/brokers/topics/{topic}/partitions/{partition}/state") or {}
 
     def leader(self, topic: str, partition: int = 0) -> int | None:

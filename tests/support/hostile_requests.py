@@ -29,6 +29,8 @@ SCALARS: dict[str, Any] = {
     "uint32": 1,
 }
 NAMES = {"topic": "orders", "topic_name": "orders", "group_id": "group", "protocol_type": "p"}
+ACCEPTED = {"broker_epoch": -1, "controller_epoch": 1, "leader": 1, "leader_epoch": 1}
+"""Numbers that get a request of a controller past its first checks."""
 ENDS_THE_BROKER = frozenset({ApiKey.CONTROLLED_SHUTDOWN})
 
 
@@ -59,16 +61,33 @@ def arrays(cls: StructMeta, version: int, path: tuple[str, ...] = ()) -> Iterato
 
 
 def hostile_requests(
-    api_key: ApiKey, max_bytes: int, max_elements: int, version: int | None = None
+    api_key: ApiKey,
+    max_bytes: int,
+    max_elements: int,
+    version: int | None = None,
+    *,
+    array: str | None = None,
 ) -> Iterator[Hostile]:
-    """A request for each array of an API, in its highest version if none is given."""
+    """A request for each array of an API, or for one; in its highest version if none is given."""
     cls = request_class(api_key)
     version = cls.versions[1] if version is None else version
     for path in arrays(cls, version):
+        if array not in (None, ".".join(path)):
+            continue
         few, many = (_frame(cls, version, path, count) for count in (100, 200))
         per_element = max((len(many) - len(few)) / 100 + 2, 1)
-        count = min(int(max_bytes / per_element), max_elements)
+        count = min(int(max_bytes / per_element), max_elements // _elements_in(cls, version, path))
         yield Hostile(api_key, version, ".".join(path), count, _frame(cls, version, path, count))
+
+
+def _elements_in(cls: StructMeta, version: int, path: tuple[str, ...]) -> int:
+    """One for an element of the array at `path`, and one for each array inside of it."""
+    field = next(field for field in cls.fields if field.name == path[0])
+    if not isinstance(field.type, StructMeta):
+        return 1
+    if len(path) > 1:
+        return _elements_in(field.type, version, path[1:])
+    return 1 + sum(1 for _ in arrays(field.type, version))
 
 
 def tagged_fields(count: int) -> Hostile:
@@ -115,7 +134,11 @@ def _struct(
                 _value(element, version, inner, count, n, False) for n in range(wanted)
             ]
         else:
-            can_number = not is_numbered and field.type in ("string", "int32", "int64")
+            can_number = (
+                not is_numbered
+                and field.type in ("string", "int32", "int64")
+                and field.name not in ACCEPTED
+            )
             is_numbered = is_numbered or can_number
             values[field.name] = _value(field, version, inner, count, number, not can_number)
     built: Struct = cls(**values)
@@ -132,4 +155,6 @@ def _value(
         if kind == "string" and not is_fixed and number:
             return f"{NAMES.get(field.name, 'n')}{number}"
         return NAMES.get(field.name, SCALARS[kind]) if kind == "string" else SCALARS[kind]
+    if field.name in ACCEPTED:
+        return ACCEPTED[field.name]
     return 1 if is_fixed else number

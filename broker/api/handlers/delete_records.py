@@ -49,7 +49,7 @@ def handle(
             for topic in request.topics
         ]
     )
-    if all(partition.low_watermark >= offset for partition, offset in wanted.values()):
+    if all(partition.low_watermark >= offset for partition, offset, _ in wanted.values()):
         return response
     timeout_s = request.timeout_ms / 1000
     return _when_followed(response, wanted, timeout_s, context.services.purgatory)
@@ -99,7 +99,7 @@ def _followed(
 ) -> DeleteRecordsPartitionResult:
     if wanted is None:
         return answer
-    partition, offset = wanted
+    partition, offset, _ = wanted
     if not partition.is_leader:
         return _failed(answer.partition_index, ErrorCode.NOT_LEADER_OR_FOLLOWER)
     if partition.low_watermark < offset:

@@ -16,7 +16,7 @@ from broker.api.authorization import MESSAGES, is_authorized, is_authorized_on_c
 from broker.api.config_changes import ResourceType
 from broker.api.context import RequestContext, Services
 from broker.api.duplicates import remove_duplicates, removing_duplicates
-from broker.api.slices import SMALL, in_slices, run_in_slices
+from broker.api.slices import SMALL, in_slices
 from broker.config.description import (
     ConfigSource,
     Description,
@@ -38,6 +38,7 @@ from broker.protocol.messages.describe_configs import (
 )
 from broker.security.acls import AclOperation
 from broker.security.acls import ResourceType as AclResourceType
+from broker.tasks import run_in_slices
 from broker.topic_names import name_problem
 
 _MALFORMED: Final = (

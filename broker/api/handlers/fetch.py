@@ -1,4 +1,4 @@
-"""Fetch: sends record batches, unchanged from the files, to consumers and followers.
+"""Handle Fetch: send record batches, unchanged from the files, to consumers and followers.
 
 A follower's fetch offset tells the leader that the follower has everything below it, which is how
 the high watermark advances. If the follower's log diverges from the leader's, the response names

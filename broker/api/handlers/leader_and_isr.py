@@ -18,7 +18,6 @@ from typing import Final
 from broker.api.authorization import authorize_cluster
 from broker.api.context import RequestContext
 from broker.errors import ErrorCode
-from broker.model import Uuid
 from broker.protocol.messages.leader_and_isr import LeaderAndIsrRequest, LeaderAndIsrResponse
 from broker.replica.controller_requests import refused_leader_and_isr
 from broker.security.acls import AclOperation
@@ -41,14 +40,13 @@ async def _handle(request: LeaderAndIsrRequest, context: RequestContext) -> Lead
 
 
 def _ungrouped(response: LeaderAndIsrResponse) -> LeaderAndIsrResponse:
+    """Both forms of the response; versions up to 4 have the ungrouped one."""
+    errors = [error for topic in response.topics for error in topic.partition_errors]
     return LeaderAndIsrResponse(
-        error_code=response.error_code,
-        partition_errors=[error for topic in response.topics for error in topic.partition_errors],
+        error_code=response.error_code, partition_errors=errors, topics=response.topics
     )
 
 
 def error_response(request: LeaderAndIsrRequest, code: ErrorCode) -> LeaderAndIsrResponse:
     """The error of the request, and on every partition."""
-    response = refused_leader_and_isr(request, code)
-    has_ids = any(topic.topic_id != Uuid.ZERO for topic in request.topic_states)
-    return response if has_ids else _ungrouped(response)
+    return _ungrouped(refused_leader_and_isr(request, code))

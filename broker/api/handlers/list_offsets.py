@@ -1,4 +1,4 @@
-"""ListOffsets: looks up an offset by timestamp, or the start or end of a partition.
+"""Handle ListOffsets: look up an offset by timestamp, or the start or end of a partition.
 
 A consumer may read up to the high watermark, with read_committed up to the last stable offset. That
 is its "latest" offset, and records beyond it are not found by timestamp. Version 0 returns base

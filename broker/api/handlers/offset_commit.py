@@ -24,7 +24,7 @@ from broker.api.partitions import by_topic, split_by_existence, split_by_permiss
 from broker.errors import ApiError, ErrorCode
 from broker.group.offset_manager import Committer
 from broker.group.offsets import OffsetAndMetadata
-from broker.java_strings import java_length
+from broker.java_strings import java_length, java_long
 from broker.model import TopicPartition
 from broker.protocol.messages.offset_commit import (
     OffsetCommitRequest,
@@ -79,7 +79,7 @@ def _value(
         metadata=partition.committed_metadata or "",
         commit_timestamp_ms=now_ms if own_time == -1 else own_time,
         leader_epoch=partition.committed_leader_epoch,
-        expire_timestamp_ms=None if retention_ms == -1 else now_ms + retention_ms,
+        expire_timestamp_ms=None if retention_ms == -1 else java_long(now_ms + retention_ms),
     )
 
 

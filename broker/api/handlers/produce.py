@@ -1,7 +1,8 @@
 """Handle Produce: append batches to partitions that this broker leads.
 
 All partitions are appended first; with acks=all there is then one wait for all of them. A partition
-with one replica is replicated as soon as it is written, so on a single broker nothing waits.
+with one replica is replicated as soon as it is written, so on a single broker nothing waits, except
+with `flush.messages`: then every producer but those with acks=0 waits for a flush.
 
 Checks per partition, in this order: it exists here, the version allows these bytes (from v3 on
 exactly one batch of magic 2, zstd from v7 on), clients may write to the topic, this broker leads
@@ -286,8 +287,11 @@ def _produce_partition(
     ):
         num_records = info.last_offset - info.first_offset + 1
         partition.stats.produce_message_conversions += num_records
-    if request.acks == _ALL and partition.acks_reached(info.last_offset + 1) is not _NO_ERROR:
-        waiting[topic, data.index] = RequiredOffset(partition, info.last_offset + 1)
+    acks = request.acks
+    if (acks == _ALL or (partition.log.flush_is_due and acks)) and (
+        partition.acks_reached(info.last_offset + 1, acks) is not _NO_ERROR
+    ):
+        waiting[topic, data.index] = RequiredOffset(partition, info.last_offset + 1, acks)
     return _done(data.index, info)
 
 
@@ -363,8 +367,11 @@ async def _append_validated(
     except ApiError as error:
         leader = _current_leader(error.code, topic, answer.index, context)
         return _refused(answer.index, error, leader, partition, len(records))
-    if request.acks == _ALL and partition.acks_reached(info.last_offset + 1) is not _NO_ERROR:
-        waiting[topic, answer.index] = RequiredOffset(partition, info.last_offset + 1)
+    acks = request.acks
+    if (acks == _ALL or (partition.log.flush_is_due and acks)) and (
+        partition.acks_reached(info.last_offset + 1, acks) is not _NO_ERROR
+    ):
+        waiting[topic, answer.index] = RequiredOffset(partition, info.last_offset + 1, acks)
     return _done(answer.index, info)
 
 
@@ -498,7 +505,9 @@ def _current_leader(
 
 
 def _endpoints(topics: list[TopicProduceResponse], context: RequestContext) -> list[NodeEndpoint]:
-    """The endpoints of the leaders named in the response."""
+    """The endpoints of the leaders named in the response; versions below 10 name none."""
+    if context.api_version < _FIRST_VERSION_OF_CURRENT_LEADER:
+        return []
     leaders = {
         answer.current_leader.leader_id
         for topic in topics
@@ -562,8 +571,8 @@ def _acknowledged(
     """The result of the append, or the error of its replication."""
     if waited is None:
         return answer
-    partition, offset = waited
-    code = partition.acks_reached(offset)
+    partition, offset, acks = waited
+    code = partition.acks_reached(offset, acks)
     if code == ErrorCode.NONE:
         return answer
     code = ErrorCode.REQUEST_TIMED_OUT if code is None else code

@@ -67,8 +67,10 @@ class LeaderAndIsrTopicError(Struct):
 
 
 class LeaderAndIsrResponse(Response, versions=(0, 7), flexible=4):
-    """The partitions that could not be made leader or follower."""
+    """The partitions that could not be made leader or follower; a version has one of the arrays."""
 
     error_code: int = wire("int16")
-    partition_errors: list[LeaderAndIsrPartitionError] = wire([LeaderAndIsrPartitionError], until=4)
-    topics: list[LeaderAndIsrTopicError] = wire([LeaderAndIsrTopicError], since=5)
+    partition_errors: list[LeaderAndIsrPartitionError] = wire(
+        [LeaderAndIsrPartitionError], until=4, ignorable=True
+    )
+    topics: list[LeaderAndIsrTopicError] = wire([LeaderAndIsrTopicError], since=5, ignorable=True)

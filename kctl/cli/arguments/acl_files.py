@@ -17,9 +17,10 @@ from collections.abc import Iterable
 from itertools import groupby
 from typing import Any, Final
 
+from broker.security.acls import WILDCARD, AclPermissionType, PatternType
 from kctl.cli.arguments.acls import parse_operation, parse_principal, parse_resource
 from kctl.cli.errors import CliError, ExitStatus
-from kctl.model.acls import WILDCARD, Acl, PatternType, Permission, ResourcePattern
+from kctl.model.acls import Acl, ResourcePattern
 
 _KEYS: Final = ("principal", "permission", "resource", "pattern", "host", "operations")
 
@@ -83,7 +84,7 @@ def _parse_entry(entry: Any) -> list[Acl]:
     resource = parse_resource(_text(entry, "resource"))
     pattern_type = _choice(entry, "pattern", ("literal", "prefixed"), "literal")
     pattern = ResourcePattern(resource.type, resource.name, PatternType[pattern_type.upper()])
-    permission = Permission[_choice(entry, "permission", ("allow", "deny"), None).upper()]
+    permission = AclPermissionType[_choice(entry, "permission", ("allow", "deny"), None).upper()]
     principal = parse_principal(_text(entry, "principal"))
     host = _text(entry, "host") if "host" in entry else WILDCARD
     return [

@@ -7,17 +7,16 @@ from typing import Annotated, Any, Final
 
 import typer
 
-from kctl.cli.arguments.topics import KAFKA_PANEL
-from kctl.cli.errors import CliError, ExitStatus
-from kctl.model.acls import (
+from broker.security.acls import (
     CLUSTER_NAME,
     SUPPORTED_OPERATIONS,
     AclOperation,
     PatternType,
-    Resource,
-    ResourcePattern,
     ResourceType,
 )
+from kctl.cli.arguments.topics import KAFKA_PANEL
+from kctl.cli.errors import CliError, ExitStatus
+from kctl.model.acls import Resource, ResourcePattern
 
 _TYPES: Final = {kind.word: kind for kind in SUPPORTED_OPERATIONS}
 RESOURCE_HELP: Final = (
@@ -50,13 +49,15 @@ Pattern = Annotated[
         "--pattern",
         "--resource-pattern-type",
         metavar="TYPE",
-        help="literal or prefixed. To select ACLs also: any (same name, either type), or match (all"
-        " that apply to the name).",
+        help="literal or prefixed. For list and remove also: any (this name, either type), or match"
+        " (all ACLs that apply to the name).",
     ),
 ]
 Operations = Annotated[
     list[str] | None,
-    typer.Option("--operation", metavar="OPERATION", help="Operation; can be repeated."),
+    typer.Option(
+        "--operation", metavar="OPERATION", help="Operation, such as read; can be repeated."
+    ),
 ]
 
 

@@ -44,7 +44,11 @@ from kctl.commands.acls.options import (
     DenyHosts,
     Idempotent,
     OnlyAllow,
+    OnlyAllowHosts,
+    OnlyConsumer,
     OnlyDeny,
+    OnlyDenyHosts,
+    OnlyProducer,
     Producer,
     rule_options,
 )
@@ -130,11 +134,11 @@ def remove(
     allow: OnlyAllow = None,
     deny: OnlyDeny = None,
     operations: Operations = None,
-    allow_hosts: AllowHosts = None,
-    deny_hosts: DenyHosts = None,
+    allow_hosts: OnlyAllowHosts = None,
+    deny_hosts: OnlyDenyHosts = None,
     pattern: Pattern = PatternWord.LITERAL,
-    producer: Producer = False,
-    consumer: Consumer = False,
+    producer: OnlyProducer = False,
+    consumer: OnlyConsumer = False,
     idempotent: Idempotent = False,
     all_acls: Annotated[bool, typer.Option("--all", help="All ACLs of the cluster.")] = False,
     yes: Annotated[
@@ -151,7 +155,8 @@ def remove(
 ) -> None:
     """Remove the ACLs of resources or principals.
 
-    --allow, --deny, hosts and operations select among them; without these, all are removed.
+    --allow, --deny, hosts and operations restrict the selection; without them, all ACLs of the
+    resources or principals are removed.
     """
     session = session_of(ctx)
     kafka = KafkaResources(topics, groups, cluster, transactional_ids, tokens, users)

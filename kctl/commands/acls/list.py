@@ -46,7 +46,8 @@ Principals = Annotated[
     ),
 ]
 PermissionOption = Annotated[
-    PermissionWord | None, typer.Option("--permission", help="Only allow, or only deny.")
+    PermissionWord | None,
+    typer.Option("--permission", help="Only ALLOW rules, or only DENY rules."),
 ]
 Hosts = Annotated[
     list[str] | None,

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from broker.security.acls import WILDCARD, AclOperation, AclPermissionType, ResourceType
 from kctl.cli.arguments.acls import (
     KafkaResources,
     PatternWord,
@@ -16,16 +17,7 @@ from kctl.cli.arguments.acls import (
     resources_of,
 )
 from kctl.cli.errors import CliError, ExitStatus
-from kctl.model.acls import (
-    WILDCARD,
-    Acl,
-    AclFilter,
-    AclOperation,
-    Permission,
-    Resource,
-    ResourcePattern,
-    ResourceType,
-)
+from kctl.model.acls import Acl, AclFilter, Resource, ResourcePattern
 from kctl.plans.acls.roles import CLUSTER, consumer_operations, producer_operations, rules
 
 Allow = Annotated[
@@ -77,6 +69,22 @@ DenyHosts = Annotated[
         "--deny-host", metavar="ADDRESS", help="Deny only from this IP address; can be repeated."
     ),
 ]
+OnlyAllowHosts = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--allow-host",
+        metavar="ADDRESS",
+        help="Only ALLOW rules for this IP address; can be repeated.",
+    ),
+]
+OnlyDenyHosts = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--deny-host",
+        metavar="ADDRESS",
+        help="Only DENY rules for this IP address; can be repeated.",
+    ),
+]
 Producer = Annotated[
     bool,
     typer.Option(
@@ -85,12 +93,20 @@ Producer = Annotated[
         "and DESCRIBE on transactional ids.",
     ),
 ]
+OnlyProducer = Annotated[
+    bool,
+    typer.Option("--producer", help="Remove the rules that `kctl acls add --producer` adds."),
+]
 Consumer = Annotated[
     bool,
     typer.Option(
         "--consumer",
         help="Add the rules that a consumer needs: READ and DESCRIBE on topics, READ on groups.",
     ),
+]
+OnlyConsumer = Annotated[
+    bool,
+    typer.Option("--consumer", help="Remove the rules that `kctl acls add --consumer` adds."),
 ]
 Idempotent = Annotated[
     bool,
@@ -146,10 +162,18 @@ class RuleOptions:
         found: dict[Acl, None] = {}
         for pattern, operations in self._operations():
             allowed = rules(
-                [pattern], self.allow, self.allow_hosts or (WILDCARD,), operations, Permission.ALLOW
+                [pattern],
+                self.allow,
+                self.allow_hosts or (WILDCARD,),
+                operations,
+                AclPermissionType.ALLOW,
             )
             denied = rules(
-                [pattern], self.deny, self.deny_hosts or (WILDCARD,), operations, Permission.DENY
+                [pattern],
+                self.deny,
+                self.deny_hosts or (WILDCARD,),
+                operations,
+                AclPermissionType.DENY,
             )
             found |= dict.fromkeys([*allowed, *denied])
         return list(found)
@@ -181,7 +205,7 @@ class RuleOptions:
             return False
         if not (self.allow or self.deny or self.allow_hosts or self.deny_hosts):
             return True
-        is_allow = acl.permission is Permission.ALLOW
+        is_allow = acl.permission is AclPermissionType.ALLOW
         principals, hosts = (
             (self.allow, self.allow_hosts) if is_allow else (self.deny, self.deny_hosts)
         )

@@ -89,7 +89,7 @@ def alter(
 ) -> None:
     """Change configs of topics, brokers, groups and client metrics; atomically per entity.
 
-    Configs of groups and client metrics exist in KRaft clusters only: from Kafka 4.0 and 3.7 on.
+    Only KRaft clusters have configs of groups (since Kafka 4.0) and client metrics (since 3.7).
     A client metrics subscription exists as long as it has a config.
     """
     kafka = KafkaEntity(

@@ -35,7 +35,7 @@ from kctl.model.offset_resets import ResetPlan
 from kctl.model.offsets import END, START, Anchor, Position
 from kctl.model.outcomes import Outcome
 from kctl.operations.offset_scenarios import Scenario, wanted_offsets
-from kctl.plans.offset_reset import format_csv, parse_csv, plan_reset
+from kctl.plans.offset_resets import format_csv, parse_csv, plan_reset
 from kctl.views.groups import RESET_COLUMNS, reset_rows
 from kctl.views.kafka_text.groups import inactive_error, reset_csv_order, reset_text
 from kctl.views.outcomes import outcome_hint

@@ -17,8 +17,8 @@ Engine = Annotated[
     str | None,
     typer.Option(
         metavar="NAME",
-        help="Engine that runs the tasks: spark (the default), or local, processes of this machine "
-        "that start at once. A context can have another default (export_engine).",
+        help="Engine that runs the tasks: spark (the default), or local: processes on this "
+        "machine, which start faster. A context can have another default (export_engine).",
     ),
 ]
 Workers = Annotated[

@@ -265,6 +265,14 @@ def run(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Show the plan without exporting.")
     ] = False,
+    quiet: Annotated[
+        bool,
+        typer.Option(
+            "--quiet",
+            "-q",
+            help="Print only errors, records set aside and gaps, and what -o json asks for.",
+        ),
+    ] = False,
     engine: Engine = None,
     workers: Workers = None,
     master: Master = None,
@@ -363,5 +371,6 @@ def run(
         parse_evolution(schema_evolution, value),
         registry,
         groups,
+        quiet,
     )
     run_export(request, session, dry_run=dry_run)

@@ -29,7 +29,7 @@ from kctl.model.offset_resets import NewOffset
 from kctl.model.offsets import END, START, Anchor, Position
 from kctl.model.outcomes import Outcome
 from kctl.operations.offset_scenarios import Scenario, wanted_offsets
-from kctl.plans.offset_reset import parse_csv, plan_reset
+from kctl.plans.offset_resets import parse_csv, plan_reset
 from kctl.plans.streams import internal_topics
 from kctl.views.kafka_text.streams import range_lines, reset_lines
 from kctl.views.outcomes import outcome_hint, show_outcomes

@@ -65,8 +65,7 @@ def alter(
     """Add partitions, or change configs or the replication factor.
 
     With more partitions, keys map to other partitions than before, and partitions cannot be
-    removed. The replication factor is changed by a reassignment;
-    --throttle limits its rate.
+    removed. The replication factor is changed by a reassignment; --throttle limits its rate.
     """
     session = session_of(ctx)
     wanted = select(names, regex=regex, kafka_topic=kafka_topic)

@@ -91,7 +91,7 @@ def _deletion_plan(session: Session, topics: Sequence[Topic], *, with_groups: bo
         contents = await _contents(client, topics)
         try:
             return contents, await _groups(client, topics) if with_groups else None
-        except ApiError as error:  # whoever may delete a topic may not see every group
+        except ApiError as error:  # DELETE on a topic does not include DESCRIBE on groups
             session.out.note(f"the groups that read the topics are unknown: {error.code.name}")
             return contents, None
 

@@ -7,20 +7,19 @@ name, the wildcard or a prefix of it), so that an audit of thousands of rules ta
 import ipaddress
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
-from kctl.model.acl_decisions import Finding, Problem
-from kctl.model.acls import (
-    ANY_USER,
+from broker.security.acls import (
     CLUSTER_NAME,
     IMPLIED_BY,
     SUPPORTED_OPERATIONS,
     WILDCARD,
-    Acl,
+    WILDCARD_PRINCIPAL,
     AclOperation,
+    AclPermissionType,
     PatternType,
-    Permission,
-    ResourcePattern,
     ResourceType,
 )
+from kctl.model.acl_decisions import Finding, Problem
+from kctl.model.acls import Acl, ResourcePattern
 
 
 def audit(acls: Iterable[Acl], topics: Collection[str]) -> list[Finding]:
@@ -45,7 +44,7 @@ class _Rules:
     def covering(self, acl: Acl) -> Iterator[Acl]:
         """The other rules that apply whenever `acl` does, for whatever operations."""
         for pattern in _covering_patterns(acl.pattern):
-            for principal in dict.fromkeys((acl.principal, ANY_USER)):
+            for principal in dict.fromkeys((acl.principal, WILDCARD_PRINCIPAL)):
                 for other in self._by_pattern.get((pattern, principal), ()):
                     if other != acl and other.host in (WILDCARD, acl.host):
                         yield other
@@ -69,9 +68,11 @@ def _covering_patterns(pattern: ResourcePattern) -> Iterator[ResourcePattern]:
 def _redundancy(acl: Acl, rules: _Rules) -> Iterator[Finding]:
     """At most one finding: what makes the rule useless, worst first."""
     others = list(rules.covering(acl))
-    if acl.permission is Permission.ALLOW:
+    if acl.permission is AclPermissionType.ALLOW:
         for other in others:
-            if other.permission is Permission.DENY and _includes(other.operation, acl.operation):
+            if other.permission is AclPermissionType.DENY and _includes(
+                other.operation, acl.operation
+            ):
                 yield Finding(Problem.DENY_DOMINATED, acl, _left_over(acl, other), other)
                 return
     # Operations that another one implies are not reported: every role of kafka-acls adds them.
@@ -94,7 +95,9 @@ def _left_over(acl: Acl, denial: Acl) -> str:
     if denial.operation is AclOperation.ALL:
         return "a DENY covers it"
     implied = [
-        operation.name for operation, sources in IMPLIED_BY.items() if acl.operation in sources
+        operation.name
+        for operation, sources in IMPLIED_BY.items()
+        if acl.operation in sources and acl.operation is not operation
     ]
     if implied:
         return f"a DENY covers it; only {', '.join(implied)}, which it implies, is still allowed"
@@ -102,9 +105,9 @@ def _left_over(acl: Acl, denial: Acl) -> str:
 
 
 def _wildcards(acl: Acl) -> Iterator[Finding]:
-    if acl.permission is not Permission.ALLOW:
+    if acl.permission is not AclPermissionType.ALLOW:
         return
-    everyone = acl.principal == ANY_USER
+    everyone = acl.principal == WILDCARD_PRINCIPAL
     everything = acl.pattern.name == WILDCARD and acl.pattern.type is not ResourceType.CLUSTER
     whole = (
         acl.operation is AclOperation.ALL and acl.pattern.pattern_type is not PatternType.PREFIXED

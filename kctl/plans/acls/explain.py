@@ -11,6 +11,7 @@ The rules of AclAuthorizer, in order:
 
 from collections.abc import Iterable, Sequence
 
+from broker.security.acls import IMPLIED_BY, WILDCARD, AclOperation, AclPermissionType, PatternType
 from kctl.model.acl_decisions import (
     AuthorizerSettings,
     Decision,
@@ -19,15 +20,7 @@ from kctl.model.acl_decisions import (
     Request,
     Step,
 )
-from kctl.model.acls import (
-    IMPLIED_BY,
-    WILDCARD,
-    Acl,
-    AclOperation,
-    PatternType,
-    Permission,
-    ResourcePattern,
-)
+from kctl.model.acls import Acl, ResourcePattern
 
 
 def decide(acls: Iterable[Acl], request: Request, settings: AuthorizerSettings) -> Decision:
@@ -39,9 +32,9 @@ def decide(acls: Iterable[Acl], request: Request, settings: AuthorizerSettings) 
         reason = Reason.NO_ACL_ALLOWED if settings.allow_everyone else Reason.NO_ACL_DENIED
         return Decision(request, settings.allow_everyone, reason)
     applying = [acl for acl in present if acl.concerns(request.principal, request.host)]
-    denying = _of(applying, Permission.DENY, (request.operation,))
+    denying = _of(applying, AclPermissionType.DENY, (request.operation,))
     implying = (request.operation, *IMPLIED_BY.get(request.operation, ()))
-    allowing = _of(applying, Permission.ALLOW, implying)
+    allowing = _of(applying, AclPermissionType.ALLOW, implying)
     if denying:
         return Decision(request, False, Reason.DENY, denying, allowing)
     if not allowing:
@@ -51,7 +44,7 @@ def decide(acls: Iterable[Acl], request: Request, settings: AuthorizerSettings) 
 
 
 def _of(
-    acls: Iterable[Acl], permission: Permission, operations: Sequence[AclOperation]
+    acls: Iterable[Acl], permission: AclPermissionType, operations: Sequence[AclOperation]
 ) -> tuple[Acl, ...]:
     """The ACLs for one of these operations or ALL; the most specific first."""
     found = [
@@ -85,7 +78,9 @@ def remedies(decision: Decision) -> list[Remedy]:
         return [Remedy(Step.SETTING)]
     if not decision.allowed:
         removals = [Remedy(Step.REMOVE, acl) for acl in decision.denying]
-        grant = [] if decision.allowing else [Remedy(Step.ADD, _rule(request, Permission.ALLOW))]
+        grant = (
+            [] if decision.allowing else [Remedy(Step.ADD, _rule(request, AclPermissionType.ALLOW))]
+        )
         return [*removals, *grant]
     named = all(
         acl.principal == request.principal and acl.pattern.name == request.resource.name
@@ -94,10 +89,10 @@ def remedies(decision: Decision) -> list[Remedy]:
     if decision.allowing and named:
         return [Remedy(Step.REMOVE, acl) for acl in decision.allowing]
     # A general rule has other users: denying this one request does less than removing it.
-    return [Remedy(Step.ADD, _rule(request, Permission.DENY))]
+    return [Remedy(Step.ADD, _rule(request, AclPermissionType.DENY))]
 
 
-def _rule(request: Request, permission: Permission) -> Acl:
+def _rule(request: Request, permission: AclPermissionType) -> Acl:
     pattern = ResourcePattern(request.resource.type, request.resource.name)
     host = request.host or WILDCARD
     return Acl(pattern, request.principal, host, request.operation, permission)

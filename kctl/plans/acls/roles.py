@@ -2,14 +2,8 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from kctl.model.acls import (
-    CLUSTER_NAME,
-    Acl,
-    AclOperation,
-    Permission,
-    ResourcePattern,
-    ResourceType,
-)
+from broker.security.acls import CLUSTER_NAME, AclOperation, AclPermissionType, ResourceType
+from kctl.model.acls import Acl, ResourcePattern
 
 _O = AclOperation
 
@@ -21,7 +15,7 @@ def rules(
     principals: Sequence[str],
     hosts: Sequence[str],
     operations: Sequence[AclOperation],
-    permission: Permission,
+    permission: AclPermissionType,
 ) -> list[Acl]:
     """Every combination."""
     return [

@@ -36,7 +36,7 @@ from kctl.spark.data_source.options import Request
 from kctl.spark.data_source.reading import (
     KctlReader,
     KctlStreamReader,
-    PieceToRead,
+    PiecesToRead,
     limited,
     read_batches,
 )
@@ -64,7 +64,7 @@ __all__ = [
     "KctlDataSource",
     "KctlReader",
     "KctlStreamReader",
-    "PieceToRead",
+    "PiecesToRead",
     "Request",
     "limited",
     "read_batches",

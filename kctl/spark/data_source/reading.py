@@ -12,39 +12,52 @@ from kctl.cli.errors import CliError
 from kctl.spark.data_source.options import Request
 from kctl.spark.data_source.pushdown import Limits
 from kctl.spark.decoding.columns import DEFAULT_COLUMNS, arrow_schema
-from kctl.spark.planning.plan import OffsetRange, Piece
+from kctl.spark.planning.plan import OffsetRange, Piece, pack
 from kctl.spark.planning.selection import Source, choose_partitions, choose_ranges
 from kctl.spark.planning.settings import OnGap, TaskSettings
 from kctl.spark.reading.gaps import Gaps
-from kctl.spark.reading.pieces import piece_tables
+from kctl.spark.reading.pieces import connected, piece_tables
 from kctl.spark.writing.selection import select_records
+
+try:
+    from pyspark.sql.streaming.datasource import SupportsTriggerAvailableNow
+except ImportError:  # Spark before 4.2, which reads all that is there in one batch
+
+    class SupportsTriggerAvailableNow:  # type: ignore[no-redef]
+        """Stands in for Spark's class."""
+
 
 _MICROSECONDS: Final = pa.timestamp("us", tz="UTC")
 _TOPIC_IDS: Final = "topic_ids"
 """The key of the topic ids in a stream position; the other keys are partitions."""
 _MAX_TIME_MS: Final = (2**63 - 1) // 1000
+_SHARED_TASK_BYTES: Final = 32 * 1024 * 1024
+"""How much a task reads that several partitions share."""
 _SELECTED: Final = ("offset", "partition", "timestamp")
 """Columns that decide which records are read, whether or not they are wanted."""
 
 
 @dataclass
-class PieceToRead(InputPartition):
+class PiecesToRead(InputPartition):
     """What one Spark task reads."""
 
-    piece: Piece
+    pieces: tuple[Piece, ...]
 
 
-def pieces_of(
+def tasks_of(
     request: Request, source: Source, ranges: Iterable[OffsetRange]
 ) -> list[InputPartition]:
-    """The ranges in parts of about `task.bytes`, at least `minPartitions` of them if possible."""
+    """The ranges in tasks of at most about `task.bytes`, at least `minPartitions` if possible.
+
+    Small partitions share a task: it costs Spark some 50 ms of CPU time, in which 50 MB are read.
+    """
     wanted = [each for each in ranges if not each.is_empty]
     pieces = [p for each in wanted for p in source.pieces(each, request.task_bytes)]
-    if 0 < len(pieces) < request.min_partitions:
-        total = sum(piece.size_bytes for piece in pieces)
-        smaller = max(1, total // request.min_partitions)
-        pieces = [p for each in wanted for p in source.pieces(each, smaller)]
-    return [PieceToRead(piece) for piece in pieces]
+    share = max(1, sum(piece.size_bytes for piece in pieces) // request.min_partitions)
+    if len(pieces) < request.min_partitions:
+        pieces = [p for each in wanted for p in source.pieces(each, share)]
+    tasks = pack(pieces, min(request.task_bytes, share, _SHARED_TASK_BYTES))
+    return [PiecesToRead(task.pieces) for task in tasks]
 
 
 class KctlReader(DataSourceReader):
@@ -69,7 +82,7 @@ class KctlReader(DataSourceReader):
             selection = replace(selection, since_ms=since)
         with request.source() as source:
             ranges = choose_ranges(source, selection)
-            return pieces_of(request, source, (self._bounded(each) for each in ranges))
+            return tasks_of(request, source, (self._bounded(each) for each in ranges))
 
     def _bounded(self, there: OffsetRange) -> OffsetRange:
         """The offsets between startingOffsets and endingOffsets that the filters leave."""
@@ -97,12 +110,20 @@ class KctlReader(DataSourceReader):
         return read_batches(partition, settings, self._columns)
 
 
-class KctlStreamReader(DataSourceStreamReader):
-    """Reads appended records batch by batch; a position holds the next offset of each partition."""
+class KctlStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+    """Reads appended records batch by batch; a position holds the next offset of each partition.
+
+    Field `_latest`: the position that `latestOffset` returned last, and what the logs held then.
+    Spark plans the batch up to this position next, which takes no further questions about offsets.
+    A log that has changed since is noticed when it is read.
+    Field `_pinned`: what the logs held when a query with the trigger `availableNow` began.
+    """
 
     def __init__(self, request: Request, columns: Sequence[str] = DEFAULT_COLUMNS) -> None:
         self._request = request
         self._columns = tuple(columns)
+        self._latest: tuple[dict[str, Any], list[OffsetRange]] = ({}, [])
+        self._pinned: tuple[list[OffsetRange], dict[str, str]] | None = None
 
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802 - Spark's name
         """The position at which a new query begins."""
@@ -124,20 +145,34 @@ class KctlStreamReader(DataSourceStreamReader):
         limit = self._request.max_offsets
         return ReadAllAvailable() if limit is None else ReadMaxRows(limit)
 
+    def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802 - Spark's name
+        """Pin the ends: such a query reads what is there now, in batches, and then stops."""
+        self._pinned = self._now()
+
+    def _now(self) -> tuple[list[OffsetRange], dict[str, str]]:
+        """What the logs hold, and the topic ids."""
+        with self._request.source() as source:
+            ranges = self._there(source)
+            return ranges, self._topic_ids(source, ranges)
+
     def latestOffset(  # noqa: N802 - Spark's name
         self, start: dict[str, Any] | None = None, limit: Any = None
     ) -> dict[str, Any]:
         """The end of each partition now, or as far as the limit allows; older Sparks give none."""
-        with self._request.source() as source:
-            ranges = self._there(source)
-            topic_ids = self._topic_ids(source, ranges)
-        ends = {str(each.topic_partition): each.end_offset for each in ranges}
+        ranges, topic_ids = self._pinned or self._now()
+        ends = _ends(ranges)
         max_rows = getattr(limit, "max_rows", None)
         if start and max_rows:
             firsts = {str(each.topic_partition): each.first_offset for each in ranges}
             starts = {name: max(start.get(name, first), first) for name, first in firsts.items()}
             ends = limited(starts, ends, max_rows)
-        return {**ends, _TOPIC_IDS: topic_ids}
+        position = {**ends, _TOPIC_IDS: topic_ids}
+        self._latest = position, ranges
+        return position
+
+    def reportLatestOffset(self) -> dict[str, Any] | None:  # noqa: N802 - Spark's name
+        """The ends without a limit, which Spark shows in the progress of a query."""
+        return _ends(self._latest[1]) or None
 
     @staticmethod
     def _topic_ids(source: Source, ranges: list[OffsetRange]) -> dict[str, str]:
@@ -152,9 +187,13 @@ class KctlStreamReader(DataSourceStreamReader):
         CliError if a topic was recreated or records are gone, unless failOnDataLoss is false.
         """
         recreated = self._recreated(start, end)
+        latest, there = self._latest
         with self._request.source() as source:
-            ranges = self._between(self._there(source), start, end, recreated)
-            return pieces_of(self._request, source, ranges)
+            if end == latest:
+                source.pin(there, is_committed=self._request.selection.is_committed)
+            else:  # the batch that was running when the query stopped
+                there = self._there(source)
+            return tasks_of(self._request, source, self._between(there, start, end, recreated))
 
     def _recreated(self, start: dict[str, Any], end: dict[str, Any]) -> set[str]:
         before, after = start.get(_TOPIC_IDS, {}), end.get(_TOPIC_IDS, {})
@@ -204,6 +243,10 @@ class KctlStreamReader(DataSourceStreamReader):
         return source.whole_ranges(partitions, is_committed=self._request.selection.is_committed)
 
 
+def _ends(ranges: Iterable[OffsetRange]) -> dict[str, int]:
+    return {str(each.topic_partition): each.end_offset for each in ranges}
+
+
 def _loss(first: int, end: int, there: OffsetRange) -> str:
     if first > end:
         return f"read up to offset {first}, but it ends at {end}"
@@ -233,16 +276,18 @@ def read_batches(
     partition: InputPartition, settings: TaskSettings, columns: Sequence[str] = DEFAULT_COLUMNS
 ) -> Iterator[pa.RecordBatch]:
     """The records of a task as Arrow batches, with timestamps in microseconds as in Spark."""
-    assert isinstance(partition, PieceToRead)  # noqa: S101 - Spark gives back what it was given
+    assert isinstance(partition, PiecesToRead)  # noqa: S101 - Spark gives back what it was given
     fields = [
         pa.field(field.name, _MICROSECONDS) if field.name == "timestamp" else field
         for field in arrow_schema(columns)
     ]
-    gaps = Gaps(is_skipped=settings.on_gap is OnGap.SKIP)
     read = tuple(dict.fromkeys((*columns, *_SELECTED)))
-    for table, _ in piece_tables(partition.piece, settings, read, gaps):
-        rows = select_records(table, settings)
-        yield from _cast(rows, pa.schema(fields), partition.piece).to_batches()
+    with connected(settings):
+        for piece in partition.pieces:
+            gaps = Gaps(is_skipped=settings.on_gap is OnGap.SKIP)
+            for table, _ in piece_tables(piece, settings, read, gaps):
+                rows = select_records(table, settings)
+                yield from _cast(rows, pa.schema(fields), piece).to_batches()
 
 
 def _cast(table: pa.Table, schema: pa.Schema, piece: Piece) -> pa.Table:

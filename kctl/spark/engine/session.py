@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 from kctl.cli.errors import CliError
@@ -15,6 +14,7 @@ from kctl.cli.interrupts import ctrl_c_noted
 from kctl.java import java_environment, pyspark_jars
 from kctl.spark.engine.class_archive import class_archive_options
 from kctl.spark.engine.own_code import own_code
+from kctl.spark.engine.scratch import scratch_directory
 
 DEFAULT_MASTER = "local[*,3]"
 """All cores of this machine; the run fails when a task has failed three times."""
@@ -86,8 +86,8 @@ def spark_context(options: SparkOptions) -> Iterator[Any]:
     if (running := SparkContext._active_spark_context) is not None:
         yield running
         return
-    with TemporaryDirectory(prefix="kctl-spark-") as scratch:
-        context = _start(options, Path(scratch))
+    with scratch_directory() as scratch:
+        context = _start(options, scratch)
         try:
             yield context
         finally:

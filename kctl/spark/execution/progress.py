@@ -9,9 +9,11 @@ from kctl.spark.planning.plan import Plan
 
 
 @contextmanager
-def progress_bar(plan: Plan, starting: str = "starting") -> Iterator[Watch]:
+def progress_bar(
+    plan: Plan, starting: str = "starting", *, is_enabled: bool = True
+) -> Iterator[Watch]:
     """A bar with tasks, records, bytes, rate and remaining time, if stderr is a terminal."""
-    with progress_display() as show:
+    with progress_display(is_enabled=is_enabled) as show:
         show(starting, 0, plan.size_bytes)
 
         def watch(state: Progress) -> None:

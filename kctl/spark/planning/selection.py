@@ -26,6 +26,9 @@ class Source(Protocol):
     ) -> list[OffsetRange]:
         """The offsets of each partition, from log start to visible end, pinned now."""
 
+    def pin(self, ranges: Iterable[OffsetRange], *, is_committed: bool) -> None:
+        """Use ranges that were found before, without finding them again."""
+
     def offsets_at_time(
         self, partitions: Iterable[TopicPartition], timestamp: int
     ) -> dict[TopicPartition, int]:

@@ -23,7 +23,7 @@ from broker.protocol.messages.metadata import MetadataResponse
 from broker.records.batch import Batch, check_crc, iterate_batches
 from kctl.admin.connection import CLIENT_ID, ask
 from kctl.admin.leader_epochs import epoch_end_offsets
-from kctl.admin.log_dirs import describe_log_dirs
+from kctl.admin.log_dirs import partition_sizes
 from kctl.admin.log_offsets import list_offsets, log_ends, log_starts
 from kctl.cli.errors import CliError
 from kctl.cli.options import Session
@@ -47,15 +47,13 @@ _RECONNECT_S: Final = 0.3
 class ClusterSource:
     """The partitions of a cluster.
 
-    `_whole`: the ranges that were pinned, and `_high_watermarks` at that time. `_sizes`: bytes by
-    partition, if brokers reported them.
+    `_whole`: the ranges that were pinned, of committed records alone if `_is_committed`.
     """
 
     def __init__(self, session: Session) -> None:
         self._session = session
-        self._sizes: dict[TopicPartition, int] = {}
         self._whole: dict[TopicPartition, OffsetRange] = {}
-        self._high_watermarks: dict[TopicPartition, int] = {}
+        self._is_committed = True
 
     @cached_property
     def _metadata(self) -> MetadataResponse:
@@ -74,16 +72,35 @@ class ClusterSource:
     ) -> list[OffsetRange]:
         """The offsets of each partition from log start to the end that a reader sees, pinned."""
         wanted = list(partitions)
-        starts, ends, self._high_watermarks, self._sizes = ask(
-            self._session, lambda client: _bounds(client, wanted, is_committed)
-        )
+        starts, ends = ask(self._session, lambda client: _bounds(client, wanted, is_committed))
         if missing := [each for each in wanted if each not in starts or each not in ends]:
             raise CliError(
                 f"{missing[0]} has no leader at present", "kctl spark-export reads from leaders"
             )
         ranges = [OffsetRange(*each, min(starts[each], ends[each]), ends[each]) for each in wanted]
-        self._whole = {each.topic_partition: each for each in ranges}
+        self.pin(ranges, is_committed=is_committed)
         return ranges
+
+    def pin(self, ranges: Iterable[OffsetRange], *, is_committed: bool) -> None:
+        """Use ranges that were found before, without asking for them again."""
+        self._whole = {each.topic_partition: each for each in ranges}
+        self._is_committed = is_committed
+        self.__dict__.pop("_sizes", None)
+
+    @cached_property
+    def _sizes(self) -> dict[TopicPartition, int]:
+        """Bytes by partition; empty if brokers do not report them."""
+        leaders = {
+            each: partition.leader_id
+            for topic in self._metadata.topics
+            for partition in topic.partitions
+            if (each := TopicPartition(topic.name or "", partition.partition_index)) in self._whole
+            and partition.leader_id >= 0
+        }
+        try:
+            return ask(self._session, lambda client: partition_sizes(client, leaders))
+        except (CliError, ApiError):  # not allowed, or a broker is down: only an estimate
+            return {}
 
     def offsets_at_time(
         self, partitions: Iterable[TopicPartition], timestamp: int
@@ -115,17 +132,22 @@ class ClusterSource:
         )
 
     def held_back(self, ranges: Iterable[OffsetRange]) -> dict[TopicPartition, int]:
-        """How many offsets lie between the last stable offset and the high watermark."""
+        """How many offsets lie between the last stable offset and the high watermark.
+
+        A partition whose last stable offset has moved since the ranges were pinned is omitted.
+        """
         ends = {
             each.topic_partition: each.end_offset
             for each in ranges
-            if each == self._whole.get(each.topic_partition)
-            or each.end_offset == self._whole[each.topic_partition].end_offset
+            if each.end_offset == self._whole[each.topic_partition].end_offset
         }
+        if not self._is_committed or not ends:
+            return {}
+        stable, high_watermarks = ask(self._session, lambda client: _visible_ends(client, ends))
         return {
-            partition: self._high_watermarks[partition] - end
+            partition: high_watermarks[partition] - end
             for partition, end in ends.items()
-            if self._high_watermarks.get(partition, end) > end
+            if stable.get(partition) == end and high_watermarks.get(partition, end) > end
         }
 
     def epoch_end_offsets(self, epochs: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
@@ -146,27 +168,21 @@ class ClusterSource:
 
 async def _bounds(
     client: Client, partitions: list[TopicPartition], is_committed: bool
-) -> tuple[Offsets, Offsets, Offsets, Offsets]:
-    """Log start offsets, visible ends, high watermarks and sizes in bytes."""
-    # The high watermark last: a transaction that ends meanwhile is not held back.
+) -> tuple[Offsets, Offsets]:
+    """Log start offsets and visible ends."""
     return (
         await log_starts(client, partitions),
         await log_ends(client, partitions, read_committed=is_committed),
-        await log_ends(client, partitions) if is_committed else {},
-        await _sizes(client),
     )
 
 
-async def _sizes(client: Client) -> dict[TopicPartition, int]:
-    """Size of each partition by its largest replica; empty if brokers do not report sizes."""
-    try:
-        directories = await describe_log_dirs(client)
-    except (CliError, ApiError):  # not allowed, or a broker is down: sizes are only an estimate
-        return {}
-    sizes: dict[TopicPartition, int] = {}
-    for replica in (each for directory in directories for each in directory.replicas):
-        sizes[replica.partition] = max(sizes.get(replica.partition, 0), replica.size_bytes)
-    return sizes
+async def _visible_ends(
+    client: Client, partitions: Iterable[TopicPartition]
+) -> tuple[Offsets, Offsets]:
+    """Last stable offsets and high watermarks."""
+    wanted = list(partitions)
+    # The high watermark last: a transaction that ends meanwhile is not held back.
+    return await log_ends(client, wanted, read_committed=True), await log_ends(client, wanted)
 
 
 # --- in a task ---------------------------------------------------------------------------------

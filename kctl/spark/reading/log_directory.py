@@ -43,6 +43,9 @@ class LogDirectorySource:
         """The offsets of each partition, from log start to visible end, pinned now."""
         return [self._whole_range(self._logs[each], is_committed) for each in partitions]
 
+    def pin(self, ranges: Iterable[OffsetRange], *, is_committed: bool) -> None:
+        """Nothing to do: pieces are found in the files."""
+
     def _whole_range(self, log: LogPartition, is_committed: bool) -> OffsetRange:
         end = log.last_stable_offset if is_committed else log.log_end_offset
         return OffsetRange(*log.partition, min(log.log_start_offset, end), end)

@@ -1,7 +1,7 @@
 """Rows as JSON lines: bytes in base64, times in ISO 8601, without an object per record.
 
-Numbers, times, text and base64 are rendered by Arrow column by column and then joined row by row.
-Columns of other types (structs, headers of records that have any) are rendered value by value.
+Columns are rendered by Arrow and then joined row by row: structs from their fields, lists from
+their elements. Bytes, text that needs escapes, and other types are rendered value by value.
 """
 
 import base64
@@ -22,12 +22,17 @@ def json_lines(table: pa.Table) -> bytes:
         return b""
     parts: list[Any] = []
     for number, (name, column) in enumerate(zip(table.column_names, table.columns, strict=True)):
-        parts.append(f"{'{' if not number else ', '}{json.dumps(name, ensure_ascii=False)}: ")
+        parts.append(_before(number, name))
         parts.append(_rendered(column.combine_chunks()))
     lines = pc.binary_join_element_wise(*parts, "}\n", "")
     if isinstance(lines, pa.ChunkedArray):
         lines = lines.combine_chunks()
     return _joined(lines)
+
+
+def _before(number: int, name: str) -> str:
+    """What precedes the value of a field: its name, and what separates it from the one before."""
+    return f"{', ' if number else '{'}{json.dumps(name, ensure_ascii=False)}: "
 
 
 def _joined(lines: pa.StringArray) -> bytes:
@@ -50,22 +55,44 @@ def _rendered(column: pa.Array) -> pa.Array:
         texts = _texts(column)
     elif pa.types.is_binary(kind):
         texts = _one_by_one(column, lambda value: f'"{base64.b64encode(value).decode()}"')
-    elif pa.types.is_list(kind) and not len(column.flatten()):
-        texts = pc.if_else(column.is_valid(), "[]", _NULL)
+    elif pa.types.is_list(kind):
+        texts = _lists(column)
+    elif pa.types.is_struct(kind) and kind.num_fields:
+        texts = _structs(column)
     else:
         texts = _one_by_one(column, _dumped)
     return pc.fill_null(texts, _NULL)
 
 
+def _structs(column: pa.Array) -> pa.Array:
+    parts: list[Any] = []
+    # `flatten` makes the fields of a null struct null; `field` would show what lies beneath.
+    for number, (field, values) in enumerate(zip(column.type, column.flatten(), strict=True)):
+        parts += [_before(number, field.name), _rendered(values)]
+    texts = pc.binary_join_element_wise(*parts, "}", "")
+    return pc.if_else(column.is_valid(), texts, _NULL) if column.null_count else texts
+
+
+def _lists(column: pa.Array) -> pa.Array:
+    elements = column.flatten()
+    if not len(elements):
+        return pc.if_else(column.is_valid(), "[]", _NULL)
+    # The elements of a null list do not count: its length is null, and no element is taken.
+    lengths = pc.fill_null(pc.list_value_length(column), 0).cast(pa.int32())
+    ends = pc.cumulative_sum(lengths)
+    bounds = pa.concat_arrays([pa.array([0], pa.int32()), ends])
+    texts = pc.binary_join(pa.ListArray.from_arrays(bounds, _rendered(elements)), ", ")
+    texts = pc.binary_join_element_wise("[", texts, "]", "")
+    return pc.if_else(column.is_valid(), texts, _NULL) if column.null_count else texts
+
+
 def _times(column: pa.Array) -> pa.Array:
     """As `datetime.isoformat`, which leaves out a fraction of zero: 2026-01-31T12:00:00+00:00."""
-    milliseconds = column.cast(pa.timestamp("ms"))
-    whole = pc.strftime(milliseconds, format="%Y-%m-%dT%H:%M:%S")  # with three decimals
-    short = pc.utf8_slice_codeunits(whole, 0, -4)
-    is_whole = pc.equal(pc.utf8_slice_codeunits(whole, -4), ".000")
-    fraction = pc.binary_join_element_wise(whole, "000", "")
-    texts = pc.if_else(is_whole, short, fraction)
-    return pc.binary_join_element_wise('"', texts, '+00:00"', "")
+    whole = pc.strftime(column.cast(pa.timestamp("us")), format="%Y-%m-%dT%H:%M:%S")
+    is_whole = pc.equal(pc.utf8_slice_codeunits(whole, -7), ".000000")
+    texts = pc.if_else(is_whole, pc.utf8_slice_codeunits(whole, 0, -7), whole)
+    end = '+00:00"' if column.type.tz else '"'
+    return pc.binary_join_element_wise('"', texts, end, "")
 
 
 def _texts(column: pa.Array) -> pa.Array:

@@ -2,7 +2,7 @@
 
 Python imports this module before everything else if its directory is in PYTHONPATH. Names are
 removed, files in /proc and /sys do not exist, and libc has no syncfs. sendfile, preadv and pwritev
-exist on current versions of macOS; they are removed all the same, to run their fallbacks.
+exist on current versions of macOS; they are removed anyway, to run their fallbacks.
 """
 
 import ctypes
