@@ -83,7 +83,7 @@ def confirm_plan(session: Session, plan: Plan, *, yes: bool, dry_run: bool) -> b
     if guards:
         _ask_for_name(plan, guards[0])
     else:
-        typer.confirm(plan.question, abort=True, err=True)
+        _ask_yes_or_no(plan)
     return True
 
 
@@ -110,10 +110,25 @@ def can_ask() -> bool:
     return sys.stdin.isatty() and sys.stderr.isatty()
 
 
+def _ask_yes_or_no(plan: Plan) -> None:
+    """Abort unless the answer is yes; any other word is a no."""
+    answer = _answer(f"{plan.question} [y/N]", default="", show_default=False)
+    if answer.strip().lower() not in ("y", "yes"):
+        raise typer.Abort
+
+
 def _ask_for_name(plan: Plan, name: str) -> None:
     question = f"{plan.question} The context is protected; type {name} to continue"
-    if typer.prompt(question, err=True) != name:
+    if _answer(question) != name:
         raise typer.Abort
+
+
+def _answer(question: str, **options: object) -> str:
+    try:
+        return str(typer.prompt(question, err=True, **options))  # type: ignore[arg-type]
+    except typer.Abort:
+        typer.echo(err=True)  # after Ctrl-C the cursor is still behind the question
+        raise
 
 
 def _cannot_confirm(plan: Plan, guards: Sequence[str]) -> CliError:

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -42,18 +43,11 @@ def terminal(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def answer(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
-    monkeypatch.setattr("typer.confirm", _confirm(text))
-    monkeypatch.setattr("typer.prompt", lambda *_, **__: text)
-
-
-def _confirm(text: str) -> object:
-    def confirm(*_: object, abort: bool, err: bool) -> bool:
+    def prompt(*_: object, err: bool, **__: object) -> str:
         assert err, "questions go to stderr"
-        if text != "y" and abort:
-            raise typer.Abort
-        return text == "y"
+        return text
 
-    return confirm
+    monkeypatch.setattr("typer.prompt", prompt)
 
 
 def test_yes_goes_on_without_a_question() -> None:
@@ -77,9 +71,10 @@ def test_dry_run_prints_the_plan_as_the_result(capsys: pytest.CaptureFixture[str
 def test_answer_on_a_terminal_decides(monkeypatch: pytest.MonkeyPatch) -> None:
     answer(monkeypatch, "y")
     assert confirm_plan(Session(), PLAN, yes=False, dry_run=False)
-    answer(monkeypatch, "n")
-    with pytest.raises(typer.Abort):
-        confirm_plan(Session(), PLAN, yes=False, dry_run=False)
+    for text in ("n", "", "maybe"):
+        answer(monkeypatch, text)
+        with pytest.raises(typer.Abort):
+            confirm_plan(Session(), PLAN, yes=False, dry_run=False)
 
 
 def test_read_only_context_refuses_even_with_yes() -> None:
@@ -167,11 +162,15 @@ def on_a_terminal(keys: bytes, env: Mapping[str, str]) -> tuple[str, str]:
             seen += os.read(ours, 1024)
     os.write(ours, keys)
     output, _ = process.communicate(timeout=30)
+    with suppress(OSError):  # nothing more was written
+        seen += os.read(ours, 1024)
     os.close(ours)
     return seen.decode(), output.decode()
 
 
-@pytest.mark.parametrize(("keys", "outcome"), [(b"y\n", "True"), (b"\n", "aborted")])
+@pytest.mark.parametrize(
+    ("keys", "outcome"), [(b"y\n", "True"), (b"\n", "aborted"), (b"maybe\n", "aborted")]
+)
 def test_real_terminal_shows_plan_and_question_and_takes_the_answer(
     keys: bytes, outcome: str
 ) -> None:
@@ -179,6 +178,12 @@ def test_real_terminal_shows_plan_and_question_and_takes_the_answer(
     assert seen.splitlines()[:2] == ["TOPIC", "orders"]
     assert "Delete topic orders? [y/N]" in seen
     assert output.strip() == outcome
+
+
+def test_interrupted_question_ends_its_line() -> None:
+    seen, output = on_a_terminal(b"\x04", {"TERM": "dumb"})  # as after Ctrl-C, nothing was entered
+    assert output.strip() == "aborted"
+    assert seen.endswith("\n")
 
 
 def _option(command: CommandHelp, name: str) -> bool:

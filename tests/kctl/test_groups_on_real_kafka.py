@@ -9,6 +9,7 @@ import pytest
 from confluent_kafka import Consumer
 
 from kctl.views.kafka_text.perf import CONSUMER_HEADER
+from tests.support.cluster import wait_until
 from tests.support.kctl import KctlResult, run_kctl
 from tests.support.real_kafka import RealKafka
 
@@ -142,6 +143,9 @@ def test_transaction_and_compression_on_a_real_kafka(real_kafka: RealKafka) -> N
     kctl(real_kafka, "topics", "create", name)
     words = ["produce", name, "--transactional-id", "loader", "-z", "zstd"]
     assert kctl(real_kafka, *words, stdin="a\nb\n").exit_code == 0
+    # The coordinator answers before the markers are written; until then, the records are unread.
+    stable = ["offsets", name, "--read-committed", "-o", "json"]
+    wait_until(lambda: kctl(real_kafka, *stable).json[0]["offset"] == 3, "the marker is written")
     assert kctl(real_kafka, "consume", name, "--exit").output == "a\nb\n"
     read = theirs(
         real_kafka,

@@ -175,13 +175,16 @@ def test_broker_that_has_left_is_unregistered(
         assert "not currently registered" in unknown.stderr
         with cluster.another_broker(9) as broker:
             broker.stop()
-        for _ in range(200):
-            if len(kctl("-b", servers, "brokers", "list", "-o", "json").json) == 1:
-                break
+        # The controller fences it after broker.session.timeout.ms, 9 s, if it was killed.
+        wait_until(
+            lambda: len(kctl("-b", servers, "brokers", "list", "-o", "json").json) == 1,
+            "broker 9 has left",
+            timeout_s=60,
+        )
         dry = kctl("-b", servers, "cluster", "unregister", "9", "--dry-run")
         done = kctl("-b", servers, "cluster", "unregister", "9", "--yes")
         again = kctl("-b", servers, "cluster", "unregister", "9", "--yes")
-    assert (dry.exit_code, done.exit_code, again.exit_code) == (0, 0, 1)
+    assert (dry.exit_code, done.exit_code, again.exit_code) == (0, 0, 1), dry.stderr
     assert "not currently registered" in again.stderr
 
 
