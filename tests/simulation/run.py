@@ -41,6 +41,7 @@ from tests.simulation.clients import (
 )
 from tests.simulation.cluster import SimulatedCluster
 from tests.simulation.faults import Faults
+from tests.simulation.invariants import History
 from tests.simulation.loop import Process, SimulatedLoop, current_process
 from tests.simulation.topic_churn import TopicRecreator
 
@@ -109,6 +110,8 @@ class _Run:
         self._fault_s = fault_s
         self._has_topic_churn = result.seed >= TOPIC_CHURN_FROM
         self._cluster = SimulatedCluster(loop, rng, directory)
+        self._history = History(self._cluster, TOPIC)
+        loop.on_instant = self._history.check
         self._observer = Process("observer")
         self._supervised = False
         self._supervisor: asyncio.Task[None]
@@ -125,6 +128,7 @@ class _Run:
         await self._observe(self._create_topic())
         # One producer alone at a restart: the next record of another would hide a stall.
         clients = self._clients()[: 1 if scenario == self._roll else None]
+        self._history.clients = clients
         for client in clients:
             client.start()
         await asyncio.sleep(2)
