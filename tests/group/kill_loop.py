@@ -114,7 +114,7 @@ def run(
     """Start clients, kill brokers, and check that all clients continue."""
     clients = CLIENTS[library](cluster.bootstrap_servers, cluster.directory)
     try:
-        wait_for_commits(clients, 60)
+        wait_for_commits(clients, START_TIMEOUT_S)
         report("all clients commit")
         for progress in _all_progress(clients):
             progress.forget_pauses()

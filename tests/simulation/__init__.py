@@ -10,6 +10,8 @@ ZooKeeper with sessions and watches (`zookeeper`), and the disk's faults (`disk`
     make simulate                                   the same from the Makefile
 
 `cluster` starts, crashes and pauses brokers; `clients` produce, run transactions and consume in
-groups; `faults` chooses what goes wrong; `checks` says what must hold. A seed fixes everything that
-happens, so a failing seed replays exactly. Seeds that found a bug are kept in `test_simulation.py`.
+groups; `faults` chooses what goes wrong. `invariants` says what must hold after every step, and
+`checks` what must hold once the faults have ended. `bugs` can be put into the brokers, to see that
+they are found. A seed fixes everything that happens, so a failing seed replays exactly. Seeds that
+found a bug are kept in `test_simulation.py`.
 """

@@ -8,6 +8,7 @@ import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 
+from tests.simulation.bugs import BUGS
 from tests.simulation.run import FAULT_S, Result, simulate
 
 _ADDR_NO_RANDOMIZE = 0x0040000
@@ -21,14 +22,19 @@ def main() -> int:
     parser.add_argument("--seeds", metavar="A-B", help="run these seeds")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="processes at a time")
     parser.add_argument("--seconds", type=float, default=FAULT_S, help="virtual seconds of faults")
+    parser.add_argument("--bug", choices=sorted(BUGS), help="put this bug into the brokers")
     parser.add_argument("--quiet", action="store_true", help="with --seed: only the result")
     arguments = parser.parse_args()
     if os.environ.get("PYTHONHASHSEED") != "0":
         _restart_reproducibly()
     if arguments.seed is not None:
+        if arguments.bug:
+            BUGS[arguments.bug]()
         return _one(arguments.seed, arguments.seconds, quiet=arguments.quiet)
     first, _, last = (arguments.seeds or "1-20").partition("-")
-    return _many(range(int(first), int(last or first) + 1), arguments.seconds, arguments.jobs)
+    options = ["--seconds", str(arguments.seconds)]
+    options += ["--bug", arguments.bug] if arguments.bug else []
+    return _many(range(int(first), int(last or first) + 1), options, arguments.jobs)
 
 
 def _restart_reproducibly() -> None:
@@ -56,14 +62,13 @@ def _summary(result: Result) -> str:
     return f"seed {result.seed}: FAILED: {result.problem}"
 
 
-def _many(seeds: range, seconds: float, jobs: int) -> int:
+def _many(seeds: range, options: list[str], jobs: int) -> int:
     started = time.monotonic()
     failed = []
 
     def run(seed: int) -> None:
         command = [sys.executable, "-m", "tests.simulation", "--seed", str(seed), "--quiet"]
-        command += ["--seconds", str(seconds)]
-        done = subprocess.run(command, capture_output=True, text=True)
+        done = subprocess.run([*command, *options], capture_output=True, text=True)
         if done.returncode:
             failed.append(seed)
             print(done.stdout.strip() or f"seed {seed}: {done.stderr[-2000:]}", flush=True)

@@ -22,6 +22,8 @@ from tests.simulation.cluster import SimulatedCluster
 from tests.simulation.topic_churn import TOPIC as RECREATED
 
 INTERNAL = ("__consumer_offsets", "__transaction_state")
+LATE_S = 0.5
+"""How much longer than it asked for a request may wait: a tick of the timers, or a stall."""
 
 
 class Unhealthy(Exception):
@@ -47,6 +49,7 @@ async def check_health(
             name = TopicPartition(topic.name or "", partition.partition_index)
             problems += _partition_problems(cluster, name, partition, is_quiet)
     problems += _missed_wakeups(cluster)
+    problems += _late_requests(cluster)
     if is_quiet:
         problems += await _open_transactions(client)
     for group_id in groups:
@@ -69,6 +72,21 @@ def _missed_wakeups(cluster: SimulatedCluster) -> list[str]:
         for broker_id, replicas in managers.items()
         if replicas is not None and replicas.num_missed_wakeups
     ]
+
+
+def _late_requests(cluster: SimulatedCluster) -> list[str]:
+    """Brokers with requests that wait although their time is up."""
+    problems = []
+    for broker_id, broker in cluster.brokers.items():
+        replicas = getattr(broker.server, "_replicas", None)  # missing while the broker starts
+        if replicas is None or broker.process is None or broker.process.is_paused:
+            continue
+        due_s = cluster.loop.time() - LATE_S
+        waiting = replicas.purgatory._by_deadline.items()
+        late = sum(len(operations) for deadline_s, operations in waiting if deadline_s < due_s)
+        if late:
+            problems.append(f"broker {broker_id} has {late} requests that wait past their timeout")
+    return problems
 
 
 async def _open_transactions(client: Client) -> list[str]:

@@ -136,6 +136,10 @@ class IdempotentProducer(SimulatedClient):
         self._partitions = list(partitions)
         self.sent: list[SentBatch] = []
         """In the order in which they were first sent, per partition."""
+        self.sent_to: dict[TopicPartition, list[SentBatch]] = {
+            name: [] for name in self._partitions
+        }
+        """The same by partition."""
         self.longest_wait_s = 0.0
         """The longest time from sending a batch to its acknowledgement, retries included."""
 
@@ -166,6 +170,7 @@ class IdempotentProducer(SimulatedClient):
             ]
             batch = SentBatch(partition, values)
             self.sent.append(batch)
+            self.sent_to[partition].append(batch)
             settings = BatchSettings(
                 producer_id=producer_id, producer_epoch=epoch, base_sequence=sequence
             )

@@ -114,6 +114,8 @@ class SimulatedLoop(asyncio.BaseEventLoop):
         self._clock_resolution = 1e-9
         self.connect: Callable[..., Any] | None = None
         """The network's `create_connection`."""
+        self.on_instant: Callable[[], None] | None = None
+        """Called when everything due at one instant has run, before time moves on."""
         self.set_task_factory(_create_task)
 
     # --- time ------------------------------------------------------------------------------------
@@ -126,6 +128,8 @@ class SimulatedLoop(asyncio.BaseEventLoop):
         """Called when nothing is ready: move time to the next timer instead of waiting."""
         if timeout is None:
             raise RuntimeError("the simulation has nothing left to do: a deadlock")
+        if timeout > 0 and self.on_instant is not None:
+            self.on_instant()
         self._now_s += max(timeout, 0.0)
         return []
 

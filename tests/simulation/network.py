@@ -48,11 +48,23 @@ class Network:
         """Cut one direction."""
         self.cuts.add((source, target))
 
+    def cut_pair(self, one: str, other: str) -> None:
+        """Cut both directions."""
+        self.cuts |= {(one, other), (other, one)}
+
+    def join_pair(self, one: str, other: str) -> None:
+        """Undo `cut_pair`; other cuts remain."""
+        self.cuts -= {(one, other), (other, one)}
+        self._deliver_waiting()
+
     def heal(self) -> None:
         """Undo every fault of the network."""
         self.cuts.clear()
         self.slow.clear()
         self.loss = 0.0
+        self._deliver_waiting()
+
+    def _deliver_waiting(self) -> None:
         waiting, self.waiting = self.waiting, []
         for pipe in waiting:
             pipe.schedule()

@@ -5,6 +5,7 @@ import contextlib
 import gc
 import hashlib
 import itertools
+import json
 import logging
 import os
 import random
@@ -41,6 +42,7 @@ from tests.simulation.clients import (
 )
 from tests.simulation.cluster import SimulatedCluster
 from tests.simulation.faults import Faults
+from tests.simulation.invariants import History
 from tests.simulation.loop import Process, SimulatedLoop, current_process
 from tests.simulation.topic_churn import TopicRecreator
 
@@ -51,11 +53,15 @@ RECOVERY_S = 60.0
 """Virtual seconds within which everything must be healthy after the last fault."""
 MAX_WAIT_S = 3.0
 """Longest acknowledgement at a clean restart."""
+_STUCK_S = 3.3
+"""How long the controller does not reach ZooKeeper: too short for its session to expire."""
 TOPIC = "orders"
 PARTITIONS = 3
 GROUP = "readers"
 TOPIC_CHURN_FROM = 10_000
 """Seeds from here on delete and create topics as well. (The smaller ones keep their meaning.)"""
+LATE_ISR_FROM = 20_000
+"""Seeds from here on may also delay the controller's answer to a shrinking ISR."""
 
 
 @dataclass
@@ -109,6 +115,8 @@ class _Run:
         self._fault_s = fault_s
         self._has_topic_churn = result.seed >= TOPIC_CHURN_FROM
         self._cluster = SimulatedCluster(loop, rng, directory)
+        self._history = History(self._cluster, TOPIC)
+        loop.on_instant = self._history.check
         self._observer = Process("observer")
         self._supervised = False
         self._supervisor: asyncio.Task[None]
@@ -119,12 +127,16 @@ class _Run:
         cluster.syncs_every_record = self._rng.random() < 0.2
         if cluster.syncs_every_record:
             cluster.settings["log.flush.interval.messages"] = "1"
-        scenario = self._rng.choice([self._faults_under_load, self._faults_then_rest, self._roll])
+        scenarios = [self._faults_under_load, self._faults_then_rest, self._roll]
+        if self._result.seed >= LATE_ISR_FROM:
+            scenarios.append(self._late_isr)
+        scenario = self._rng.choice(scenarios)
         logger.info("scenario %s syncs=%s", scenario.__name__, cluster.syncs_every_record)
         cluster.start()
         await self._observe(self._create_topic())
         # One producer alone at a restart: the next record of another would hide a stall.
         clients = self._clients()[: 1 if scenario == self._roll else None]
+        self._history.clients = clients
         for client in clients:
             client.start()
         await asyncio.sleep(2)
@@ -174,6 +186,30 @@ class _Run:
                 if isinstance(client, IdempotentProducer) and client.longest_wait_s > MAX_WAIT_S:
                     waited_s = client.longest_wait_s
                     raise Unhealthy(f"{client.name} waited {waited_s:.1f} s at a clean restart")
+        await self._finish(clients)
+
+    async def _late_isr(self, clients: list[SimulatedClient]) -> None:
+        """A follower catches up while the ISR without it waits for the controller's ZooKeeper.
+
+        One leader and the follower are cut off from each other until the leader proposes to remove
+        the follower, whose session lives on. Clients finish meanwhile: no new record may be needed
+        for the follower to return.
+        """
+        self._supervise()
+        await self._until_healthy(clients)
+        network, tree = self._cluster.network, self._cluster.zookeeper.tree
+        controller = int(json.loads(tree.nodes["/controller"].data or b"")["brokerid"])
+        others = [b.name for b in self._cluster.brokers.values() if b.id != controller]
+        leader, follower = self._rng.sample(others, 2)
+        stuck = (f"broker-{controller}", "zookeeper")
+        logger.info("late ISR: leader=%s follower=%s controller=%s", leader, follower, stuck[0])
+        network.cut_pair(leader, follower)
+        stuck_until_s = self._rng.uniform(7.8, 8.8)
+        call_later = self._loop.call_later
+        call_later(stuck_until_s - _STUCK_S, network.cut_pair, *stuck)
+        call_later(stuck_until_s, network.join_pair, *stuck)
+        call_later(self._rng.uniform(5.5, 8.5), network.join_pair, leader, follower)
+        await asyncio.sleep(1)
         await self._finish(clients)
 
     async def _finish(self, clients: list[SimulatedClient]) -> None:
