@@ -35,8 +35,9 @@ BETWEEN_BROKERS = frozenset(
         ApiKey.ALTER_PARTITION,
     }
 )
-"""Not sent to Kafka: they would change what it believes about its cluster."""
+"""Sent last, and not to Kafka: they change what a broker believes about its cluster."""
 SHOWN = 20
+LIMIT_S = 0.1
 
 
 class Seen(NamedTuple):
@@ -44,26 +45,37 @@ class Seen(NamedTuple):
 
     wait_s: float
     peak_mb: float
+    size_mb: float
+    """Of the request."""
 
 
 def run() -> Iterator[Comparison]:
     """The worst waits first; a wait of Kafka below a millisecond counts as one."""
-    requests = [tagged_fields(1_000_000)]
-    for key in sorted(TABLE):
-        if key not in ENDS_THE_BROKER | BETWEEN_BROKERS:
-            made = hostile_requests(ApiKey(key), REQUEST_BYTES, MAX_ELEMENTS - 1)
-            requests += [one for one in made if len(one.frame) > SMALLEST_BYTES]
+    seen: list[tuple[Hostile, Seen, Seen | None]] = []
     with both_brokers() as (ours, theirs):
-        seen = [(one, measure(ours, one), measure(theirs, one)) for one in requests]
+        for one in _requests():
+            is_for_kafka = one.api_key not in BETWEEN_BROKERS
+            kafka = measure(theirs, one) if is_for_kafka else None
+            seen.append((one._replace(frame=one.frame[:0]), measure(ours, one), kafka))
     seen.sort(key=lambda row: row[1].wait_s, reverse=True)
     for one, mine, kafka in seen[:SHOWN]:
-        wait = max(kafka.wait_s, 0.001)
-        yield Comparison(f"wait beside {one}", mine.wait_s * 1000, wait * 1000, "Kafka", "ms")
+        wait, peer = (kafka.wait_s, "Kafka") if kafka is not None else (LIMIT_S, "the limit")
+        name = f"wait beside {one}"
+        yield Comparison(name, mine.wait_s * 1000, max(wait, 0.001) * 1000, peer, "ms")
     worst = max(mine.wait_s for _, mine, _ in seen)
-    yield Comparison("worst wait", worst * 1000, 100, "the limit", "ms", goal=1)
-    one, mine, _ = max(seen, key=lambda row: row[1].peak_mb / len(row[0].frame))
-    size_mb = len(one.frame) / 2**20
-    yield Comparison(f"memory for {one}", mine.peak_mb, size_mb, "its size", "MB", goal=20)
+    yield Comparison("worst wait", worst * 1000, LIMIT_S * 1000, "the limit", "ms", goal=1)
+    one, mine, _ = max(seen, key=lambda row: row[1].peak_mb / row[1].size_mb)
+    yield Comparison(f"memory for {one}", mine.peak_mb, mine.size_mb, "its size", "MB", goal=20)
+
+
+def _requests() -> Iterator[Hostile]:
+    """One at a time: a hundred requests of 100 MB do not fit into memory."""
+    yield tagged_fields(1_000_000)
+    for key in sorted(TABLE, key=lambda key: (key in BETWEEN_BROKERS, key)):
+        if key not in ENDS_THE_BROKER:
+            for one in hostile_requests(ApiKey(key), REQUEST_BYTES, MAX_ELEMENTS - 100):
+                if len(one.frame) > SMALLEST_BYTES:
+                    yield one
 
 
 def measure(broker: MeasuredBroker, hostile: Hostile) -> Seen:
@@ -77,7 +89,8 @@ def measure(broker: MeasuredBroker, hostile: Hostile) -> Seen:
         _exchange(broker.bootstrap_servers, hostile.frame)
     time.sleep(0.1)
     innocent.stop()
-    return Seen(innocent.worst_wait_s, broker.peak_mb() - before_mb)
+    size_mb = len(hostile.frame) / 2**20
+    return Seen(innocent.worst_wait_s, broker.peak_mb() - before_mb, size_mb)
 
 
 def _exchange(address: str, frame: bytes) -> None:

@@ -96,7 +96,7 @@ async def rebalance(address: str, count: int) -> None:
     async with contextlib.AsyncExitStack() as stack:
         members = []
         for _ in range(count + 1):
-            client = Client(address, request_timeout_s=TIMEOUT_S)
+            client = Client(address, request_timeout_s=TIMEOUT_S, connect_timeout_s=TIMEOUT_S)
             members.append(Member(await stack.enter_async_context(client)))
         await asyncio.gather(*(member.run(count) for member in members[:count]))
         await asyncio.gather(*(member.run(count + 1) for member in members))

@@ -76,7 +76,9 @@ class ZkConfigManager:
                     new.append(topic)
         if new:
             await self._read_topics(new)
-        self._topic_ids.update(legal)
+        for topic, topic_id in legal.items():
+            await pauses.pause()
+            self._topic_ids[topic] = topic_id
 
     def _knows(self, topic: str, topic_id: Uuid) -> bool:
         return topic in self._topic_ids and self._topic_ids[topic] in (None, topic_id)

@@ -51,11 +51,12 @@ def _fuzz_files(num_batches: int, num_segments: int, seed: int) -> int:
     problems: list[str] = []
     for start in range(0, num_batches, ROUND_FRAMES):
         accepted, found = fuzz_batches(min(ROUND_FRAMES, num_batches - start), seed + start)
-        print(f"batches to {start + ROUND_FRAMES:,}: {accepted:,} accepted", flush=True)
+        done = min(start + ROUND_FRAMES, num_batches)
+        print(f"batches to {done:,}: {accepted:,} accepted", flush=True)
         problems += found
     for start in range(0, num_segments, ROUND_DIRECTORIES):
         problems += fuzz_segments(min(ROUND_DIRECTORIES, num_segments - start), seed + start)
-        print(f"directories to {start + ROUND_DIRECTORIES:,}", flush=True)
+        print(f"directories to {min(start + ROUND_DIRECTORIES, num_segments):,}", flush=True)
     print("\n".join(problems))
     return int(bool(problems))
 

@@ -101,7 +101,7 @@ class Compared:
         ]
         good = batch(records(1), 1)
         for wire in self.brokers:
-            made = wire.ask(CreateTopicsRequest(topics=wanted, timeout_ms=30_000), 7).topics
+            made = wire.ask(CreateTopicsRequest(topics=wanted, timeout_ms=150_000), 7).topics
             assert all(topic.error_code == 0 for topic in made), made
             for name in TOPICS:
                 _append_good(wire, self.prefix + name, good)

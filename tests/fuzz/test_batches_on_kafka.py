@@ -28,7 +28,8 @@ def test_damaged_batches_get_the_verdict_of_kafka_and_are_stored_alike(
         WireClient(broker.bootstrap_servers) as ours,
         WireClient(real_kafka.bootstrap_servers) as theirs,
     ):
-        theirs.socket.settimeout(60)
+        for wire in (ours, theirs):
+            wire.socket.settimeout(180)
         compared = Compared(ours, theirs, f"fuzz-{time.time_ns()}-")
         compared.create_topics()
         for _ in range(BATCHES // (len(TOPICS) * PARTITIONS)):
