@@ -19,7 +19,7 @@ from broker.admin.broker_metrics import broker_metrics, process_families
 from broker.admin.broker_state import BrokerState
 from broker.admin.coordinator_metrics import controller_metrics, group_metrics, load_metrics
 from broker.admin.dialects import Dialect, Metric
-from broker.admin.exposition import OPENMETRICS, TEXT, Family, exposition
+from broker.admin.exposition import OPENMETRICS, TEXT, Family, Labels, exposition
 from broker.admin.http_server import (
     AdminHttpServer,
     Answer,
@@ -51,6 +51,7 @@ class AdminServer:
         self._sources = sources
         self._dialect = Dialect(config.metrics_dialect)
         self._max_partitions = config.metrics_max_partitions
+        self._labels = Labels()
         endpoints: dict[str, Endpoint] = {
             "/metrics": self._metrics,
             "/livez": self._livez,
@@ -79,7 +80,7 @@ class AdminServer:
 
     def _metrics(self, query: Query, accept: str) -> Answer:
         is_open = "application/openmetrics-text" in accept
-        body = exposition(self._families(), openmetrics=is_open)
+        body = exposition(self._families(), openmetrics=is_open, labels=self._labels)
         return Answer(HTTPStatus.OK, body, OPENMETRICS if is_open else TEXT)
 
     def _families(self) -> Iterator[Family]:

@@ -74,23 +74,30 @@ def partition_metrics(services: Services, max_partitions: int) -> Iterator[Metri
     text = "Records that the leader has and this follower lacks."
     lag = gauge("server_fetcherlagmetrics_consumerlag", text, "clientId", *labels)
     partitions = list(services.replicas.partitions.values())
+    # Some microseconds per partition decide what a scrape costs.
+    add_size, add_end, add_start = size.samples.append, end.samples.append, start.samples.append
+    add_segments, add_under = segments.samples.append, under.samples.append
+    add_under_min, add_at_min = under_min.samples.append, at_min.samples.append
+    add_assigned, add_in_sync = assigned.samples.append, in_sync.samples.append
     for number, partition in enumerate(islice(partitions, max_partitions)):
         where = (partition.name.topic, str(partition.name.partition))
-        log = partition.log
-        size.samples.append((where, log.size_in_bytes))
-        end.samples.append((where, log.log_end_offset))
-        start.samples.append((where, log.log_start_offset))
-        segments.samples.append((where, len(log.segments)))
-        if partition.is_leader:
-            isr, replicas = len(partition.state.isr), len(partition.state.replicas)
-            under.samples.append((where, int(isr < replicas)))
-            under_min.samples.append((where, int(partition.is_under_min_isr)))
-            at_min.samples.append((where, int(isr == partition.effective_min_isr)))
-            assigned.samples.append((where, replicas))
-            in_sync.samples.append((where, isr))
-        elif partition.state.leader >= 0:
+        log, state = partition.log, partition.state
+        held = log.segments
+        add_size((where, held.size_in_bytes))
+        add_end((where, log.log_end_offset))
+        add_start((where, log.log_start_offset))
+        add_segments((where, len(held)))
+        if state.leader == partition.broker_id:
+            isr, replicas = len(state.isr), len(state.replicas)
+            least = min(partition.min_insync_replicas, replicas)
+            add_under((where, 1 if isr < replicas else 0))
+            add_under_min((where, 1 if isr < least else 0))
+            add_at_min((where, 1 if isr == least else 0))
+            add_assigned((where, replicas))
+            add_in_sync((where, isr))
+        elif state.leader >= 0:
             behind = max(0, partition.leader_high_watermark - log.log_end_offset)
-            lag.add(behind, f"ReplicaFetcherThread-0-{partition.state.leader}", *where)
+            lag.add(behind, f"ReplicaFetcherThread-0-{state.leader}", *where)
         if number % _PARTITIONS_PER_TURN == 0:
             sleep(0)
     yield from (size, end, start, segments, under, under_min, at_min, assigned, in_sync, lag)

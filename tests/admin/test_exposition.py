@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from prometheus_client.parser import text_string_to_metric_families as read_text
 
 from broker.admin.dialects import Dialect, counter, gauge
-from broker.admin.exposition import Family, exposition
+from broker.admin.exposition import Family, Labels, exposition
 from tests.admin.conftest import read_openmetrics
 
 LABEL = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\r"), max_size=8)
@@ -23,6 +23,20 @@ def test_any_label_and_value_is_read_back(values: dict[str, int]) -> None:
     ):
         (family,) = read(text)
         assert {s.labels["topic"]: s.value for s in family.samples} == values
+
+
+@given(st.lists(st.dictionaries(LABEL, st.integers(0, 9)), min_size=1, max_size=4))
+def test_labels_kept_from_scrape_to_scrape_change_nothing(scrapes: list[dict[str, int]]) -> None:
+    labels = Labels()
+    for values in scrapes:
+        metrics = [gauge("log_log_size", "S.", "topic"), gauge("server_x", "X.", "topic", "x")]
+        for topic, value in values.items():
+            metrics[0].add(value, topic)
+            metrics[1].add(value, topic, topic)
+        families = [family for each in metrics for family in each.families(Dialect.JMX)]
+        assert exposition(families, labels=labels) == exposition(families)
+        kept = labels.begin()
+        assert len(kept["topic",].before) <= len(values) + 1  # of the last scrape only
 
 
 def test_counter_has_its_name_in_each_dialect() -> None:

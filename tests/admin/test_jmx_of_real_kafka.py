@@ -72,7 +72,8 @@ def ours(tmp_path: Path) -> Iterator[RunningBroker]:
 def send_load(address: str) -> None:
     """Requests of fixed bytes: 20 batches of 3 records, reads, failures, offsets."""
     with WireClient(address) as wire:
-        create_topic(wire, TOPIC, min_insync_replicas="1")
+        # The timestamps are so old that retention would delete the records after 30 seconds.
+        create_topic(wire, TOPIC, min_insync_replicas="1", retention_ms="-1")
         records = batch("a", "b", "c", timestamp=1_700_000_000_000)
         # In a version that is not counted below.
         wait_until(lambda: not list_offset(wire, TOPIC, -1, version=6).error_code, "a leader")
@@ -94,7 +95,7 @@ def send_load(address: str) -> None:
 
 def _send_old_formats(wire: WireClient) -> None:
     """Two messages of format 1, written and read by clients that know nothing newer."""
-    create_topic(wire, OLD_TOPIC, min_insync_replicas="1")
+    create_topic(wire, OLD_TOPIC, min_insync_replicas="1", retention_ms="-1")
     wait_until(lambda: not list_offset(wire, OLD_TOPIC, -1, version=6).error_code, "a leader")
     rows = [(number, 1_700_000_000_000, b"k", b"old", ()) for number in range(2)]
     old = build_messages(rows, magic=1)

@@ -11,7 +11,7 @@ SPARK = ROOT / "kctl" / "spark"
 LAYERS = [
     {"driver", "verify", "data_source", "listing"},
     {"compaction"},
-    {"summary", "verification"},
+    {"summary", "manifest_checks"},
     {"reading_back"},
     {"execution"},
     {"publishing"},

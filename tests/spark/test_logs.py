@@ -1,5 +1,6 @@
 """Logs written by Apache Kafka, exported without Spark and compared with its own tool."""
 
+import re
 import shutil
 from pathlib import Path
 
@@ -67,6 +68,27 @@ def test_memory_of_a_task_does_not_depend_on_the_size_of_the_partition(
     sizes_seen = [table.nbytes for table, _ in tables]
     assert sum(sizes_seen) > 2_000_000
     assert max(sizes_seen) < 120_000
+
+
+@pytest.mark.skipif(not Path("/proc/self/io").exists(), reason="counts the bytes read, by Linux")
+def test_regression_planning_does_not_read_preallocated_indexes(tmp_path: Path) -> None:
+    partitions, index_bytes = 20, 10 * 1024 * 1024
+    for number in range(partitions):
+        log = write_log(tmp_path / f"t-{number}", [[(0, 0, None, b"v", ())]])
+        for suffix in (".index", ".timeindex"):
+            with log.with_suffix(suffix).open("wb") as index:
+                index.truncate(index_bytes)
+    before = bytes_read()
+    source = LogDirectorySource([tmp_path])
+    ranges = choose_ranges(source, Selection(("t",)))
+    pieces = [piece for each in ranges for piece in source.pieces(each, 1 << 20)]
+    assert len(pieces) == partitions
+    assert bytes_read() - before < index_bytes
+
+
+def bytes_read() -> int:
+    """What this process has read, from files or the page cache."""
+    return int(re.findall(r"rchar: (\d+)", Path("/proc/self/io").read_text())[0])
 
 
 def test_one_large_partition_becomes_many_tasks() -> None:

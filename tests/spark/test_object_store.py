@@ -8,7 +8,7 @@ import pyarrow.dataset as ds
 import pyarrow.fs as fs
 import pytest
 
-from tests.spark.support import LOGS, kafka_printed, sizes
+from tests.spark.support import LOGS, kafka_printed, sizes, write_log
 from tests.support.kctl import Kctl
 
 moto_server = pytest.importorskip("moto.server")
@@ -91,6 +91,25 @@ def test_export_without_a_manifest_is_replaced(
     over = kctl("spark-export", *words, "--overwrite")
     assert over.exit_code == 0, over.stderr
     assert not [each for each in _objects(store, f"{bucket}/t") if "export=00001" in each]
+
+
+def test_regression_export_whose_records_were_all_set_aside_can_be_read(
+    kctl: Kctl, store: fs.FileSystem, bucket: str, tmp_path: Path
+) -> None:
+    write_log(tmp_path / "logs" / "t-0", [[(0, 0, None, b"not JSON", ())]])
+    (tmp_path / "schema.ddl").write_text("id INT")
+    values = ("--value", "json", "--schema", str(tmp_path / "schema.ddl"))
+    source = ("--from-dir", str(tmp_path / "logs"))
+    words = ("t", *source, "--engine", "local", "--to", f"s3://{bucket}/t")
+    result = kctl("spark-export", *words, *values, "-o", "json")
+    assert result.exit_code == 0, result.stderr
+    assert (result.json["records"], result.json["undecodable"]) == (0, 1)
+    # A file without rows, so that readers find the columns.
+    (path,) = (each for each in _objects(store, f"{bucket}/t/export=00001") if "1/part-" in each)
+    assert ds.dataset(path, filesystem=store, format="parquet").schema.names[-2:] == [
+        "value",
+        "headers",
+    ]
 
 
 def test_missing_bucket_is_a_one_line_error(kctl: Kctl, store: fs.FileSystem) -> None:

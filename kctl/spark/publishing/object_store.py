@@ -27,6 +27,7 @@ from kctl.spark.publishing.export_directory import (
     make_manifest,
 )
 from kctl.spark.publishing.staging import STAGING, Staging
+from kctl.spark.writing.content import UNDECODABLE
 from kctl.spark.writing.results import UNKNOWN, ExportedFile, TaskResult
 
 SCHEMES = ("s3", "gs")
@@ -177,7 +178,8 @@ class ObjectStoreExportDirectory(ExportDirectory):
         for result in results:
             self.staging.assemble(result)
         files = [file for result in results for file in result.files]
-        files = files or self.staging.write_empty(plan)
+        if all(file.path.startswith(UNDECODABLE) for file in files):
+            files += self.staging.write_empty(plan)
         out = Path(str(self.staging.out))
         for file in files:
             (target / file.path).upload(out / file.path)
