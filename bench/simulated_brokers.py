@@ -268,7 +268,7 @@ def _proposal(index: int, state: State, epochs: dict[int, int]) -> RequestPartit
 
 
 def controller_address(zookeeper: KazooClient) -> Node:
-    """Where the present controller listens; ConnectionError if there is none."""
+    """Where the present controller listens; ConnectionError without a controller."""
     try:
         broker_id = json.loads(zookeeper.get("/controller")[0])["brokerid"]
         data = zookeeper.get(BrokerIdZnode.path(broker_id))[0]

@@ -136,7 +136,7 @@ def _shifted_url(url: str, shift: int) -> str:
 class Worker:
     """One worker, over all of its lives.
 
-    Field `pid`: its process; None while there is none.
+    Field `pid`: its process; None while no process runs.
     Field `delay_s`: how long its next restart waits. `start_at_s`: when it is started.
     """
 

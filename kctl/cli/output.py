@@ -122,7 +122,7 @@ class Output:
 
     def plan(self, rows: Sequence[Row], columns: Sequence[Column]) -> None:
         """Print a table to stderr, above a prompt."""
-        for line in make_table(rows, columns, self._look(sys.stderr)).lines:
+        for line in make_table(rows, self._for_people(columns), self._look(sys.stderr)).lines:
             sys.stderr.write(f"{line}\n")
 
     def lines(self, lines: Iterable[str]) -> None:
@@ -217,9 +217,13 @@ class Output:
             self.note(f"{error.message}: {error.hint}")
             chosen = list(columns)
         if self.format.is_for_people and not self.options.columns:
-            is_wide = self.format is OutputFormat.WIDE
-            chosen = [column for column in chosen if is_wide or not column.wide]
+            chosen = self._for_people(chosen)
         return chosen, rows
+
+    def _for_people(self, columns: Sequence[Column]) -> list[Column]:
+        """The columns of a table: those for `-o wide` only with that format."""
+        is_wide = self.format is OutputFormat.WIDE
+        return [column for column in columns if is_wide or not column.wide]
 
     def _picked(self, row: Row, chosen: Sequence[Column]) -> dict[str, object]:
         """The fields of a row for programs: all, or those of `--columns`."""

@@ -18,6 +18,7 @@ from kctl.cli.contexts import Context, Contexts, config_path, write_contexts
 from kctl.cli.errors import CliError
 from kctl.cli.help import CommandHelp
 from kctl.cli.options import Session
+from kctl.cli.output import OutputFormat
 from kctl.cli.tables import Column
 from kctl.docs.tree import walk_commands
 
@@ -137,6 +138,7 @@ def test_bootstrap_option_disables_the_context_unless_it_is_given_too() -> None:
 ASKING = """
 from kctl.cli.confirmation import confirm_plan, Plan
 from kctl.cli.options import Session
+from kctl.cli.output import OutputFormat
 from kctl.cli.tables import Column
 import typer
 plan = Plan("Delete topic orders?", [{"topic": "orders"}], [Column("topic")], "topic", [])
@@ -199,3 +201,17 @@ def test_every_command_that_asks_can_be_tried_without_changing_anything(
     command: CommandHelp,
 ) -> None:
     assert _option(command, "--dry-run")
+
+
+@pytest.mark.parametrize(
+    ("output", "is_shown"), [("table", False), ("json", False), ("wide", True)]
+)
+def test_regression_preview_has_wide_columns_with_wide_output_only(
+    output: str, is_shown: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    session = Session(context="free", output=OutputFormat(output))
+    columns = [Column("topic"), Column("id", wide=True)]
+    plan = Plan("Delete?", [{"topic": "orders", "id": "x1"}], columns, "topic", [])
+    with pytest.raises(CliError):
+        confirm_plan(session, plan, yes=False, dry_run=False)
+    assert ("ID" in capsys.readouterr().err) == is_shown

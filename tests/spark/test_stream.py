@@ -105,16 +105,16 @@ def test_batch_that_was_running_when_the_query_stopped_is_planned_again(
 
 
 def test_recreated_topic_is_named(broker: RunningBroker, admin: AdminClient) -> None:
-    create(admin, "anew")
-    write(broker, "anew", 10)
-    stream = reader(broker, "anew")
+    create(admin, "recreated")
+    write(broker, "recreated", 10)
+    stream = reader(broker, "recreated")
     start = stream.latestOffset()
-    admin.delete_topics(["anew"])["anew"].result(20)
-    create(admin, "anew")
-    write(broker, "anew", 25)
-    with pytest.raises(CliError, match="topic anew was recreated: its topic id was"):
+    admin.delete_topics(["recreated"])["recreated"].result(20)
+    create(admin, "recreated")
+    write(broker, "recreated", 25)
+    with pytest.raises(CliError, match="topic recreated was recreated: its topic id was"):
         stream.partitions(start, stream.latestOffset())
-    lenient = reader(broker, "anew", failOnDataLoss="false")
+    lenient = reader(broker, "recreated", failOnDataLoss="false")
     assert read(lenient, start, lenient.latestOffset()) == list(range(25))
 
 
