@@ -9,6 +9,7 @@ and `KCTL_CONTROLLER_ROLLED` (brokers that are restarted one after the other) ch
 
 import asyncio
 import os
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -30,7 +31,8 @@ from broker.metadata.znodes.topics import (
     partitions_path,
 )
 from broker.model import LeaderAndIsr, TopicPartition, Uuid
-from tests.support.broker import running_broker
+from tests.support.broker import STARTED
+from tests.support.processes import ServerProcess
 from tests.support.real_kafka import joined_kafka
 from tests.support.zookeeper import running_zookeeper
 
@@ -237,11 +239,17 @@ class _Cluster:
 
 @contextmanager
 def _ours(directory: Path, zookeeper: str, broker_id: int) -> Iterator[tuple[str, int]]:
-    own = {key.replace(".", "_"): value for key, value in SETTINGS.items()}
-    with running_broker(
-        directory, broker_id=broker_id, zookeeper_connect=zookeeper, **own
-    ) as broker:
-        yield broker.bootstrap_servers, broker.server.process.pid
+    own = {
+        "broker.id": broker_id,
+        "listeners": "PLAINTEXT://127.0.0.1:0",
+        "log.dirs": directory / "data",
+        "zookeeper.connect": zookeeper,
+    }
+    overrides = [f"--override={key}={value}" for key, value in (own | SETTINGS).items()]
+    command = [sys.executable, "-m", "broker", *overrides]
+    with ServerProcess(command, directory / "broker.log") as server:
+        # With many partitions a controller does not answer before it has loaded them.
+        yield server.wait_for_line(STARTED, PATIENCE_S)[1], server.process.pid
 
 
 @contextmanager

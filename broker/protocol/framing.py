@@ -20,7 +20,8 @@ from broker.protocol.primitives import Buffer, Part
 
 SIZE: Final = struct.Struct(">i")
 
-_INITIAL_BYTES: Final = 16 * 1024
+_INITIAL_BYTES: Final = 2 * 1024
+"""What an idle connection keeps. A busy one doubles it with its first reads, and keeps that."""
 _BUSY_BYTES: Final = 128 * 1024
 """The buffer of a connection that sends more than fits grows to this, so that many requests are
 read at once."""
@@ -130,11 +131,15 @@ class FrameBuffer:
         self._buffer, self._start, self._end = buffer, 0, unread
 
     def _make_room(self) -> None:
-        """Move the unread bytes to the front; double the buffer if they fill over half of it."""
-        if self._end - self._start <= len(self._buffer) // 2:
+        """Move the unread bytes to the front of the buffer, which was filled, or of a larger one.
+
+        It is doubled if they fill over half of it, or if it is small: the peer sends more at once.
+        """
+        size = len(self._buffer)
+        if self._end - self._start <= size // 2 and size >= _BUSY_BYTES:
             self._move_to(self._buffer)
         else:
-            self._move_to(memoryview(bytearray(2 * len(self._buffer))))
+            self._move_to(memoryview(bytearray(2 * size)))
 
     @property
     def has_bytes(self) -> bool:

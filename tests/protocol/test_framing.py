@@ -59,6 +59,14 @@ def test_shrink_gives_back_the_room_of_a_large_frame() -> None:
     assert len(frames.writable()) < 2**19
 
 
+def test_idle_connection_keeps_a_small_buffer_that_grows_with_its_reads() -> None:
+    frames = FrameBuffer(max_frame_bytes=2**20)
+    assert len(frames.writable()) <= 2048
+    frame = (1000).to_bytes(4, "big") + bytes(1000)
+    feed(frames, frame * 300, chunk_bytes=2**20)
+    assert len(frames.writable()) >= 64 * 1024
+
+
 def test_regression_large_frame_is_copied_when_room_doubles_and_not_with_every_read() -> None:
     frames = FrameBuffer(max_frame_bytes=2**24)
     size = 2**20
