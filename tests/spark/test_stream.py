@@ -190,6 +190,19 @@ class Writer(threading.Thread):
             else:
                 self._producer.abort_transaction(60)
 
+    def write_to(self, partitions: int) -> None:
+        """Write to this many partitions, as soon as the producer has seen them all.
+
+        Until then it refuses the new ones at once: librdkafka queries a known topic every minute.
+        """
+        deadline = time.monotonic() + 30
+        while len(self._producer.list_topics(self._topic, 10).topics[self._topic].partitions) < (
+            partitions
+        ):
+            assert time.monotonic() < deadline, "the producer does not see the new partition"
+            time.sleep(0.05)
+        self.partitions = partitions
+
     def stop(self) -> None:
         self._is_stopped.set()
         self.join()
@@ -259,7 +272,7 @@ def test_stream_under_load_has_each_committed_record_once(
         wait_until(lambda: batches() >= 1, query)
         query.stop()
         admin.create_partitions([NewPartitions(topic, PARTITIONS + 1)])[topic].result(20)
-        writer.partitions += 1
+        writer.write_to(PARTITIONS + 1)
         query = start(processingTime="0 seconds")
         done = batches()
         wait_until(lambda: batches() >= done + 1, query)
