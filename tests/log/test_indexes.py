@@ -1,6 +1,9 @@
 """The contract of both indexes, and of each."""
 
+import ctypes
 import errno
+import mmap
+import sys
 from pathlib import Path
 
 import pytest
@@ -33,6 +36,18 @@ def put(index: Index, offset: int) -> None:
         index.maybe_append(offset * 1000, offset)
 
 
+def cached_pages(path: Path) -> int:
+    """How many pages of a file the kernel holds in memory (Linux)."""
+    with path.open("r+b") as file, mmap.mmap(file.fileno(), 0) as mapped:
+        pages = (ctypes.c_ubyte * (len(mapped) // mmap.PAGESIZE + 1))()
+        first = ctypes.c_char.from_buffer(mapped)
+        libc = ctypes.CDLL(None, use_errno=True)
+        address, length = ctypes.c_void_p(ctypes.addressof(first)), ctypes.c_size_t(len(mapped))
+        assert libc.mincore(address, length, pages) == 0
+        del first
+        return sum(page & 1 for page in pages)
+
+
 @pytest.fixture(params=[offset_index, time_index], ids=["offset", "time"])
 def index(request: pytest.FixtureRequest, tmp_path: Path) -> Index:
     made = request.param(tmp_path / "index")
@@ -54,6 +69,15 @@ class TestBothIndexes:
             assert written[number * index.ENTRY.size :].strip(b"\0") == b""
             entry = index.ENTRY.unpack_from(written, (number - 1) * index.ENTRY.size)
             assert offset - BASE in entry
+
+    @pytest.mark.skipif(sys.platform != "linux", reason="asks Linux")
+    def test_first_entry_brings_few_pages_of_the_hole_into_memory(
+        self, index: Index, tmp_path: Path
+    ) -> None:
+        """Linux 6.16 and later read 2 MB around it, unless told that accesses are random."""
+        large = type(index)(tmp_path / "large", BASE, 10 * 1024 * 1024, DISK)
+        put(large, BASE + 1)
+        assert cached_pages(tmp_path / "large") <= 32
 
     def test_full_disk_raises_and_adds_no_entry(self, index: Index) -> None:
         put(index, 101)
