@@ -268,7 +268,7 @@ def test_java_classes_do_what_they_do_in_the_console_tools(
     words = ("--topic", "__consumer_offsets", "--from-beginning", "--formatter", formatter)
     theirs = real_kafka.tool(
         "org.apache.kafka.tools.consumer.ConsoleConsumer",
-        *("--bootstrap-server", servers, *words, "--timeout-ms", "5000"),
+        *("--bootstrap-server", servers, *words, "--timeout-ms", "15000"),
     )
     ours = kctl("-b", servers, "consume", *words, "-e")
     assert sorted(ours.output.splitlines()) == sorted(theirs.stdout.splitlines())
