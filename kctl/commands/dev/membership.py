@@ -143,7 +143,7 @@ def _check_drained(broker_id: int, addresses: list[str | None]) -> None:
         session.close()
     if found:
         raise CliError(
-            f"{plural(found, 'partition')} have replicas on broker {broker_id}",
+            f"broker {broker_id} has replicas of {plural(found, 'partition')}",
             f"kctl reassign run --drain {broker_id} moves them; --force deletes them",
         )
 
