@@ -86,6 +86,7 @@ PREPARATION = (
     "kctl topics create orders --partitions 6 --config retention.ms=604800000",
     "kctl topics create payments --partitions 3",
     "kctl topics create clicks --partitions 4 --replication-factor 2",
+    "kctl topics create load --partitions 3",
     "kctl produce orders {files}/orders.txt --key-separator :",
     "kctl consume orders --group billing --exit",
     "kctl produce orders {files}/more.txt --key-separator :",
